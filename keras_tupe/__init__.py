@@ -1,0 +1,43 @@
+"""Position encodings for text encoders, on one trunk."""
+
+from keras_tupe import layers, models, positions
+from keras_tupe.layers import (
+    AbsolutePositionEmbedding,
+    ClsReset,
+    MaskedLMHead,
+    RelativeBucketBias,
+    TokenEmbedding,
+    UntiedPositionalAttention,
+    UntiedPositionBias,
+)
+from keras_tupe.models import (
+    SIZES,
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeMaskedLMPreprocessor,
+    TupeTextClassifier,
+    TupeTextClassifierPreprocessor,
+    TupeTokenizer,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "SIZES",
+    "AbsolutePositionEmbedding",
+    "ClsReset",
+    "MaskedLMHead",
+    "RelativeBucketBias",
+    "TokenEmbedding",
+    "TupeBackbone",
+    "TupeMaskedLM",
+    "TupeMaskedLMPreprocessor",
+    "TupeTextClassifier",
+    "TupeTextClassifierPreprocessor",
+    "TupeTokenizer",
+    "UntiedPositionBias",
+    "UntiedPositionalAttention",
+    "layers",
+    "models",
+    "positions",
+]

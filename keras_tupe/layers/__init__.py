@@ -1,0 +1,33 @@
+"""Keras layers of the encoders; any Keras backend."""
+
+from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding
+from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
+from keras_tupe.layers.cls_reset import ClsReset
+from keras_tupe.layers.combined_position_bias import CombinedPositionBias
+from keras_tupe.layers.dropout import Dropout
+from keras_tupe.layers.encoder_block import EncoderBlock
+from keras_tupe.layers.gelu import gelu
+from keras_tupe.layers.masked_lm_head import MaskedLMHead
+from keras_tupe.layers.plain_self_attention import PlainSelfAttention
+from keras_tupe.layers.position_projection import PositionProjection
+from keras_tupe.layers.relative_bucket_bias import RelativeBucketBias
+from keras_tupe.layers.token_embedding import TokenEmbedding
+from keras_tupe.layers.untied_position_bias import UntiedPositionBias
+from keras_tupe.layers.untied_positional_attention import UntiedPositionalAttention
+
+__all__ = [
+    "AbsolutePositionEmbedding",
+    "AbstractSelfAttention",
+    "ClsReset",
+    "CombinedPositionBias",
+    "Dropout",
+    "EncoderBlock",
+    "MaskedLMHead",
+    "PlainSelfAttention",
+    "PositionProjection",
+    "RelativeBucketBias",
+    "TokenEmbedding",
+    "UntiedPositionBias",
+    "UntiedPositionalAttention",
+    "gelu",
+]

@@ -1,0 +1,75 @@
+"""BERT's learned absolute positions."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._lengths import checked_length
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class AbsolutePositionEmbedding(keras.layers.Layer):
+    """Adds a learned vector per position to the token vectors.
+
+    Equation (Devlin et al. 2019; Ke et al. 2021, eq. 2):
+
+        out[i] = x_i + p_i
+
+    Differs from `keras_hub.layers.PositionEmbedding`, which returns the p_i alone and
+    fails on a sequence longer than its table from inside the graph.
+
+    Args:
+        max_sequence_length: number of positions.
+        initializer: Keras initializer of p. Defaults to a normal of deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`.
+
+    Returns:
+        Tensor of the same shape and dtype.
+
+    Masking: none; padded positions get a vector like the others.
+
+    Raises:
+        ValueError: if `max_sequence_length` is not a positive integer, or the length is known
+            and above it.
+
+    Example:
+        >>> layer = AbsolutePositionEmbedding(max_sequence_length=16)
+        >>> tuple(layer(keras.ops.zeros((3, 5, 8))).shape)
+        (3, 5, 8)
+
+    References:
+        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
+    """
+
+    def __init__(self, max_sequence_length, initializer=None, **kwargs):
+        super().__init__(**kwargs)
+        check_positive_integers(max_sequence_length=max_sequence_length)
+        self.max_sequence_length = max_sequence_length
+        self.initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
+        )
+
+    def build(self, hidden_states_shape):
+        self.embeddings = self.add_weight(
+            shape=(self.max_sequence_length, hidden_states_shape[-1]),
+            initializer=self.initializer,
+            name="embeddings",
+        )
+
+    def call(self, hidden_states):
+        length = checked_length(hidden_states, self.max_sequence_length, self.name)
+        return hidden_states + ops.convert_to_tensor(self.embeddings)[:length]
+
+    def compute_output_spec(self, hidden_states):
+        checked_length(hidden_states, self.max_sequence_length, self.name)
+        return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_sequence_length": self.max_sequence_length,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }

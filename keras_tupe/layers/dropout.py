@@ -1,0 +1,68 @@
+"""Dropout whose seed generator can be replaced."""
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class Dropout(keras.layers.Layer):
+    """Inverted dropout with a seed generator that may be replaced after construction.
+
+    Under a `tf.distribute` strategy every replica draws the same mask from a stock
+    `keras.layers.Dropout`, because the generator's state is mirrored, and the stock layer
+    refuses another generator. Here `seed_generator` is an ordinary attribute until the
+    layer is first called.
+
+    Equation:
+
+        out = x * keep / (1 - rate),  keep ~ Bernoulli(1 - rate)
+
+    Args:
+        rate: float in [0, 1), the share of elements set to zero.
+        seed: optional integer seed of the generator.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: tensor of any shape.
+        training: whether to drop; the identity otherwise.
+
+    Returns:
+        Tensor of the same shape and dtype.
+
+    Masking: none; the layer acts on each element alone.
+
+    Raises:
+        ValueError: if `rate` is outside [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> Dropout(0.5)(np.ones((2, 3)), training=False).shape
+        TensorShape([2, 3])
+
+    References:
+        Srivastava et al. Dropout: a simple way to prevent neural networks from
+        overfitting. JMLR 2014.
+    """
+
+    def __init__(self, rate, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1:
+            raise ValueError(
+                "`rate` is the share of elements to drop and must be a number in [0, 1). "
+                f"Received: rate={rate!r}"
+            )
+        self.rate = rate
+        self.seed = seed
+        if rate > 0:
+            self.seed_generator = keras.random.SeedGenerator(seed)
+        self.supports_masking = True
+
+    def call(self, inputs, training=False):
+        if not training or self.rate == 0:
+            return inputs
+        return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return {**super().get_config(), "rate": self.rate, "seed": self.seed}

@@ -1,0 +1,142 @@
+"""One layer of the encoder: attention and feed-forward network."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers.dropout import Dropout
+from keras_tupe.layers.gelu import gelu
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class EncoderBlock(keras.layers.Layer):
+    """One Transformer encoder layer around any attention of this package.
+
+    Equation, post-LN (Vaswani et al. 2017; BERT and TUPE) and pre-LN:
+
+        post-LN: y = LN(x + attention(x)),  out = LN(y + W_2 gelu(W_1 y))
+        pre-LN:  y = x + attention(LN(x)),  out = y + W_2 gelu(W_1 LN(y))
+
+    Dropout is applied to the output of each sublayer. GELU is the exact one.
+
+    Args:
+        attention: an `AbstractSelfAttention`.
+        intermediate_dim: width of the feed-forward network.
+        dropout: share of each sublayer's output dropped in training. Defaults to 0.
+        normalize_first: pre-LN if `True`. Defaults to `False`, post-LN.
+        layer_norm_epsilon: epsilon of both layer normalizations. Defaults to 1e-5.
+        kernel_initializer: Keras initializer of W_1 and W_2.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`.
+        position_bias, shared_positions, padding_mask, training: as in the attention.
+
+    Returns:
+        Hidden states of the same shape, in the compute dtype.
+
+    Masking: by `padding_mask`, in the attention.
+
+    Example:
+        >>> attention = keras_tupe.layers.PlainSelfAttention(num_heads=2, key_dim=4)
+        >>> tuple(EncoderBlock(attention, 16)(keras.ops.zeros((3, 5, 8))).shape)
+        (3, 5, 8)
+    """
+
+    def __init__(
+        self,
+        attention,
+        intermediate_dim,
+        dropout=0.0,
+        normalize_first=False,
+        layer_norm_epsilon=1e-5,
+        kernel_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(autocast=False, **kwargs)  # position biases stay in float32
+        check_positive_integers(intermediate_dim=intermediate_dim)
+        self.attention = attention
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.normalize_first = normalize_first
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.attention_norm = self._normalization("attention_layer_norm")
+        self.feedforward_norm = self._normalization("feedforward_layer_norm")
+        self.intermediate_dense = keras.layers.Dense(
+            intermediate_dim,
+            activation=gelu,
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name="feedforward_intermediate",
+        )
+        self.attention_dropout = Dropout(dropout, name="attention_dropout", dtype=self.dtype_policy)
+        self.feedforward_dropout = Dropout(
+            dropout, name="feedforward_dropout", dtype=self.dtype_policy
+        )
+
+    def _normalization(self, name):
+        return keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
+        )
+
+    def build(self, hidden_states_shape):
+        self.output_dense = keras.layers.Dense(
+            hidden_states_shape[-1],
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name="feedforward_output",
+        )
+        for layer in (self.attention, self.attention_norm, self.feedforward_norm):
+            layer.build(hidden_states_shape)
+        self.intermediate_dense.build(hidden_states_shape)
+        self.output_dense.build((*hidden_states_shape[:-1], self.intermediate_dim))
+
+    def call(
+        self,
+        hidden_states,
+        position_bias=None,
+        shared_positions=None,
+        padding_mask=None,
+        training=None,
+    ):
+        def attend(x):
+            x = self.attention(
+                x,
+                position_bias=position_bias,
+                shared_positions=shared_positions,
+                padding_mask=padding_mask,
+                training=training,
+            )
+            return self.attention_dropout(x, training=training)
+
+        def feed_forward(x):
+            x = self.output_dense(self.intermediate_dense(x))
+            return self.feedforward_dropout(x, training=training)
+
+        x = ops.cast(hidden_states, self.compute_dtype)
+        if self.normalize_first:
+            x = x + attend(self.attention_norm(x))
+            return x + feed_forward(self.feedforward_norm(x))
+        x = self.attention_norm(x + attend(x))
+        return self.feedforward_norm(x + feed_forward(x))
+
+    def compute_output_spec(self, hidden_states, *args, **kwargs):
+        return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "attention": keras.saving.serialize_keras_object(self.attention),
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "normalize_first": self.normalize_first,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        attention = keras.saving.deserialize_keras_object(config["attention"])
+        return cls(**{**config, "attention": attention})

@@ -1,0 +1,96 @@
+"""Vocabulary logits at masked positions."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers.gelu import gelu
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class MaskedLMHead(keras.layers.Layer):
+    """Predicts the tokens at given positions, with the embedding matrix as the last kernel.
+
+    Equation (Devlin et al. 2019): at every position m of `mask_positions`
+
+        logits[w] = LN(gelu(x_m W + b)) . E[w] + c[w]
+
+    Args:
+        token_embedding: the `TokenEmbedding` whose matrix E is shared.
+        layer_norm_epsilon: epsilon of the layer normalization. Defaults to 1e-5.
+        kernel_initializer: Keras initializer of W. Defaults to a normal of deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`.
+        mask_positions: integers `(batch, predictions)`, positions in `[0, length)`.
+
+    Returns:
+        Logits `(batch, predictions, vocabulary_size)`, in at least float32.
+
+    Masking: none; unused slots of `mask_positions` are told apart by their sample weights.
+
+    Example:
+        >>> embedding = keras_tupe.layers.TokenEmbedding(vocabulary_size=11, hidden_dim=8)
+        >>> hidden_states = embedding([[1, 2, 3]])
+        >>> tuple(MaskedLMHead(embedding)(hidden_states, mask_positions=[[2, 0]]).shape)
+        (1, 2, 11)
+
+    References:
+        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
+    """
+
+    def __init__(self, token_embedding, layer_norm_epsilon=1e-5, kernel_initializer=None, **kwargs):
+        super().__init__(**kwargs)
+        self.token_embedding = token_embedding
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.kernel_initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.02)
+            if kernel_initializer is None
+            else kernel_initializer
+        )
+        self.dense = keras.layers.Dense(
+            token_embedding.hidden_dim,
+            activation=gelu,
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name="dense",
+        )
+        self.normalization = keras.layers.LayerNormalization(
+            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
+        )
+
+    def build(self, hidden_states_shape, mask_positions_shape=None):
+        if not self.token_embedding.built:
+            self.token_embedding.build()
+        self.dense.build(hidden_states_shape)
+        self.normalization.build(hidden_states_shape)
+        self.output_bias = self.add_weight(
+            shape=(self.token_embedding.vocabulary_size,), initializer="zeros", name="output_bias"
+        )
+
+    def call(self, hidden_states, mask_positions):
+        indices = ops.expand_dims(ops.cast(mask_positions, "int32"), -1)
+        masked = ops.take_along_axis(hidden_states, indices, axis=1)  # (b, predictions, m)
+        transformed = self.normalization(self.dense(masked))
+        dtype = at_least_float32(self.compute_dtype)
+        logits = ops.cast(self.token_embedding(transformed, reverse=True), dtype)
+        return logits + ops.cast(self.output_bias, dtype)
+
+    def compute_output_spec(self, hidden_states, mask_positions):
+        shape = (*mask_positions.shape, self.token_embedding.vocabulary_size)
+        return keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "token_embedding": keras.saving.serialize_keras_object(self.token_embedding),
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        embedding = keras.saving.deserialize_keras_object(config["token_embedding"])
+        return cls(**{**config, "token_embedding": embedding})

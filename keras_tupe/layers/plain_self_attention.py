@@ -1,0 +1,27 @@
+"""Attention on content, plus a bias when there is one."""
+
+import keras
+
+from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class PlainSelfAttention(AbstractSelfAttention):
+    """Scaled dot-product self-attention with an optional additive position bias.
+
+    Equation (Vaswani et al. 2017; with a bias Raffel et al. 2020):
+
+        logits[h, i, j] = q_i . k_j / sqrt(d) + bias[h, i, j]
+
+    The bias is not scaled. Arguments, call arguments, shapes and masking are those of
+    `AbstractSelfAttention`.
+
+    Example:
+        >>> attention = PlainSelfAttention(num_heads=2, key_dim=4)
+        >>> tuple(attention(keras.ops.zeros((3, 5, 8))).shape)
+        (3, 5, 8)
+    """
+
+    def logits(self, query, key, position_bias, shared_positions):
+        logits = self.content_logits(query, key, num_terms=1)
+        return logits if position_bias is None else logits + position_bias

@@ -1,0 +1,128 @@
+"""Queries and keys of positions."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._lengths import checked_length
+from keras_tupe.layers._precision import at_least_float32
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class PositionProjection(keras.layers.Layer):
+    """Learned positions, projected to queries and keys of their own.
+
+    Equation (Ke et al. 2021, Sec. 3.1): with p_i learned, LN a layer normalization,
+
+        position_query[i, h] = LN(p_i) U^Q_h,  position_key[i, h] = LN(p_i) U^K_h
+
+    Heads share p; U^Q and U^K differ per head and are shared by all layers of an encoder.
+
+    Args:
+        num_heads: number of heads H.
+        key_dim: size of each head d; p has H * d values.
+        max_sequence_length: number of positions.
+        use_bias: whether U^Q and U^K have biases, as in TUPE's released code. The paper has
+            none, which is the default.
+        epsilon: epsilon of the layer normalization. Defaults to 1e-5, as the released code.
+        initializer: Keras initializer of p, U^Q and U^K. Defaults to a normal of deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used.
+
+    Returns:
+        Pair of tensors `(length, num_heads, key_dim)`, queries and keys, in at least float32.
+
+    Masking: none; padding is masked later, in attention.
+
+    Raises:
+        ValueError: if a size is not a positive integer, or the length is known and above
+            `max_sequence_length`.
+
+    Example:
+        >>> queries, keys = PositionProjection(2, 4, 16)(keras.ops.zeros((3, 5, 8)))
+        >>> tuple(queries.shape)
+        (5, 2, 4)
+
+    References:
+        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
+        https://arxiv.org/abs/2006.15595
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        max_sequence_length,
+        use_bias=False,
+        epsilon=1e-5,
+        initializer=None,
+        **kwargs,
+    ):
+        super().__init__(autocast=False, **kwargs)
+        check_positive_integers(
+            num_heads=num_heads, key_dim=key_dim, max_sequence_length=max_sequence_length
+        )
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.max_sequence_length = max_sequence_length
+        self.use_bias = use_bias
+        self.epsilon = epsilon
+        self.initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
+        )
+        # Positions are few: half precision would save nothing here and round the logits.
+        dtype = at_least_float32(self.compute_dtype)
+        self.normalization = keras.layers.LayerNormalization(
+            epsilon=epsilon, dtype=dtype, name="layer_norm"
+        )
+        self.query_dense = self._projection("query", dtype)
+        self.key_dense = self._projection("key", dtype)
+
+    def _projection(self, name, dtype):
+        return keras.layers.EinsumDense(
+            "tm,mhd->thd",
+            output_shape=(self.num_heads, self.key_dim),
+            bias_axes="hd" if self.use_bias else None,
+            kernel_initializer=fresh(self.initializer),
+            dtype=dtype,
+            name=name,
+        )
+
+    def build(self, hidden_states_shape):
+        hidden_dim = self.num_heads * self.key_dim
+        self.embeddings = self.add_weight(
+            shape=(self.max_sequence_length, hidden_dim),
+            initializer=fresh(self.initializer),
+            name="embeddings",
+        )
+        for layer in (self.normalization, self.query_dense, self.key_dense):
+            layer.build((None, hidden_dim))
+
+    def project(self, embeddings):
+        """Returns queries and keys of position vectors `(rows, num_heads * key_dim)`."""
+        normalized = self.normalization(embeddings)
+        return self.query_dense(normalized), self.key_dense(normalized)
+
+    def call(self, hidden_states):
+        length = checked_length(hidden_states, self.max_sequence_length, self.name)
+        return self.project(ops.convert_to_tensor(self.embeddings)[:length])
+
+    def compute_output_spec(self, hidden_states):
+        checked_length(hidden_states, self.max_sequence_length, self.name)
+        shape = (hidden_states.shape[1], self.num_heads, self.key_dim)
+        dtype = at_least_float32(self.compute_dtype)
+        return keras.KerasTensor(shape, dtype), keras.KerasTensor(shape, dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "max_sequence_length": self.max_sequence_length,
+            "use_bias": self.use_bias,
+            "epsilon": self.epsilon,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }

@@ -1,0 +1,112 @@
+"""Token vectors, tied to the vocabulary logits."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._take_rows import take_rows
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TokenEmbedding(keras.layers.Layer):
+    """A vector per token, usable in reverse as the last layer of a language model.
+
+    Equation:
+
+        forward:  out[b, i] = E[token_ids[b, i]]
+        reverse:  out[b, i, w] = x_i . E[w]
+
+    Differs from `keras.layers.ReversibleEmbedding` in two things: the gradient of E is dense on
+    every backend (the reverse use makes it dense anyway, and XLA under a distribution strategy
+    needs it), and an id outside the vocabulary is an error where it can be seen.
+
+    Args:
+        vocabulary_size: number of tokens.
+        hidden_dim: size of the vectors.
+        initializer: Keras initializer of E. Defaults to a normal of deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: integers `(batch, length)`; with `reverse=True` hidden states
+            `(..., hidden_dim)`.
+        reverse: whether to return vocabulary logits. Defaults to `False`.
+
+    Returns:
+        `(batch, length, hidden_dim)`, or `(..., vocabulary_size)` in reverse, in the compute
+        dtype.
+
+    Masking: none.
+
+    Raises:
+        TypeError: if token ids are not integers.
+        ValueError: if a size is not a positive integer, or, in an eager call, a token id is
+            outside `[0, vocabulary_size)`. Inside a compiled graph no check is made: TensorFlow
+            on CPU then stops with an error, and JAX and GPUs return undefined vectors.
+
+    Example:
+        >>> layer = TokenEmbedding(vocabulary_size=11, hidden_dim=8)
+        >>> tuple(layer([[1, 2, 3]]).shape), tuple(layer(layer([[1, 2, 3]]), reverse=True).shape)
+        ((1, 3, 8), (1, 3, 11))
+    """
+
+    def __init__(self, vocabulary_size, hidden_dim, initializer=None, **kwargs):
+        super().__init__(**kwargs)
+        check_positive_integers(vocabulary_size=vocabulary_size, hidden_dim=hidden_dim)
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
+        )
+
+    def build(self, inputs_shape=None):
+        self.embeddings = self.add_weight(
+            shape=(self.vocabulary_size, self.hidden_dim),
+            initializer=self.initializer,
+            name="embeddings",
+        )
+
+    def call(self, inputs, reverse=False):
+        if reverse:
+            return ops.matmul(inputs, ops.transpose(ops.convert_to_tensor(self.embeddings)))
+        self._check_ids(inputs)
+        return take_rows(self.embeddings, inputs)
+
+    def _check_ids(self, token_ids):
+        dtype = keras.backend.standardize_dtype(token_ids.dtype)
+        if "int" not in dtype:
+            raise TypeError(
+                "Token ids must be integers. Cast them to int32. Received: token ids of dtype "
+                f"{dtype}"
+            )
+        values = _concrete(token_ids)
+        if values is None or not values.size:
+            return
+        low, high = values.min(), values.max()
+        if low < 0 or high >= self.vocabulary_size:
+            raise ValueError(
+                f"Token ids must lie in [0, vocabulary_size={self.vocabulary_size}). Was the text "
+                "encoded with another vocabulary? Received: token id="
+                f"{low if low < 0 else high}"
+            )
+
+    def compute_output_spec(self, inputs, reverse=False):
+        if reverse:
+            return keras.KerasTensor((*inputs.shape[:-1], self.vocabulary_size), self.compute_dtype)
+        return keras.KerasTensor((*inputs.shape, self.hidden_dim), self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }
+
+
+def _concrete(tensor):
+    """Returns the values of a tensor as an array, or `None` while a graph is being traced."""
+    try:
+        return np.asarray(ops.convert_to_numpy(tensor))
+    except (AttributeError, NotImplementedError, TypeError, RuntimeError):
+        return None

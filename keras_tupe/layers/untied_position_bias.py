@@ -1,0 +1,128 @@
+"""TUPE's absolute position correlation."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers.position_projection import PositionProjection
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class UntiedPositionBias(keras.layers.Layer):
+    """Correlation of positions, untied from the words.
+
+    Computed once per forward pass and shared by all layers of an encoder; it does not depend
+    on the input, so that an exported encoder can hold it as a constant.
+
+    Equation (Ke et al. 2021, eq. 7, second term):
+
+        bias[h, i, j] = (LN(p_i) U^Q_h) . (LN(p_j) U^K_h) / sqrt(2 d)
+
+    and, for `ClsReset` (Appendix B), with two more learned vectors p_th1, p_th2:
+
+        theta_k[h] = (LN(p_thk) U^Q_h) . (LN(p_thk) U^K_h) / sqrt(2 d)
+
+    Differences from the source: none in the equations. In the released code U^Q and U^K have
+    biases (`use_bias=True`) and [CLS] has no vector of its own; here p_0 exists and is
+    dead wherever [CLS] is reset.
+
+    Args:
+        num_heads: number of heads H.
+        key_dim: size of each head d.
+        max_sequence_length: number of positions.
+        cls_theta: whether p_th1 and p_th2 exist. Defaults to `True`.
+        use_bias: whether U^Q and U^K have biases. Defaults to `False`.
+        epsilon: epsilon of the layer normalization. Defaults to 1e-5.
+        initializer: Keras initializer of all vectors and kernels. Defaults to a normal of
+            deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used.
+
+    Returns:
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+
+    Masking: none; padding is masked later, in attention.
+
+    Raises:
+        ValueError: if a size is not a positive integer, or the length is known and above
+            `max_sequence_length`.
+
+    Example:
+        >>> layer = UntiedPositionBias(num_heads=2, key_dim=4, max_sequence_length=16)
+        >>> tuple(layer(keras.ops.zeros((3, 5, 8))).shape)
+        (1, 2, 5, 5)
+
+    References:
+        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
+        https://arxiv.org/abs/2006.15595
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        max_sequence_length,
+        cls_theta=True,
+        use_bias=False,
+        epsilon=1e-5,
+        initializer=None,
+        **kwargs,
+    ):
+        super().__init__(autocast=False, **kwargs)
+        self.cls_theta = cls_theta
+        self.projection = PositionProjection(
+            num_heads,
+            key_dim,
+            max_sequence_length,
+            use_bias=use_bias,
+            epsilon=epsilon,
+            initializer=initializer,
+            dtype=self.dtype_policy,
+            name="projection",
+        )
+        self.scale = (2 * key_dim) ** -0.5
+
+    def build(self, hidden_states_shape):
+        self.projection.build(hidden_states_shape)
+        if self.cls_theta:
+            self.cls_embeddings = self.add_weight(
+                shape=(2, self.projection.num_heads * self.projection.key_dim),
+                initializer=fresh(self.projection.initializer),
+                name="cls_embeddings",
+            )
+
+    def call(self, hidden_states):
+        query, key = self.projection(hidden_states)  # (n, h, d)
+        return ops.expand_dims(ops.einsum("thd,shd->hts", query * self.scale, key), 0)
+
+    def theta(self):
+        """Returns theta_1 and theta_2 of the reset function, `(2, num_heads)`.
+
+        Raises:
+            ValueError: if the layer was made with `cls_theta=False`.
+        """
+        if not self.cls_theta:
+            raise ValueError(
+                "The layer has no vectors for [CLS]. Build it with `cls_theta=True`. "
+                "Received: cls_theta=False"
+            )
+        query, key = self.projection.project(ops.convert_to_tensor(self.cls_embeddings))
+        return ops.sum(query * self.scale * key, axis=-1)
+
+    def compute_output_spec(self, hidden_states):
+        self.projection.compute_output_spec(hidden_states)
+        length = hidden_states.shape[1]
+        shape = (1, self.projection.num_heads, length, length)
+        return keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
+
+    def get_config(self):
+        projection = self.projection.get_config()
+        sizes = ("num_heads", "key_dim", "max_sequence_length", "use_bias", "epsilon")
+        return {
+            **super().get_config(),
+            **{key: projection[key] for key in (*sizes, "initializer")},
+            "cls_theta": self.cls_theta,
+        }

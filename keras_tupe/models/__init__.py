@@ -1,0 +1,20 @@
+"""Encoders and tasks as KerasHub classes."""
+
+from keras_tupe.models.sizes import SIZES, Size
+from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
+from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
+from keras_tupe.models.tupe_text_classifier import TupeTextClassifier
+from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+
+__all__ = [
+    "SIZES",
+    "Size",
+    "TupeBackbone",
+    "TupeMaskedLM",
+    "TupeMaskedLMPreprocessor",
+    "TupeTextClassifier",
+    "TupeTextClassifierPreprocessor",
+    "TupeTokenizer",
+]

@@ -1,0 +1,250 @@
+"""The encoder."""
+
+import keras
+import keras_hub
+
+from keras_tupe import positions
+from keras_tupe.layers import Dropout, EncoderBlock, TokenEmbedding
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models._inputs import check_inputs
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeBackbone(keras_hub.models.Backbone):
+    """A BERT encoder whose way of knowing positions is an argument.
+
+    The trunk is BERT's: token (and segment) embeddings, layer normalization, dropout, encoder
+    blocks, a tanh pooler over [CLS]. What the positional method does is asked of its record in
+    `keras_tupe.positions`: it may add to the embeddings, make one bias that all blocks
+    share, or replace the attention. The bias is computed once per forward pass.
+
+    Equation of a block: see `EncoderBlock`; of the pooler:
+
+        pooled_output = tanh(sequence_output[:, 0] W + b)
+
+    Differences from the sources: the defaults are TUPE's trunk, that is BERT with every layer
+    normalization epsilon 1e-5 (BERT: 1e-12) and no segment embeddings. TUPE's released code
+    also sets the embeddings of padded tokens to zero (`zero_padded_embeddings=True`).
+
+    Args:
+        vocabulary_size: number of tokens.
+        num_layers: number of encoder blocks.
+        num_heads: number of attention heads; must divide `hidden_dim`.
+        hidden_dim: width of the hidden states.
+        intermediate_dim: width of the feed-forward networks.
+        position: name of a positional method, see `keras_tupe.positions.METHODS`. Defaults to
+            `"tupe_r"`.
+        position_options: dictionary of the method's options, over its defaults.
+        dropout: dropout rate of embeddings, attention scores and sublayer outputs, in [0, 1).
+            Defaults to 0.1.
+        max_sequence_length: rows of position tables, in tokens. Methods without a table run at
+            any length. Defaults to 512.
+        num_segments: number of segments; 0 means that the model takes no `segment_ids`.
+        normalize_first: pre-LN blocks and a last layer normalization. Defaults to `False`.
+        initializer_range: standard deviation of all new weights. Defaults to 0.02.
+        layer_norm_epsilon: epsilon of every layer normalization. Defaults to 1e-5.
+        zero_padded_embeddings: whether padded tokens enter the blocks as zeros.
+        dtype: Keras dtype policy. Attention logits, biases and softmax are in at least
+            float32 under every policy.
+        **kwargs: `name` and `trainable`.
+
+    Call arguments:
+        inputs: dictionary of `token_ids` `(batch, length)` integers in [0, vocabulary_size),
+            `padding_mask` of the same shape, 1 = real token, and `segment_ids` if there are
+            segments. The length may differ from call to call. [CLS] must come first.
+
+    Returns:
+        Dictionary of `sequence_output` `(batch, length, hidden_dim)` and `pooled_output`
+        `(batch, hidden_dim)`, in the compute dtype.
+
+    Masking: by `padding_mask`; what stands in padded places cannot change the outputs of real
+    tokens.
+
+    Raises:
+        ValueError: for impossible arguments, unknown methods or options, inputs that do not
+            fit each other, a length (where it is known) above `max_sequence_length` for a method
+            with a table, and, in eager calls, ids outside the vocabulary.
+        TypeError: for ids that are not integers.
+
+    Example:
+        >>> import numpy as np
+        >>> backbone = TupeBackbone(100, 1, 2, 16, 32, position="tupe_a")
+        >>> ids = np.array([[2, 7, 9, 3]])
+        >>> outputs = backbone({"token_ids": ids, "padding_mask": np.ones_like(ids)})
+        >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
+        ((1, 4, 16), (1, 16))
+
+    References:
+        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
+        https://arxiv.org/abs/2006.15595
+        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers,
+        num_heads,
+        hidden_dim,
+        intermediate_dim,
+        position="tupe_r",
+        position_options=None,
+        dropout=0.1,
+        max_sequence_length=512,
+        num_segments=0,
+        normalize_first=False,
+        initializer_range=0.02,
+        layer_norm_epsilon=1e-5,
+        zero_padded_embeddings=False,
+        dtype=None,
+        **kwargs,
+    ):
+        check_positive_integers(
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            intermediate_dim=intermediate_dim,
+            max_sequence_length=max_sequence_length,
+        )
+        if hidden_dim % num_heads:
+            raise ValueError(
+                "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal "
+                f"share. Received: hidden_dim={hidden_dim}, num_heads={num_heads}"
+            )
+        method = positions.get(position)
+        options = method.resolve(position_options)
+        dims = positions.Dims(
+            num_heads,
+            hidden_dim // num_heads,
+            max_sequence_length,
+            dropout=dropout,
+            initializer_range=initializer_range,
+            layer_norm_epsilon=layer_norm_epsilon,
+            dtype=dtype,
+        )
+
+        # === Layers ===
+        token_embedding = TokenEmbedding(
+            vocabulary_size,
+            hidden_dim,
+            initializer=dims.initializer(),
+            dtype=dtype,
+            name="token_embedding",
+        )
+        embed = method.embed(dims, options) if method.embed else None
+        position_bias = method.bias(dims, options) if method.bias else None
+        shared_positions = method.shared(dims, options) if method.shared else None
+        blocks = [
+            EncoderBlock(
+                method.attention(dims, options),
+                intermediate_dim,
+                dropout=dropout,
+                normalize_first=normalize_first,
+                layer_norm_epsilon=layer_norm_epsilon,
+                kernel_initializer=dims.initializer(),
+                dtype=dtype,
+                name=f"block_{index}",
+            )
+            for index in range(num_layers)
+        ]
+
+        def normalization(name):
+            return keras.layers.LayerNormalization(
+                epsilon=layer_norm_epsilon, dtype=dtype, name=name
+            )
+
+        # === Functional graph ===
+        inputs = {
+            name: keras.Input((None,), dtype="int32", name=name)
+            for name in ("token_ids", "padding_mask", *(("segment_ids",) if num_segments else ()))
+        }
+        padding_mask = inputs["padding_mask"]
+        x = token_embedding(inputs["token_ids"])
+        if num_segments:
+            segment_embedding = TokenEmbedding(
+                num_segments,
+                hidden_dim,
+                initializer=dims.initializer(),
+                dtype=dtype,
+                name="segment_embedding",
+            )
+            x = keras.layers.Add(dtype=dtype, name="embeddings_sum")(
+                [x, segment_embedding(inputs["segment_ids"])]
+            )
+        x = embed(x) if embed else x
+        x = normalization("embeddings_layer_norm")(x)
+        x = Dropout(dropout, dtype=dtype, name="embeddings_dropout")(x)
+        if zero_padded_embeddings:
+            x = _ZeroPadded(dtype=dtype, name="zero_padded")(x, padding_mask=padding_mask)
+        bias = position_bias(x) if position_bias else None
+        shared = shared_positions(x) if shared_positions else None
+        for block in blocks:
+            x = block(x, position_bias=bias, shared_positions=shared, padding_mask=padding_mask)
+        if normalize_first:
+            x = normalization("final_layer_norm")(x)
+        pooler = keras.layers.Dense(
+            hidden_dim,
+            activation="tanh",
+            kernel_initializer=dims.initializer(),
+            dtype=dtype,
+            name="pooled_dense",
+        )
+        super().__init__(
+            inputs=inputs,
+            outputs={"sequence_output": x, "pooled_output": pooler(x[:, 0, :])},
+            dtype=dtype,
+            **kwargs,
+        )
+
+        # === Config ===
+        self.token_embedding = token_embedding
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.position = position
+        self.position_options = options
+        self.dropout = dropout
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.normalize_first = normalize_first
+        self.initializer_range = initializer_range
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.zero_padded_embeddings = zero_padded_embeddings
+
+    def call(self, inputs, training=None, mask=None):
+        check_inputs(inputs, [tensor.name for tensor in self.inputs])
+        return super().call(inputs, training=training, mask=mask)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "num_layers": self.num_layers,
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
+            "position": self.position,
+            "position_options": dict(self.position_options),
+            "dropout": self.dropout,
+            "max_sequence_length": self.max_sequence_length,
+            "num_segments": self.num_segments,
+            "normalize_first": self.normalize_first,
+            "initializer_range": self.initializer_range,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "zero_padded_embeddings": self.zero_padded_embeddings,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class _ZeroPadded(keras.layers.Layer):
+    """Sets the vectors of padded tokens to zero, as TUPE's released code does."""
+
+    def call(self, hidden_states, padding_mask):
+        keep = keras.ops.cast(keras.ops.expand_dims(padding_mask, -1), hidden_states.dtype)
+        return hidden_states * keep
+
+    def compute_output_shape(self, hidden_states_shape, padding_mask_shape=None):
+        return hidden_states_shape

@@ -1,0 +1,88 @@
+"""Masked language modeling."""
+
+import keras
+import keras_hub
+
+from keras_tupe.layers import MaskedLMHead
+from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeMaskedLM(keras_hub.models.MaskedLM):
+    """Pre-training model: the encoder and a head that predicts masked tokens.
+
+    With a preprocessor `fit` takes raw strings and masks them anew in every epoch; without one
+    it takes the dictionary below, labels and weights.
+
+    Equation: the head's, see `MaskedLMHead`. Default loss, over the slots m of a batch,
+
+        loss = sum_m weight_m * cross_entropy(label_m, logits_m) / sum_m weight_m
+
+    that is the mean over masked tokens. `keras_hub.models.MaskedLM` divides by the number of
+    slots instead, used or not.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        preprocessor: optional `TupeMaskedLMPreprocessor`.
+        **kwargs: `name` and `trainable`.
+
+    Call arguments:
+        inputs: the backbone's, and `mask_positions` `(batch, predictions)`, integers in
+            [0, length).
+
+    Returns:
+        Logits `(batch, predictions, vocabulary_size)`, in at least float32.
+
+    Masking: as in the backbone.
+
+    Raises:
+        ValueError, TypeError: as the backbone.
+
+    Example:
+        >>> import numpy as np
+        >>> model = TupeMaskedLM(TupeBackbone(100, 1, 2, 16, 32))
+        >>> ids = np.array([[2, 7, 9, 3]])
+        >>> where = {"padding_mask": np.ones_like(ids), "mask_positions": np.array([[1]])}
+        >>> tuple(model({"token_ids": ids, **where}).shape)
+        (1, 1, 100)
+
+    References:
+        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
+    """
+
+    backbone_cls = TupeBackbone
+    preprocessor_cls = TupeMaskedLMPreprocessor
+
+    def __init__(self, backbone, preprocessor=None, **kwargs):
+        # === Layers ===
+        head = MaskedLMHead(
+            backbone.token_embedding,
+            layer_norm_epsilon=backbone.layer_norm_epsilon,
+            kernel_initializer=keras.initializers.RandomNormal(stddev=backbone.initializer_range),
+            dtype=backbone.dtype_policy,
+            name="mlm_head",
+        )
+        # === Functional graph ===
+        mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
+        inputs = {**backbone.input, "mask_positions": mask_positions}
+        hidden_states = backbone(backbone.input)["sequence_output"]
+        super().__init__(
+            inputs=inputs, outputs=head(hidden_states, mask_positions=mask_positions), **kwargs
+        )
+        # === Config ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.head = head
+
+    def call(self, inputs, training=None, mask=None):
+        check_inputs(inputs, [tensor.name for tensor in self.inputs])
+        return super().call(inputs, training=training, mask=mask)
+
+    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+        if loss == "auto":
+            loss = keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True, reduction="mean_with_sample_weight"
+            )
+        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)

@@ -1,0 +1,105 @@
+"""The registry of positional methods: one file in this folder is one method.
+
+`METHODS` maps the names of the files to their records. `get` looks a name up, `load_file` adds
+a method from a file outside the package.
+"""
+
+import difflib
+import importlib
+import importlib.util
+import pathlib
+import pkgutil
+
+from keras_tupe.positions._method import DeadWeight, Dims, PositionMethod
+
+__all__ = ["METHODS", "DeadWeight", "Dims", "PositionMethod", "get", "load_file"]
+
+METHODS = {
+    module.name: importlib.import_module(f"{__name__}.{module.name}").METHOD
+    for module in pkgutil.iter_modules(__path__)
+    if not module.name.startswith("_")
+}
+
+_LOADED_FILES = {}
+
+
+def get(name):
+    """Returns the record of a positional method.
+
+    Args:
+        name: name of a file in `keras_tupe/positions`, or of a file loaded with `load_file`.
+
+    Returns:
+        A `PositionMethod`.
+
+    Raises:
+        ValueError: if there is no such method; the nearest name is suggested.
+
+    Example:
+        >>> get("tupe_r").source
+        'Ke et al. 2021, eq. 11 (TUPE-R)'
+    """
+    if isinstance(name, str) and name in METHODS:
+        return METHODS[name]
+    near = difflib.get_close_matches(str(name), METHODS, n=1, cutoff=0.5)
+    suggestion = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(
+        f"Unknown position method.{suggestion} Expected one of {sorted(METHODS)}, or a method "
+        "whose file was loaded with `keras_tupe.positions.load_file(path)`. "
+        f"Received: position={name!r}"
+    )
+
+
+def load_file(path):
+    """Adds the positional method of a Python file to `METHODS`, under the file's name.
+
+    The file defines `METHOD`, a `PositionMethod`. A saved model records the name only: load
+    the file again before the model.
+
+    Args:
+        path: path of a `.py` file. Its name without the suffix becomes the method's name.
+
+    Returns:
+        The name of the method.
+
+    Raises:
+        ValueError: if the file is missing or no Python file, its name is taken or not an
+            identifier, or it does not define a `PositionMethod` called `METHOD`. Errors raised by the
+            file itself are passed on, named.
+    """
+    path = pathlib.Path(path).resolve()
+    name = path.stem
+    if path.suffix != ".py" or not path.is_file():
+        raise ValueError(
+            "A position method is loaded from an existing Python file. "
+            f"Received: path={str(path)!r}"
+        )
+    if not name.isidentifier() or name.startswith("_"):
+        raise ValueError(
+            "The file name becomes the method's name and must be a Python identifier that does "
+            f"not start with an underscore. Rename the file. Received: path={str(path)!r}"
+        )
+    if name in METHODS and _LOADED_FILES.get(name) != path:
+        raise ValueError(
+            f"There is a position method called {name!r} already. Rename the file. "
+            f"Received: path={str(path)!r}"
+        )
+    spec = importlib.util.spec_from_file_location(f"keras_tupe_position_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(
+            "The file of a position method could not be run: "
+            f"{type(error).__name__}: {error}. Received: path={str(path)!r}"
+        ) from error
+    method = getattr(module, "METHOD", None)
+    if not isinstance(method, PositionMethod):
+        raise ValueError(
+            "The file of a position method must define METHOD, a "
+            f"`keras_tupe.positions.PositionMethod`. Received: path={str(path)!r} with METHOD="
+            f"{method!r}"
+        )
+    METHODS[name] = method
+    _LOADED_FILES[name] = path
+    return name

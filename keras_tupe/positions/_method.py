@@ -1,0 +1,147 @@
+"""The record that every positional method fills."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import keras
+
+from keras_tupe.layers import CombinedPositionBias, PlainSelfAttention
+
+
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """Sizes and settings that an encoder hands to the factories of a method.
+
+    Attributes:
+        num_heads: number of attention heads.
+        key_dim: size of each head.
+        max_sequence_length: longest sequence, in tokens, that tables provide for.
+        dropout: share of attention scores dropped in training, in [0, 1).
+        initializer_range: standard deviation of new weights.
+        layer_norm_epsilon: epsilon of layer normalizations.
+        dtype: Keras dtype policy of the layers, `None` for the global one.
+    """
+
+    num_heads: int
+    key_dim: int
+    max_sequence_length: int
+    dropout: float = 0.0
+    initializer_range: float = 0.02
+    layer_norm_epsilon: float = 1e-5
+    dtype: object = None
+
+    @property
+    def hidden_dim(self):
+        """Width of the hidden states."""
+        return self.num_heads * self.key_dim
+
+    def initializer(self):
+        """Returns a new initializer of the encoder's weights."""
+        return keras.initializers.RandomNormal(stddev=self.initializer_range)
+
+
+@dataclasses.dataclass(frozen=True)
+class DeadWeight:
+    """A weight, or one row of it, that has no gradient by mathematics and not by mistake.
+
+    Attributes:
+        path: end of the weight's path.
+        reason: why its gradient is zero.
+        row: the dead row of the weight, `None` if all of it is dead.
+    """
+
+    path: str
+    reason: str
+    row: int | None = None
+
+
+KEY_BIAS = DeadWeight(
+    "attention/key/bias", "adds q_i . b to the whole row i of the logits, which softmax ignores"
+)
+
+
+def plain_attention(dims, options):
+    """Returns attention on content alone, plus a bias when the method has one."""
+    return attention(PlainSelfAttention, dims)
+
+
+def attention(attention_class, dims, **kwargs):
+    """Returns an attention layer of `attention_class` with the sizes of `dims`."""
+    return attention_class(
+        dims.num_heads,
+        dims.key_dim,
+        dropout=dims.dropout,
+        kernel_initializer=dims.initializer(),
+        dtype=dims.dtype,
+        name="attention",
+        **kwargs,
+    )
+
+
+def combined_bias(parts, dims, cls="tied", name="position_bias"):
+    """Returns the sum of additive biases, with [CLS] tied or untied.
+
+    Raises:
+        ValueError: if `cls` is neither `"tied"` nor `"untied"`.
+    """
+    if cls not in ("tied", "untied"):
+        raise ValueError(
+            "The option `cls` says whether [CLS] has the bias of position 0 ('tied') or is freed "
+            f"from it ('untied'). Received: cls={cls!r}"
+        )
+    return CombinedPositionBias(parts, untie_cls=cls == "untied", dtype=dims.dtype, name=name)
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionMethod:
+    """How an encoder knows the order of its tokens: one record, one file, one row of a table.
+
+    A method may act in four places, each a factory that gets the `Dims` of the encoder and the
+    method's resolved options, and returns a Keras layer. What a method does not use stays `None`.
+
+    Attributes:
+        summary: one line, for help texts and tables.
+        source: paper and equation number.
+        logits_oracle: the paper's equation in NumPy float64, sharing nothing with the layers:
+            (token vectors `(length, hidden_dim)`, weights by path, dims, options) -> attention
+            logits `(num_heads, length, length)`.
+        options: what `position_options` may set, with the defaults.
+        embed: layer, hidden states -> hidden states; added positions.
+        bias: layer, hidden states -> position bias; called once per forward pass.
+        shared: layer, hidden states -> position tensors that every attention layer receives.
+        attention: layer, one per block.
+        dead_weights: weights without a gradient, with the reason: (options) -> records.
+        has_length_limit: whether a table of `max_sequence_length` rows bounds the length.
+    """
+
+    summary: str
+    source: str
+    logits_oracle: Callable
+    options: Mapping = dataclasses.field(default_factory=dict)
+    embed: Callable | None = None
+    bias: Callable | None = None
+    shared: Callable | None = None
+    attention: Callable = plain_attention
+    dead_weights: Callable = lambda options: (KEY_BIAS,)
+    has_length_limit: bool = False
+
+    def resolve(self, options=None):
+        """Returns `options` over the method's defaults.
+
+        Raises:
+            ValueError: for an option that the method does not have.
+        """
+        options = dict(options or {})
+        unknown = sorted(set(options) - set(self.options))
+        if unknown:
+            raise ValueError(
+                "The position method has no such option. Expected a subset of "
+                f"{sorted(self.options)}. Received: position_options={options!r}"
+            )
+        return {**self.options, **options}
+
+    def with_options(self, summary, source, **options):
+        """Returns the same method under other default options, for a file of its own."""
+        return dataclasses.replace(
+            self, summary=summary, source=source, options={**self.options, **options}
+        )

@@ -1,0 +1,96 @@
+"""Pieces of equations in NumPy float64, for the oracles only.
+
+Nothing here is used by a layer, and nothing here uses one: an oracle is the second, independent
+writing of a paper's equation. Loops over heads and positions stand where they are nearest to it.
+"""
+
+import math
+
+import numpy as np
+
+
+def queries_and_keys(tokens, weights, dims):
+    """Returns q_i and k_j per head, each `(heads, length, key_dim)`."""
+    query = np.empty((dims.num_heads, len(tokens), dims.key_dim))
+    key = np.empty_like(query)
+    for h in range(dims.num_heads):
+        for i, token in enumerate(tokens):
+            query[h, i] = token @ weights["attention/query/kernel"][:, h]
+            query[h, i] += weights["attention/query/bias"][h]
+            key[h, i] = token @ weights["attention/key/kernel"][:, h]
+            key[h, i] += weights["attention/key/bias"][h]
+    return query, key
+
+
+def dot_products(query, key):
+    """Returns q_i . k_j for all heads and pairs, `(heads, length, length)`."""
+    heads, length, _ = query.shape
+    products = np.empty((heads, length, length))
+    for h in range(heads):
+        for i in range(length):
+            for j in range(length):
+                products[h, i, j] = np.dot(query[h, i], key[h, j])
+    return products
+
+
+def content_logits(tokens, weights, dims, num_terms):
+    """Returns q_i . k_j / sqrt(num_terms * d)."""
+    query, key = queries_and_keys(tokens, weights, dims)
+    return dot_products(query, key) / math.sqrt(num_terms * dims.key_dim)
+
+
+def layer_norm(row, gamma, beta, epsilon):
+    """Returns one vector, normalized."""
+    centered = row - row.mean()
+    return gamma * centered / math.sqrt((centered**2).mean() + epsilon) + beta
+
+
+def position_queries_and_keys(rows, weights, prefix, dims):
+    """Returns LN(p) U^Q and LN(p) U^K per head, each `(heads, rows, key_dim)`."""
+    query = np.empty((dims.num_heads, len(rows), dims.key_dim))
+    key = np.empty_like(query)
+    for i, row in enumerate(rows):
+        normalized = layer_norm(
+            row,
+            weights[f"{prefix}/layer_norm/gamma"],
+            weights[f"{prefix}/layer_norm/beta"],
+            dims.layer_norm_epsilon,
+        )
+        for h in range(dims.num_heads):
+            query[h, i] = normalized @ weights[f"{prefix}/query/kernel"][:, h]
+            key[h, i] = normalized @ weights[f"{prefix}/key/kernel"][:, h]
+            if f"{prefix}/query/bias" in weights:
+                query[h, i] += weights[f"{prefix}/query/bias"][h]
+                key[h, i] += weights[f"{prefix}/key/bias"][h]
+    return query, key
+
+
+def bucket(distance, num_buckets, max_distance):
+    """Returns T5's bidirectional bucket of a distance, with a logarithm as it is printed."""
+    half = num_buckets // 2
+    exact = half // 2
+    size = abs(distance)
+    if size >= exact:
+        ratio = math.log(size / exact) / math.log(max_distance / exact)
+        # The rounding undoes the last bit of the logarithm where the quotient is a whole number.
+        size = min(half - 1, exact + math.floor(round(ratio * (half - exact), 9)))
+    return size + (half if distance > 0 else 0)
+
+
+def bucket_bias(length, table, dims, options):
+    """Returns b[bucket(j - i)] per head, `(heads, length, length)`."""
+    bias = np.empty((dims.num_heads, length, length))
+    for i in range(length):
+        for j in range(length):
+            row = bucket(j - i, options["num_buckets"], options["max_distance"])
+            bias[:, i, j] = table[row]
+    return bias
+
+
+def reset_cls(bias, theta_1, theta_2):
+    """Returns the bias with row 0 = theta_1 and the rest of column 0 = theta_2, per head."""
+    bias = bias.copy()
+    for h in range(len(bias)):
+        bias[h, :, 0] = theta_2[h]
+        bias[h, 0, :] = theta_1[h]
+    return bias

@@ -1,0 +1,65 @@
+"""TUPE's ablation BERT-A^d: positions have projections of their own, but all four terms stay."""
+
+import math
+
+import keras
+
+from keras_tupe.layers import AbstractSelfAttention, PositionProjection
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._method import KEY_BIAS, PositionMethod, attention
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class FourTermAttention(AbstractSelfAttention):
+    """Self-attention on sums of a content and a position projection.
+
+    Equation (Ke et al. 2021, the ablation BERT-A^d of Sec. 4.3):
+
+        logits[h, i, j] = (q_i + p_i U^Q) . (k_j + p_j U^K) / sqrt(4 d)
+
+    which is content-content, content-position, position-content and position-position. The
+    position projections come from one `PositionProjection`, shared by all layers (our reading;
+    the paper does not say).
+
+    Arguments, call arguments, shapes and masking are those of `AbstractSelfAttention`, except
+    that `shared_positions`, the pair that `PositionProjection` returns, is required.
+    """
+
+    def logits(self, query, key, position_bias, shared_positions):
+        position_query, position_key = shared_positions  # (n, h, d) each
+        return self.content_logits(query + position_query, key + position_key, num_terms=4)
+
+
+def shared(dims, options):
+    """Returns the layer that projects the positions once for all layers."""
+    return PositionProjection(
+        dims.num_heads,
+        dims.key_dim,
+        dims.max_sequence_length,
+        epsilon=dims.layer_norm_epsilon,
+        initializer=dims.initializer(),
+        dtype=dims.dtype,
+        name="shared_positions",
+    )
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = (x_i W^Q + p_i U^Q) . (x_j W^K + p_j U^K) / sqrt(4d)."""
+    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    rows = weights["shared_positions/embeddings"][: len(tokens)]
+    position_query, position_key = _oracle.position_queries_and_keys(
+        rows, weights, "shared_positions", dims
+    )
+    products = _oracle.dot_products(query + position_query, key + position_key)
+    return products / math.sqrt(4 * dims.key_dim)
+
+
+METHOD = PositionMethod(
+    summary="position projections of their own, all four terms kept",
+    source="Ke et al. 2021, Sec. 4.3 (BERT-A^d)",
+    logits_oracle=logits_oracle,
+    shared=shared,
+    attention=lambda dims, options: attention(FourTermAttention, dims),
+    dead_weights=lambda options: (KEY_BIAS,),
+    has_length_limit=True,
+)

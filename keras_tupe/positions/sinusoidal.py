@@ -1,0 +1,72 @@
+"""Fixed sines and cosines, added to the token vectors."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._method import PositionMethod
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class SinusoidalPositionEmbedding(keras.layers.Layer):
+    """Adds sines and cosines of the position to the token vectors.
+
+    Equation (Vaswani et al. 2017, Sec. 3.5; Huang et al. 2020, eqs. 1 and 2):
+
+        out[i, 2t]     = x[i, 2t]     + sin(i / 10000^(2t / D))
+        out[i, 2t + 1] = x[i, 2t + 1] + cos(i / 10000^(2t / D))
+
+    Differs from `keras_hub.layers.SinePositionEncoding` in that angles are computed in at
+    least float32 under every precision policy (float16 holds no integer above 2048 exactly).
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`, any length.
+
+    Returns:
+        Tensor of the same shape and dtype.
+
+    Masking: none; padded positions are treated like the others.
+
+    Example:
+        >>> tuple(SinusoidalPositionEmbedding()(keras.ops.zeros((3, 5, 8))).shape)
+        (3, 5, 8)
+    """
+
+    def call(self, hidden_states):
+        length, width = ops.shape(hidden_states)[1], hidden_states.shape[-1]
+        dtype = at_least_float32(self.compute_dtype)
+        channel = np.arange(width)
+        rate = ops.cast(10000.0 ** -((channel - channel % 2) / width), dtype)
+        position = ops.cast(ops.arange(length), dtype)
+        angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)  # (n, m)
+        wave = ops.where(channel % 2 == 0, ops.sin(angle), ops.cos(angle))
+        return hidden_states + ops.cast(wave, self.compute_dtype)
+
+    def compute_output_shape(self, hidden_states_shape):
+        return hidden_states_shape
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """As `absolute`, with p_i a fixed wave."""
+    waved = tokens.copy()
+    width = tokens.shape[1]
+    for i in range(len(tokens)):
+        for channel in range(width):
+            t = channel // 2
+            wave = math.sin if channel % 2 == 0 else math.cos
+            waved[i, channel] += wave(i / 10000 ** (2 * t / width))
+    return _oracle.content_logits(waved, weights, dims, num_terms=1)
+
+
+METHOD = PositionMethod(
+    summary="fixed sines and cosines, added to the token vectors",
+    source="Vaswani et al. 2017, Sec. 3.5; Huang et al. 2020, eqs. 1 and 2",
+    logits_oracle=logits_oracle,
+    embed=lambda dims, options: SinusoidalPositionEmbedding(
+        dtype=dims.dtype, name="position_embedding"
+    ),
+)

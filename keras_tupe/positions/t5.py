@@ -1,0 +1,45 @@
+"""T5's relative position bias, shared by all layers."""
+
+from keras_tupe.layers import RelativeBucketBias
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._method import KEY_BIAS, DeadWeight, PositionMethod, combined_bias
+
+
+def bucket_part(dims, options):
+    """Returns the bucket bias as a part of a sum."""
+    return RelativeBucketBias(
+        dims.num_heads,
+        num_buckets=options["num_buckets"],
+        max_distance=options["max_distance"],
+        initializer=dims.initializer(),
+        dtype=dims.dtype,
+        name="relative",
+    )
+
+
+def dead_weights(options):
+    """Returns the weights without a gradient."""
+    unused = DeadWeight(
+        "relative/embeddings",
+        "the bucket of distance 0 to the right is never produced",
+        row=options["num_buckets"] // 2,
+    )
+    return (KEY_BIAS, unused)
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . k_j / sqrt(d) + b[bucket(j - i)]."""
+    table = weights["position_bias/relative/embeddings"]
+    return _oracle.content_logits(tokens, weights, dims, num_terms=1) + _oracle.bucket_bias(
+        len(tokens), table, dims, options
+    )
+
+
+METHOD = PositionMethod(
+    summary="a learned scalar per head and distance bucket",
+    source="Raffel et al. 2020; Ke et al. 2021, eq. 5",
+    logits_oracle=logits_oracle,
+    options={"num_buckets": 32, "max_distance": 128},
+    bias=lambda dims, options: combined_bias([bucket_part(dims, options)], dims),
+    dead_weights=dead_weights,
+)

@@ -1,0 +1,9 @@
+"""TUPE-A without the reset of [CLS]."""
+
+from keras_tupe.positions import tupe_a
+
+METHOD = tupe_a.METHOD.with_options(
+    summary="TUPE-A with [CLS] tied to position 0",
+    source="Ke et al. 2021, eq. 7 (TUPE-A tie-cls)",
+    cls="tied",
+)
