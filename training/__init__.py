@@ -1,0 +1,1 @@
+"""Scripts, run as `python -m training.NAME`."""

@@ -1,0 +1,40 @@
+"""The optimizer of both papers."""
+
+import keras
+
+# By the last part of a variable's path. Position and token tables do decay.
+NOT_DECAYED = (r"^bias$", r"^output_bias$", r"^gamma$", r"^beta$")
+
+
+def adamw(learning_rate, *, weight_decay=0.01, beta_2=0.999, clip_norm=1.0):
+    """Returns AdamW as TUPE trains with: decoupled decay, clipping by the global norm.
+
+    Differs from the stock `keras.optimizers.AdamW` in the defaults: epsilon 1e-6, and no decay of
+    biases and layer normalizations.
+
+    Args:
+        learning_rate: number or schedule.
+        weight_decay: factor of the decoupled decay (Ke et al. 2021, Table 2: 0.01).
+        beta_2: decay of the second moment (Table 2: 0.999).
+        clip_norm: largest norm of all gradients together (Table 2: 1.0).
+
+    Returns:
+        A `keras.optimizers.AdamW`.
+
+    Example:
+        >>> adamw(1e-4).epsilon
+        1e-06
+
+    References:
+        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
+        https://arxiv.org/abs/2006.15595
+    """
+    optimizer = keras.optimizers.AdamW(
+        learning_rate,
+        weight_decay=weight_decay,
+        beta_2=beta_2,
+        epsilon=1e-6,
+        global_clipnorm=clip_norm,
+    )
+    optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
+    return optimizer

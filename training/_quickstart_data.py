@@ -1,0 +1,113 @@
+"""The quickstart's data: text to rows of tokens, and the word-order task."""
+
+import dataclasses
+
+import numpy as np
+import tqdm
+
+from keras_tupe import data
+from keras_tupe.tokenizers import WordPiece
+
+LENGTH = 32  # tokens per row
+VOCABULARY_SIZE = 8000
+MASK_RATE = 0.2
+TEST_PAIRS = 2000
+
+
+@dataclasses.dataclass(frozen=True)
+class QuickstartData:
+    """What all methods are trained and tested on.
+
+    Attributes:
+        tokenizer: a `WordPiece`.
+        training, held_out: `Rows` of the two parts of the corpus.
+        task_training, task_test: `WordOrderPairs` from the two parts.
+        facts: what is printed and recorded about the corpus.
+        frequent_share: share of the held-out masked tokens that are the most frequent piece.
+    """
+
+    tokenizer: WordPiece
+    training: data.Rows
+    held_out: data.Rows
+    task_training: data.WordOrderPairs
+    task_test: data.WordOrderPairs
+    facts: dict
+    frequent_share: float
+
+
+def load_documents(corpus):
+    """Returns the documents of a file or folder, or the embedded ones."""
+    if corpus is not None:
+        return data.read_documents(corpus)
+    return data.embedded_documents(
+        progress=lambda files: tqdm.tqdm(files, desc="reading docstrings", unit=" files")
+    )
+
+
+def prepare(documents, batch_size, seed):
+    """Returns the `QuickstartData` of a corpus.
+
+    Raises:
+        ValueError: if the corpus is too small.
+    """
+    training, held_out = data.split_documents(documents)
+    if not held_out or not training:
+        raise ValueError(
+            "The corpus must have documents for training and for testing; a tenth of them is held "
+            "out by hash. Separate documents with blank lines, or give more text. "
+            f"Received: {len(documents)} documents"
+        )
+    vocabulary = data.train_wordpiece(training, VOCABULARY_SIZE)
+    tokenizer = WordPiece(vocabulary)
+
+    def tokenize(texts):
+        return tokenizer.tokenize(texts).to_list()
+
+    ids = {key: getattr(tokenizer, key) for key in ("start_id", "end_id", "pad_id")}
+
+    def pack(part, name):
+        with tqdm.tqdm(part, desc=f"tokenizing the {name}", unit=" documents") as progress:
+            sentences = data.tokenize_documents(progress, tokenize)
+            return data.pack_rows(sentences, LENGTH, **ids, part=name)
+
+    packed, packed_test = pack(training, "training part"), pack(held_out, "held-out part")
+    masking = data.Masking(
+        tokenizer.vocabulary_size,
+        mask_id=tokenizer.mask_id,
+        pad_id=tokenizer.pad_id,
+        special_ids=tokenizer.special_ids,
+        rate=MASK_RATE,
+    )
+    rows = data.Rows(packed.token_ids, masking, batch_size=batch_size, seed=seed)
+    test_rows = data.Rows(packed_test.token_ids, masking, batch_size=batch_size, seed=seed)
+    settings = {**ids, "length": LENGTH, "seed": seed}
+    facts = {
+        "documents": len(training) + len(held_out),
+        "held_out_documents": len(held_out),
+        "words": data.count_words(training) + data.count_words(held_out),
+        "hash": data.corpus_hash([*training, *held_out]),
+        "vocabulary_size": tokenizer.vocabulary_size,
+        "training_tokens": packed.num_tokens,
+        "held_out_tokens": packed_test.num_tokens,
+        "training_rows": len(rows),
+        "held_out_rows": len(test_rows),
+    }
+    return QuickstartData(
+        tokenizer,
+        rows,
+        test_rows,
+        data.word_order_pairs(training, tokenize, **settings),
+        data.word_order_pairs(held_out, tokenize, **settings, num_pairs=TEST_PAIRS),
+        facts,
+        _frequent_share(packed.token_ids, test_rows, masking),
+    )
+
+
+def _frequent_share(token_ids, test_rows, masking):
+    counts = np.bincount(token_ids.ravel(), minlength=masking.vocabulary_size)
+    counts[list(masking.special_ids)] = 0
+    hits = total = 0.0
+    for _, labels, weights in test_rows.evaluation_batches():
+        hits += ((labels == counts.argmax()) * weights).sum()
+        total += weights.sum()
+    return float(hits / total)

@@ -1,0 +1,92 @@
+"""The quickstart's results: SavedModels, pictures, card, and the check in another process."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+from keras import ops
+
+from keras_tupe import TupeMaskedLMPreprocessor, TupeTokenizer
+from keras_tupe.export import export_encoder, export_text_model, new_folder, write_card
+from training import _pictures
+from training._quickstart_data import LENGTH
+
+
+def publish(settings, data, results, best, model, biases, command):
+    """Writes the folder of the run, checks it in another process, and moves it into place.
+
+    Args:
+        settings: settings of the run.
+        data: its `QuickstartData`.
+        results: list of `Result`.
+        best: the `Result` of the exported model.
+        model: its pre-trained `TupeMaskedLM`.
+        biases: dictionary of method -> position bias `(num_heads, length, length)`.
+        command: the command line, for the card.
+
+    Raises:
+        RuntimeError: if the export does not answer as the model does.
+    """
+    with new_folder(settings.out) as folder:
+        export_encoder(model, folder)
+        export_text_model(model, data.tokenizer, folder / "text")
+        tokenizer = TupeTokenizer(vocabulary=data.tokenizer.pieces)
+        model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=LENGTH)
+        model.save_to_preset(str(folder / "preset"))
+        _write_example(folder / "example.npz", model, data)
+        curves = {result.position: (result.tokens, result.curve) for result in results}
+        _pictures.draw_curves(folder / "curves.png", curves)
+        for name, bias in biases.items():
+            title = f"{name}: learned position bias, after {results[0].tokens[-1]:,} tokens"
+            _pictures.draw_position_bias(folder / f"position_bias_{name}.png", bias, title)
+        facts = {
+            "command": command,
+            "config": model.backbone.get_config(),
+            "seed": settings.seed,
+            "data": data.facts,
+            "metrics": dataclasses.asdict(best),
+            "all_methods": [dataclasses.asdict(result) for result in results],
+        }
+        write_card(folder, **json.loads(json.dumps(facts, default=str)))
+        _check_in_another_process(folder)
+
+
+def position_bias(model):
+    """Returns the position bias that a model has learned, or `None` if its method has none."""
+    layers = {layer.name: layer for layer in model.backbone.layers}
+    if "position_bias" not in layers:
+        return None
+    hidden_states = ops.zeros((1, LENGTH, model.backbone.hidden_dim))
+    return ops.convert_to_numpy(layers["position_bias"](hidden_states))[0]
+
+
+def _write_example(path, model, data):
+    inputs, _, _ = next(data.held_out.evaluation_batches())
+    inputs = {name: value[:4] for name, value in inputs.items()}
+    outputs = model.backbone({k: v for k, v in inputs.items() if k != "mask_positions"})
+    np.savez_compressed(
+        path,
+        input_word_ids=inputs["token_ids"],
+        input_mask=inputs["padding_mask"],
+        masked_lm_positions=inputs["mask_positions"],
+        mlm_logits=ops.convert_to_numpy(model(inputs)),
+        **{name: ops.convert_to_numpy(value) for name, value in outputs.items()},
+    )
+
+
+def _check_in_another_process(folder):
+    print("\n=== the export, loaded by another process that imports TensorFlow alone ===")
+    sys.stdout.flush()
+    status = subprocess.run(
+        [sys.executable, "-m", "training.query", str(folder)],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        check=False,
+    ).returncode
+    if status:
+        raise RuntimeError(
+            "The exported SavedModel does not answer as the model that was exported, so nothing "
+            f"was written. Received: exit status {status} of training.query"
+        )

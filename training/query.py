@@ -1,0 +1,118 @@
+"""Ask an exported model; needs TensorFlow alone, not keras_tupe.
+
+    python -m training.query saved_models/quickstart
+    python -m training.query saved_models/quickstart --fill "returns a [MASK] of strings"
+    python -m training.query saved_models/quickstart --nearest "how to open a file"
+
+Checks the export against the outputs stored beside it, then answers the questions: fills the
+blank with the five likeliest pieces, ranks a small set of sentences by the cosine of their
+vectors with the question's.
+"""
+
+import argparse
+import pathlib
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+TOLERANCE = 1e-5
+FILL = [
+    "Returns a [MASK] of the array.",
+    "If the file does not [MASK], an error is raised.",
+    "The default [MASK] is None.",
+]
+NEAREST = ["Write the text to a file on disk."]
+SENTENCES = [
+    "Open the file and read the whole content.",
+    "Return the sum of the elements over an axis.",
+    "The gradient of the loss with respect to the weights.",
+    "Raise an exception if the argument is not valid.",
+    "Convert the string to lower case.",
+    "Remove the directory and all files in it.",
+    "A layer that applies dropout to the input.",
+    "Wait until the thread has finished.",
+]
+
+
+def check_example(folder):
+    """Prints how far the SavedModel is from the stored outputs and returns the difference."""
+    example = np.load(folder / "example.npz")
+    encoder = tf.saved_model.load(str(folder))  # kept: its functions die with it
+    inputs = {name: tf.constant(example[name]) for name in ("input_word_ids", "input_mask")}
+    inputs["input_type_ids"] = tf.zeros_like(inputs["input_word_ids"])
+    positions = tf.constant(example["masked_lm_positions"])
+    answers = {
+        "encoder": encoder(inputs),
+        "serving_default": encoder.signatures["serving_default"](**inputs),
+        "mlm": encoder.mlm({**inputs, "masked_lm_positions": positions}),
+    }
+    worst = max(
+        float(np.abs(value.numpy() - example[name]).max())
+        for answer in answers.values()
+        for name, value in answer.items()
+        if name in example
+    )
+    print(f"parity with the model that was exported: largest difference {worst:.1e}", flush=True)
+    return worst
+
+
+def fill_blanks(model, texts):
+    """Prints the likeliest pieces for the blank of each text."""
+    answers = model.signatures["fill_mask"](text=tf.constant(texts))
+    for text, tokens, shares, count in zip(
+        texts,
+        *(answers[key].numpy() for key in ("tokens", "probabilities", "num_masks")),
+        strict=True,
+    ):
+        if not count:
+            print(f"{text}\n    no blank: write [MASK] where a word is missing")
+            continue
+        ranked = zip(tokens, shares, strict=True)
+        best = ", ".join(f"{token.decode()} {share:.0%}" for token, share in ranked)
+        print(f"{text}\n    {best}")
+
+
+def rank_sentences(model, texts):
+    """Prints the sentences of the small set, nearest first."""
+    embed = model.signatures["embed"]
+    sentences = embed(text=tf.constant(SENTENCES))["embedding"].numpy()
+    for text, vector in zip(
+        texts, embed(text=tf.constant(texts))["embedding"].numpy(), strict=True
+    ):
+        cosines = sentences @ vector
+        print(f"nearest to: {text}")
+        for index in np.argsort(-cosines)[:3]:
+            print(f"    {cosines[index]:.3f}  {SENTENCES[index]}")
+
+
+def main(arguments=None):
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=pathlib.Path, help="export with a card.json")
+    parser.add_argument("--fill", action="append", metavar="TEXT", help="text with a [MASK]")
+    parser.add_argument("--nearest", action="append", metavar="TEXT", help="any text")
+    settings = parser.parse_args(arguments)
+    if not (settings.folder / "example.npz").is_file():
+        parser.exit(
+            2,
+            f"{parser.prog}: the folder must be an export of keras_tupe, with its example.npz. "
+            f"Make one with `python -m training.quickstart`. Received: {str(settings.folder)!r}\n",
+        )
+    worst = check_example(settings.folder)
+    if (settings.folder / "text").is_dir():
+        import tensorflow_text  # noqa: F401  registers the tokenizer's op
+
+        model = tf.saved_model.load(str(settings.folder / "text"))
+        asked = settings.fill or settings.nearest
+        fill_blanks(model, settings.fill or ([] if asked else FILL))
+        rank_sentences(model, settings.nearest or ([] if asked else NEAREST))
+    ours = sorted(name for name in sys.modules if name.split(".")[0] == "keras_tupe")
+    print(f"modules of keras_tupe in this process: {len(ours)}")
+    return 0 if worst <= TOLERANCE else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
