@@ -1,7 +1,6 @@
 """Token vectors, tied to the vocabulary logits."""
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
@@ -106,7 +105,9 @@ class TokenEmbedding(keras.layers.Layer):
 
 def _concrete(tensor):
     """Returns the values of a tensor as an array, or `None` while a graph is being traced."""
+    if keras.backend.backend() == "tensorflow" and not hasattr(tensor, "numpy"):
+        return None
     try:
-        return np.asarray(ops.convert_to_numpy(tensor))
-    except (AttributeError, NotImplementedError, TypeError, RuntimeError):
+        return ops.convert_to_numpy(tensor)
+    except TypeError:  # what JAX raises for a traced array
         return None

@@ -64,7 +64,7 @@ def load_file(path):
 
     Raises:
         ValueError: if the file is missing or no Python file, its name is taken or not an
-            identifier, or it does not define a `PositionMethod` called `METHOD`. Errors raised by the
+            identifier, or it defines no `PositionMethod` called `METHOD`. Errors raised by the
             file itself are passed on, named.
     """
     path = pathlib.Path(path).resolve()

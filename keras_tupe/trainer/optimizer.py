@@ -2,15 +2,17 @@
 
 import keras
 
-# By the last part of a variable's path. Position and token tables do decay.
-NOT_DECAYED = (r"^bias$", r"^output_bias$", r"^gamma$", r"^beta$")
+# Keras compares with the variable's name on JAX, but with its whole path and ":0" on TensorFlow.
+# Position and token tables do decay.
+NOT_DECAYED = (r"(^|/)(bias|output_bias|gamma|beta)(:\d+)?$",)
 
 
 def adamw(learning_rate, *, weight_decay=0.01, beta_2=0.999, clip_norm=1.0):
     """Returns AdamW as TUPE trains with: decoupled decay, clipping by the global norm.
 
     Differs from the stock `keras.optimizers.AdamW` in the defaults: epsilon 1e-6, and no decay of
-    biases and layer normalizations.
+    biases and layer normalizations. Like all Keras optimizers, and unlike PyTorch's, it adds
+    epsilon to the second moment before that is corrected for its start at zero.
 
     Args:
         learning_rate: number or schedule.

@@ -1,0 +1,67 @@
+import hashlib
+import json
+
+import pytest
+
+from keras_tupe.export import check_destination, new_folder, write_card
+
+
+def test_a_new_folder_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "run"
+    with new_folder(path) as folder:
+        (folder / "file.txt").write_text("content")
+        assert not path.exists()
+    assert (path / "file.txt").read_text() == "content"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path):
+    path = tmp_path / "run"
+    with new_folder(path) as folder:
+        write_card(folder, number=1)
+
+    def fail():
+        with new_folder(path) as folder:
+            write_card(folder, number=2)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert json.loads((path / "card.json").read_text())["number"] == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_folder_of_ours_is_replaced_as_a_whole(tmp_path):
+    path = tmp_path / "run"
+    for number in (1, 2):
+        with new_folder(path) as folder:
+            (folder / f"{number}.txt").write_text("x")
+            write_card(folder, number=number)
+    assert sorted(entry.name for entry in path.iterdir()) == ["2.txt", "card.json"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_is_not_ours_is_left_alone(tmp_path, kind):
+    path = tmp_path / "thesis"
+    content = path
+    if kind == "folder":
+        path.mkdir()
+        content = path / "chapter.txt"
+    content.write_text("years of work")
+    with pytest.raises(ValueError, match=r"was not made by keras_tupe.*Received: .*thesis"):
+        check_destination(path)
+    with pytest.raises(ValueError, match="not made by keras_tupe"), new_folder(path):
+        pass
+    assert content.read_text() == "years of work"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis"]
+
+
+def test_the_card_holds_the_hash_of_every_file(tmp_path):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "a.bin").write_bytes(b"abc")
+    card = write_card(tmp_path, command="python -m something")
+    assert card["sha256"] == {"text/a.bin": hashlib.sha256(b"abc").hexdigest()}
+    assert json.loads((tmp_path / "card.json").read_text()) == card
+    assert card["made_by"] == "keras_tupe"
+    assert card["command"] == "python -m something"

@@ -1,0 +1,199 @@
+"""Exported SavedModels, loaded in a process that knows nothing of this package."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_tupe import TupeBackbone, TupeMaskedLM
+from keras_tupe.export import export_encoder, export_text_model
+from keras_tupe.tokenizers import WordPiece
+
+LETTERS = "abcdefghij"
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
+
+ANSWER = """
+import json, sys
+import numpy as np
+import tensorflow as tf
+
+folder, example, answers = sys.argv[1:]
+inputs = {name: tf.constant(value) for name, value in np.load(example).items()}
+positions = inputs.pop("masked_lm_positions")
+encoder = tf.saved_model.load(folder)
+results = {"call": encoder(inputs), "serve": encoder.signatures["serving_default"](**inputs)}
+results["mlm"] = encoder.mlm({**inputs, "masked_lm_positions": positions})
+results["short"] = encoder({name: value[:, :4] for name, value in inputs.items()})
+with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(encoder(inputs, training=True)["pooled_output"] ** 2)
+gradients = tape.gradient(loss, encoder.trainable_variables)
+np.savez(answers, **{
+    f"{name}/{key}": value.numpy()
+    for name, result in results.items() for key, value in result.items()
+})
+ours = [name for name in sys.modules if name.split(".")[0] in ("keras_tupe", "keras_hub")]
+print(json.dumps({
+    "ours": ours,
+    "variables": len(encoder.variables),
+    "trainable": len(encoder.trainable_variables),
+    "with_gradient": sum(gradient is not None for gradient in gradients),
+    "regularization_losses": len(encoder.regularization_losses),
+}))
+"""
+
+FILL = """
+import json, sys
+import tensorflow as tf
+import tensorflow_text
+
+model = tf.saved_model.load(sys.argv[1])
+texts = tf.constant(json.loads(sys.argv[2]))
+fill = model.signatures["fill_mask"](text=texts)
+serve = model.signatures["serving_default"](text=texts)
+embed = model.signatures["embed"](text=texts)
+print(json.dumps({
+    "tokens": [[token.decode() for token in row] for row in fill["tokens"].numpy()],
+    "probabilities": fill["probabilities"].numpy().tolist(),
+    "num_masks": fill["num_masks"].numpy().tolist(),
+    "pooled_output": serve["pooled_output"].numpy().tolist(),
+    "padding_mask": serve["padding_mask"].numpy().tolist(),
+    "embedding": embed["embedding"].numpy().tolist(),
+}))
+"""
+
+
+def scrambled_model(dtype="float32", **kwargs):
+    keras.utils.set_random_seed(3)
+    backbone = TupeBackbone(
+        len(VOCABULARY), 2, 2, 6, 11, max_sequence_length=7, dtype=dtype, **kwargs
+    )
+    model = TupeMaskedLM(backbone)
+    generator = np.random.default_rng(5)
+    for variable in model.trainable_variables:
+        variable.assign(generator.normal(size=variable.shape) * 0.5)
+    return model
+
+
+def run(script, *arguments):
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def example(num_segments=0):
+    generator = np.random.default_rng(7)
+    token_ids = generator.integers(5, len(VOCABULARY), (3, 7)).astype("int32")
+    padding_mask = np.array([[1] * 7, [1] * 4 + [0] * 3, [1] * 6 + [0]], "int32")
+    segment_ids = generator.integers(0, max(1, num_segments), (3, 7)).astype("int32")
+    mask_positions = np.array([[1, 6], [3, 2], [5, 1]], "int32")
+    return token_ids, padding_mask, segment_ids, mask_positions
+
+
+@pytest.mark.parametrize(("num_segments", "dtype"), [(2, "float32"), (0, "mixed_bfloat16")])
+def test_exported_encoder_answers_as_the_model_in_another_process(tmp_path, num_segments, dtype):
+    model = scrambled_model(dtype, num_segments=num_segments)
+    token_ids, padding_mask, segment_ids, mask_positions = example(num_segments)
+    inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
+    if num_segments:
+        inputs["segment_ids"] = segment_ids
+    expected = model.backbone(inputs)
+    expected = {name: tf.cast(value, "float32").numpy() for name, value in expected.items()}
+    logits = model({**inputs, "mask_positions": mask_positions}).numpy()
+    np.savez(
+        tmp_path / "example.npz",
+        input_word_ids=token_ids,
+        input_mask=padding_mask,
+        input_type_ids=segment_ids,
+        masked_lm_positions=mask_positions,
+    )
+    export_encoder(model, tmp_path / "model")
+    facts = run(ANSWER, tmp_path / "model", tmp_path / "example.npz", tmp_path / "answers.npz")
+    answers = np.load(tmp_path / "answers.npz")
+    tolerance = 1e-5 if dtype == "float32" else 3e-2  # bfloat16 keeps 8 bits
+    for call in ("call", "serve", "mlm"):
+        for name, value in expected.items():
+            np.testing.assert_allclose(answers[f"{call}/{name}"], value, atol=tolerance)
+            assert answers[f"{call}/{name}"].dtype == np.float32
+        np.testing.assert_array_equal(answers[f"{call}/default"], answers[f"{call}/pooled_output"])
+    np.testing.assert_allclose(answers["mlm/mlm_logits"], logits, atol=tolerance * 3)
+    assert answers["short/sequence_output"].shape == (3, 4, 6)
+    assert facts["ours"] == []
+    assert facts["variables"] == len(model.backbone.variables)
+    assert facts["trainable"] == len(model.backbone.trainable_variables) == facts["with_gradient"]
+    assert facts["regularization_losses"] == 0
+
+
+def test_default_signature_has_one_length_and_the_dynamic_one_must_be_asked_for(tmp_path):
+    model = scrambled_model()
+    export_encoder(model, tmp_path / "fixed", length=5)
+    export_encoder(model.backbone, tmp_path / "dynamic", dynamic_length=True)
+    fixed = tf.saved_model.load(str(tmp_path / "fixed"))
+    dynamic = tf.saved_model.load(str(tmp_path / "dynamic"))
+    assert list(fixed.signatures) == ["serving_default"]
+    assert sorted(dynamic.signatures) == ["dynamic_length", "serving_default"]
+    assert not hasattr(dynamic, "mlm"), "a backbone has no head"
+
+    def length(function):
+        return {spec.shape[1] for spec in function.structured_input_signature[1].values()}
+
+    assert length(fixed.signatures["serving_default"]) == {5}
+    assert length(dynamic.signatures["serving_default"]) == {7}
+    assert length(dynamic.signatures["dynamic_length"]) == {None}
+
+
+def test_training_flag_of_the_loaded_encoder_turns_dropout_on(tmp_path):
+    model = scrambled_model(dropout=0.5)
+    export_encoder(model.backbone, tmp_path / "model")
+    encoder = tf.saved_model.load(str(tmp_path / "model"))
+    ids = tf.constant(example()[0])
+    inputs = dict.fromkeys(("input_mask", "input_type_ids"), tf.ones_like(ids))
+    inputs["input_word_ids"] = ids
+    calls = [encoder(inputs, training=flag)["default"].numpy() for flag in (False, False, True)]
+    np.testing.assert_array_equal(calls[0], calls[1])
+    assert np.abs(calls[0] - calls[2]).max() > 1e-3
+
+
+def test_text_model_fills_blanks_and_embeds_in_another_process(tmp_path):
+    model = scrambled_model()
+    tokenizer = WordPiece(VOCABULARY)
+    export_text_model(model, tokenizer, tmp_path / "text", top=3)
+    texts = ["a [MASK] c", "a b", "a b c d e f g h"]
+    answers = run(FILL, tmp_path / "text", json.dumps(texts))
+    rows = [[2, 5, 4, 7, 3, 0, 0], [2, 5, 6, 3, 0, 0, 0], [2, 5, 6, 7, 8, 9, 3]]
+    token_ids = np.array(rows, "int32")
+    inputs = {"token_ids": token_ids, "padding_mask": (token_ids > 0).astype("int32")}
+    outputs = model.backbone(inputs)
+    np.testing.assert_allclose(answers["pooled_output"], outputs["pooled_output"], atol=1e-5)
+    assert answers["padding_mask"] == inputs["padding_mask"].tolist()
+    assert answers["num_masks"] == [1, 0, 0]
+    logits = model({**inputs, "mask_positions": np.array([[2], [0], [0]])}).numpy()[0, 0]
+    ordinary = np.exp(logits[5:]) / np.exp(logits[5:]).sum()
+    best = np.argsort(-ordinary)[:3]
+    assert answers["tokens"][0] == [VOCABULARY[5 + index] for index in best]
+    np.testing.assert_allclose(answers["probabilities"][0], ordinary[best], atol=1e-5)
+    mean = outputs["sequence_output"].numpy()[1, 1:3].mean(axis=0)
+    expected = mean / np.linalg.norm(mean)
+    np.testing.assert_allclose(answers["embedding"][1], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [0, 8, 2.5])
+def test_impossible_lengths_are_refused_and_nothing_is_written(tmp_path, length):
+    with pytest.raises(ValueError, match=r"`length` must.*Received: length="):
+        export_encoder(scrambled_model(), tmp_path / "model", length=length)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tokenizer_of_another_model_is_refused(tmp_path):
+    tokenizer = WordPiece([*VOCABULARY, "z"])
+    with pytest.raises(ValueError, match="the one that the model was trained with"):
+        export_text_model(scrambled_model(), tokenizer, tmp_path / "text")
+    assert list(tmp_path.iterdir()) == []
