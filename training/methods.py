@@ -1,0 +1,67 @@
+"""Print the table of positional methods, made from the registry.
+
+python -m training.methods
+python -m training.methods --update README.md
+"""
+
+import argparse
+import pathlib
+import sys
+
+from keras_tupe import positions
+from training._tables import table
+
+BEGIN, END = (
+    "<!-- methods: made by `python -m training.methods --update README.md` -->",
+    "<!-- end -->",
+)
+
+
+def method_table():
+    """Returns the Markdown table of all methods in the registry."""
+    rows = [
+        [
+            f"`{name}`",
+            method.summary,
+            ", ".join(f"`{key}={value!r}`" for key, value in method.options.items()) or "-",
+            "`max_sequence_length`" if method.has_length_limit else "any",
+            method.source,
+        ]
+        for name, method in sorted(positions.METHODS.items())
+    ]
+    return table(["name", "what it is", "options", "length", "source"], rows)
+
+
+def updated(text):
+    """Returns a text with the table between the two markers replaced.
+
+    Raises:
+        ValueError: if the markers are not there.
+    """
+    if text.count(BEGIN) != 1 or END not in text.split(BEGIN)[1]:
+        raise ValueError(
+            f"The file must have the line {BEGIN!r} once and {END!r} after it. "
+            f"Received: {text.count(BEGIN)} such lines"
+        )
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{method_table()}\n{END}{rest.split(END, 1)[1]}"
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--update", type=pathlib.Path, metavar="FILE", help="file to update")
+    path = parser.parse_args(arguments).update
+    if path is None:
+        print(method_table())
+        return
+    try:
+        path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        sys.exit(f"methods: {error}")
+
+
+if __name__ == "__main__":
+    main()
