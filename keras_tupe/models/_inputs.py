@@ -45,3 +45,38 @@ def _fits(shape, token_shape):
     return len(shape) == len(token_shape) == 2 and all(
         a is None or b is None or a == b for a, b in zip(shape, token_shape, strict=True)
     )
+
+
+def check_preprocessor(preprocessor, backbone):
+    """Checks that what a preprocessor makes is what a backbone takes.
+
+    Args:
+        preprocessor: a preprocessor, or `None`.
+        backbone: a `TupeBackbone`.
+
+    Raises:
+        ValueError: if the preprocessor makes longer rows than the backbone has positions for,
+            makes segment ids for a backbone without or none for one with segments, or has a larger
+            vocabulary (an id outside the backbone's would go unseen inside a compiled graph).
+    """
+    if preprocessor is None:
+        return
+    length, limit = preprocessor.sequence_length, backbone.max_sequence_length
+    if backbone.has_length_limit and length is not None and length > limit:
+        raise ValueError(
+            f"The preprocessor's rows must fit into the backbone's max_sequence_length={limit}. "
+            f"Make it with `sequence_length={limit}` or less. Received: sequence_length={length}"
+        )
+    if bool(preprocessor.segments) != bool(backbone.num_segments):
+        raise ValueError(
+            "A preprocessor makes segment ids (`segments=True`) for a backbone with `num_segments` "
+            f"> 0, and for no other. Received: segments={preprocessor.segments}, "
+            f"num_segments={backbone.num_segments}"
+        )
+    tokenizer = preprocessor.tokenizer
+    if tokenizer.has_vocabulary and tokenizer.vocabulary_size() > backbone.vocabulary_size:
+        raise ValueError(
+            "The tokenizer's vocabulary must not be larger than the backbone's, which has "
+            f"{backbone.vocabulary_size} token vectors. Received: a tokenizer of "
+            f"{tokenizer.vocabulary_size()} pieces"
+        )

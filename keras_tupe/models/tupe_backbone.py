@@ -214,6 +214,11 @@ class TupeBackbone(keras_hub.models.Backbone):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.zero_padded_embeddings = zero_padded_embeddings
 
+    @property
+    def has_length_limit(self):
+        """Whether position tables bound the length to `max_sequence_length`."""
+        return positions.get(self.position).has_length_limit
+
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)

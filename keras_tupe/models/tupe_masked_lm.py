@@ -4,7 +4,7 @@ import keras
 import keras_hub
 
 from keras_tupe.layers import MaskedLMHead
-from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
 
@@ -38,7 +38,7 @@ class TupeMaskedLM(keras_hub.models.MaskedLM):
     Masking: as in the backbone.
 
     Raises:
-        ValueError, TypeError: as the backbone.
+        ValueError, TypeError: as the backbone, and if the preprocessor does not fit it.
 
     Example:
         >>> import numpy as np
@@ -56,6 +56,7 @@ class TupeMaskedLM(keras_hub.models.MaskedLM):
     preprocessor_cls = TupeMaskedLMPreprocessor
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
+        check_preprocessor(preprocessor, backbone)
         # === Layers ===
         head = MaskedLMHead(
             backbone.token_embedding,

@@ -5,7 +5,7 @@ import keras_hub
 
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 
@@ -35,7 +35,8 @@ class TupeTextClassifier(keras_hub.models.TextClassifier):
     Masking: as in the backbone.
 
     Raises:
-        ValueError, TypeError: as the backbone, and if `num_classes` is not a positive integer.
+        ValueError, TypeError: as the backbone, if `num_classes` is not a positive integer, and if the
+            preprocessor does not fit the backbone.
 
     Example:
         >>> import numpy as np
@@ -55,6 +56,7 @@ class TupeTextClassifier(keras_hub.models.TextClassifier):
         self, backbone, num_classes, preprocessor=None, activation=None, dropout=0.1, **kwargs
     ):
         check_positive_integers(num_classes=num_classes)
+        check_preprocessor(preprocessor, backbone)
         # === Layers ===
         output_dropout = Dropout(dropout, dtype=backbone.dtype_policy, name="classifier_dropout")
         output_dense = keras.layers.Dense(

@@ -1,0 +1,87 @@
+"""Raw text to the inputs of a classifier."""
+
+import keras
+import keras_hub
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeTextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
+    """Tokenizes texts or pairs of texts and packs them into rows of fixed length.
+
+    The rows are, by the kind of the tokenizer's vocabulary,
+
+        WordPiece:     [CLS] A [SEP]      [CLS] A [SEP] B [SEP]
+        SentencePiece: <s> A </s>         <s> A </s> </s> B </s>
+
+    **Text that is longer than `sequence_length` is cut at the end, without a warning.**
+
+    Differences from the source: as KerasHub's preprocessors, but with one path, TensorFlow's, in
+    Python and in `tf.data`; `segment_ids` only on request, since a model without
+    segments does not take them.
+
+    Args:
+        tokenizer: a `TupeTokenizer`.
+        sequence_length: length of the rows, in tokens, special ones included. Defaults to 512.
+        truncate: `"round_robin"` takes tokens from the two texts in turn until the row is full;
+            `"waterfall"` fills it with the first text first.
+        segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0. Defaults
+            to `False`.
+        **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
+
+    Call arguments:
+        x: string, batch of strings `(batch,)`, or a tuple of two of them for pairs.
+        y: optional labels, handed through.
+        sample_weight: optional weights, handed through.
+        A bare tuple of two is read as `(x, y)`; call with `((first, second), y=None)`.
+
+    Returns:
+        Dictionary of `token_ids` int32, `padding_mask` bool (true = token) and, on request,
+        `segment_ids` int32, each `(batch, sequence_length)`, or a tuple of it with `y` and
+        `sample_weight` where they are given.
+
+    Raises:
+        TypeError: if `x` is not text.
+        ValueError: if text comes in place of labels, a pair does not fit together, or a
+            row has no room for text.
+
+    Example:
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
+        >>> preprocessor = TupeTextClassifierPreprocessor(TupeTokenizer(words), sequence_length=6)
+        >>> x, y = preprocessor(["the cat", "sat"], [0, 1])
+        >>> keras.ops.convert_to_numpy(x["token_ids"]).tolist()
+        [[2, 5, 6, 3, 0, 0], [2, 7, 3, 0, 0, 0]]
+    """
+
+    backbone_cls = TupeBackbone
+    tokenizer_cls = TupeTokenizer
+
+    def __init__(
+        self, tokenizer, sequence_length=512, truncate="round_robin", segments=False, **kwargs
+    ):
+        check_positive_integers(sequence_length=sequence_length)
+        super().__init__(tokenizer, sequence_length=sequence_length, truncate=truncate, **kwargs)
+        self.segments = segments
+
+    def build(self, input_shape):
+        # The parent would make a packer of its own here.
+        self.built = True
+
+    def call(self, x, y=None, sample_weight=None):
+        from keras_tupe.tokenizers import keras_hub_calls
+
+        keras_hub_calls.check_labels(y)
+        x = keras_hub_calls.classifier_inputs(
+            self.tokenizer.op,
+            x,
+            sequence_length=self.sequence_length,
+            truncate=self.truncate,
+            segments=self.segments,
+        )
+        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+
+    def get_config(self):
+        return {**super().get_config(), "segments": self.segments}

@@ -1,0 +1,214 @@
+"""The tokenizer as a KerasHub layer."""
+
+import os
+
+import keras
+import keras_hub
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models.tupe_backbone import TupeBackbone
+
+_CLASSES = {"wordpiece": "WordPiece", "sentencepiece": "SentencePieceBpe"}
+_FILES = {"wordpiece": "vocabulary.txt", "sentencepiece": "vocabulary.spm"}
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeTokenizer(keras_hub.tokenizers.Tokenizer):
+    """Text to token ids, by a WordPiece or a SentencePiece vocabulary.
+
+    It wraps one TensorFlow op, `op`, that is the same in training and in exported models (see
+    `keras_tupe.tokenizers`); so it needs TensorFlow and tensorflow_text on every backend,
+    but only when it gets a vocabulary.
+
+    Differences from the source: KerasHub's own tokenizers have a Python and a TensorFlow path,
+    which do not always agree; here there is one path. `detokenize` leaves out start, end
+    and padding tokens.
+
+    Args:
+        vocabulary: WordPiece pieces: a list, or the path of a file with one piece per line.
+        sentencepiece: SentencePiece BPE model: bytes, or the path of a file. Give this
+            or `vocabulary`.
+        lowercase: whether to lower-case the text (WordPiece also strips accents). Defaults to
+            `True`.
+        dtype: integer type of the ids. Defaults to `"int32"`.
+        sequence_length: optional length to which ids are cut or padded. Defaults to no limit.
+            Preprocessors have their own.
+        kind: `"wordpiece"` or `"sentencepiece"`; needed only where the vocabulary comes later, as
+            in a preset. Defaults to what is given.
+        **kwargs: `name` and the other arguments of `keras_hub.tokenizers.Tokenizer`.
+
+    Call arguments:
+        inputs: string or batch of strings `(batch,)`; list, array or tensor.
+
+    Returns:
+        Ids without start and end tokens: for a batch lists, or a `tf.RaggedTensor`
+        `(batch, (pieces))` inside `tf.data` and `tf.function`; a tensor for one string and
+        when `sequence_length` is given. A special token written in the text is
+        text, never that token.
+
+    Raises:
+        ValueError: if both vocabularies are given, one does not fit `kind`, lacks a special
+            token, or none is there when it is needed.
+        TypeError: if the input is not text, or `dtype` is not an integer type.
+
+    Example:
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "sat"]
+        >>> tokenizer = TupeTokenizer(words)
+        >>> tokenizer(["The cats sat", "the cat"])
+        [[5, 6, 7, 8], [5, 6]]
+        >>> tokenizer.detokenize([[2, 5, 6, 7, 8, 3, 0]])
+        ['the cats sat']
+        >>> tokenizer.start_token, tokenizer.start_token_id
+        ('[CLS]', 2)
+    """
+
+    backbone_cls = TupeBackbone
+
+    def __init__(
+        self,
+        vocabulary=None,
+        sentencepiece=None,
+        lowercase=True,
+        dtype="int32",
+        sequence_length=None,
+        kind=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, **kwargs)
+        if "int" not in self.compute_dtype:
+            raise TypeError(
+                f"The `dtype` of token ids must be an integer type. Received: dtype={dtype!r}"
+            )
+        if sequence_length is not None:
+            check_positive_integers(sequence_length=sequence_length)
+        given = {"wordpiece": vocabulary, "sentencepiece": sentencepiece}
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(given) > 1:
+            raise ValueError(
+                "A tokenizer has one vocabulary. Give `vocabulary` (WordPiece) or `sentencepiece`, "
+                "not both. Received: both"
+            )
+        if kind not in (None, *_CLASSES) or given.keys() - {kind or next(iter(given), None)}:
+            raise ValueError(
+                f"`kind` must be one of {sorted(_CLASSES)} and fit the vocabulary that is given. "
+                f"Received: kind={kind!r}, a vocabulary for {list(given)}"
+            )
+        self.lowercase = lowercase
+        self.sequence_length = sequence_length
+        self.kind = kind or next(iter(given), None)
+        self.file_assets = [_FILES[self.kind]] if self.kind else None
+        self._op = None
+        self._set_special_tokens()
+        if given:
+            self._make_op(given[self.kind])
+
+    @property
+    def has_vocabulary(self):
+        """Whether there is a vocabulary; in a preset it comes after the constructor."""
+        return self._op is not None
+
+    @property
+    def op(self):
+        """The `keras_tupe.tokenizers.WordPiece` or `SentencePieceBpe` behind this layer."""
+        if self._op is None:
+            raise ValueError(
+                f"`{self.name}` has no vocabulary yet. Make it with `vocabulary=...` (WordPiece) "
+                "or `sentencepiece=...`, or load it with `from_preset`. Received: neither"
+            )
+        return self._op
+
+    def call(self, inputs):
+        # The parent converts the inputs first, and makes numbers between strings to strings.
+        return self.tokenize(inputs)
+
+    def tokenize(self, inputs):
+        from keras_tupe.tokenizers import keras_hub_calls
+
+        return keras_hub_calls.tokenize(
+            self.op, inputs, self.sequence_length, dtype=self.compute_dtype
+        )
+
+    def detokenize(self, inputs):
+        from keras_tupe.tokenizers import keras_hub_calls
+
+        return keras_hub_calls.detokenize(self.op, inputs)
+
+    def get_vocabulary(self):
+        return self.op.pieces
+
+    def vocabulary_size(self):
+        return self.op.vocabulary_size
+
+    def id_to_token(self, id):
+        if not 0 <= id < self.vocabulary_size():
+            raise ValueError(
+                "A token id must be in the vocabulary, from 0 to vocabulary_size - 1 = "
+                f"{self.vocabulary_size() - 1}. Received: id={id}"
+            )
+        return self.op.pieces[id]
+
+    def token_to_id(self, token):
+        pieces = self.op.pieces
+        try:
+            return pieces.index(token)
+        except ValueError:
+            raise ValueError(
+                "This token is not a piece of the vocabulary. Use `tokenize` for text. "
+                f"Received: token={token!r}"
+            ) from None
+
+    @property
+    def special_tokens(self):
+        """List of the five special tokens."""
+        op = self.op
+        return [op.start_token, op.end_token, op.pad_token, op.mask_token, op.unknown_token]
+
+    @property
+    def special_token_ids(self):
+        """List of the ids of the five special tokens, sorted."""
+        return list(self.op.special_ids)
+
+    def save_assets(self, dir_path):
+        self.op.save(os.path.join(dir_path, self.op.file_name))
+
+    def load_assets(self, dir_path):
+        if self.kind is None:
+            raise ValueError(
+                f"`{self.name}` does not know which vocabulary to load. Make it with `kind=...`, "
+                f"one of {sorted(_CLASSES)}. Received: kind=None"
+            )
+        self._make_op(os.path.join(dir_path, _FILES[self.kind]))
+
+    def get_config(self):
+        # The vocabulary is a file beside the configuration; `kind` says which.
+        return {
+            **super().get_config(),
+            "lowercase": self.lowercase,
+            "sequence_length": self.sequence_length,
+            "kind": self.kind,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        for name in ("vocabulary", "sentencepiece"):
+            if isinstance(config.get(name), (str, os.PathLike)):
+                raise ValueError(
+                    "A saved configuration must not name a file, since anybody could have written "
+                    "it. Pass the path to the constructor instead. "
+                    f"Received: {name}={config[name]!r}"
+                )
+        return super().from_config(config)
+
+    def _make_op(self, vocabulary):
+        from keras_tupe import tokenizers
+
+        self._op = getattr(tokenizers, _CLASSES[self.kind])(vocabulary, lowercase=self.lowercase)
+        self._set_special_tokens()
+
+    def _set_special_tokens(self):
+        # None before there is a vocabulary, as in KerasHub.
+        for name in ("start", "end", "pad", "mask"):
+            setattr(self, f"{name}_token", getattr(self._op, f"{name}_token", None))
+            setattr(self, f"{name}_token_id", getattr(self._op, f"{name}_id", None))
+        self.unk_token = getattr(self._op, "unknown_token", None)
+        self.unk_token_id = getattr(self._op, "unknown_id", None)

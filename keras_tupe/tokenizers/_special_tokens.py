@@ -1,0 +1,60 @@
+"""The tokens of a vocabulary that stand for no text."""
+
+import collections
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class SpecialTokens:
+    """How a vocabulary spells its five special tokens, and how texts are separated.
+
+    Attributes:
+        start: first token of every input ([CLS]).
+        end: last token of every text ([SEP]).
+        pad: filler after the end.
+        mask: stands in the place of a hidden piece.
+        unknown: stands for text that the vocabulary cannot spell.
+        separators: number of end tokens between the two texts of a pair.
+    """
+
+    start: str
+    end: str
+    pad: str
+    mask: str
+    unknown: str
+    separators: int
+
+    @property
+    def texts(self):
+        """The five tokens as text, in the order of the attributes."""
+        return (self.start, self.end, self.pad, self.mask, self.unknown)
+
+    def ids(self, pieces):
+        """Finds the five tokens in a vocabulary.
+
+        Args:
+            pieces: list of the vocabulary's pieces; the place is the id.
+
+        Returns:
+            The five ids, in the order of the attributes.
+
+        Raises:
+            ValueError: if the vocabulary lacks one of them, or holds a piece twice.
+        """
+        repeated = [piece for piece, count in collections.Counter(pieces).items() if count > 1]
+        if repeated:
+            raise ValueError(
+                "Every piece of a vocabulary must be there once, because its place is its id. "
+                f"Remove the repetitions. Received: repeated pieces {repeated[:5]}"
+            )
+        missing = [text for text in self.texts if text not in pieces]
+        if missing:
+            raise ValueError(
+                f"The vocabulary lacks {missing}. It needs all of {list(self.texts)}: train it "
+                f"with them. Received: a vocabulary of {len(pieces)} pieces"
+            )
+        return tuple(pieces.index(text) for text in self.texts)
+
+
+BERT = SpecialTokens("[CLS]", "[SEP]", "[PAD]", "[MASK]", "[UNK]", separators=1)
+TUPE = SpecialTokens("<s>", "</s>", "<pad>", "<mask>", "<unk>", separators=2)

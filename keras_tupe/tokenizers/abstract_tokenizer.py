@@ -1,0 +1,141 @@
+"""What every tokenizer of this package answers."""
+
+import tensorflow as tf
+
+from keras_tupe.tokenizers._batches import id_batch, string_batch
+
+
+class AbstractTokenizer(tf.Module):
+    """Text to ids and back, with one TensorFlow op: the same in training and in serving.
+
+    It works on eager tensors, in `tf.data` maps, in `tf.function`s and in exported SavedModels,
+    where it is a tracked object (assign it to an attribute of what is saved). A program that
+    loads such a SavedModel must import `tensorflow_text`, which registers the op.
+
+    The leaves `WordPiece` and `SentencePieceBpe` say how strings are cut.
+
+    Args:
+        pieces: list of strings, the vocabulary in the order of the ids.
+        special: the vocabulary's `SpecialTokens`.
+        lowercase: whether the text is lower-cased before it is cut.
+        name: name of the module.
+
+    Attributes:
+        start_id, end_id, pad_id, mask_id, unknown_id: ids of the special tokens.
+        start_token, end_token, pad_token, mask_token, unknown_token: their texts.
+        special_ids: the five ids, sorted.
+        separator_ids: ids between the two texts of a pair.
+        lowercase: as given.
+
+    Raises:
+        ValueError: if `pieces` lacks a special token or repeats a piece.
+    """
+
+    file_name = None  # of the vocabulary in a preset or an export
+
+    def __init__(self, pieces, special, lowercase, name):
+        super().__init__(name=name)
+        ids = special.ids(pieces)
+        # A tuple, since TensorFlow would track changes of a list.
+        self._pieces = tuple(pieces)
+        self.start_id, self.end_id, self.pad_id, self.mask_id, self.unknown_id = ids
+        self.start_token = special.start
+        self.end_token = special.end
+        self.pad_token = special.pad
+        self.mask_token = special.mask
+        self.unknown_token = special.unknown
+        self.special_ids = tuple(sorted(ids))
+        self.separator_ids = (self.end_id,) * special.separators
+        self.lowercase = bool(lowercase)
+
+    @property
+    def pieces(self):
+        """The vocabulary: list of strings, the place is the id."""
+        return list(self._pieces)
+
+    @property
+    def vocabulary_size(self):
+        """Number of ids."""
+        return len(self._pieces)
+
+    def tokenize(self, strings):
+        """Cuts strings into pieces.
+
+        A special token written out in the text is text like any other: it never gives that
+        token's id. Bytes that are no UTF-8 count as unknown characters.
+
+        Args:
+            strings: string tensor (or list) of shape (batch,).
+
+        Returns:
+            `tf.RaggedTensor`, int32, of shape (batch, (pieces)); no start and end tokens.
+
+        Raises:
+            TypeError, ValueError: if `strings` is not a batch of strings.
+        """
+        return self._ids(string_batch(strings))
+
+    def tokenize_with_masks(self, strings):
+        """As `tokenize`, but the mask token written out in a string gives its id.
+
+        This is for queries with a blank to fill, as in `"the cat [MASK] on the mat."`.
+
+        Args:
+            strings: string tensor (or list) of shape (batch,).
+
+        Returns:
+            `tf.RaggedTensor`, int32, of shape (batch, (pieces)).
+
+        Raises:
+            TypeError, ValueError: if `strings` is not a batch of strings.
+        """
+        return self._ids_with_masks(string_batch(strings))
+
+    def detokenize(self, ids):
+        """Joins pieces to text, without start, end and padding tokens.
+
+        Args:
+            ids: integers of shape (batch, length) or (batch, (pieces)).
+
+        Returns:
+            String tensor of shape (batch,). What `tokenize` dropped (case, spacing around
+            punctuation) does not come back.
+
+        Raises:
+            ValueError: in eager calls, if an id is outside the vocabulary. Inside a graph such
+                an id is read as the unknown token.
+            TypeError: if `ids` are not integers.
+        """
+        ids = id_batch(ids)
+        inside = (ids.flat_values >= 0) & (ids.flat_values < self.vocabulary_size)
+        if tf.executing_eagerly() and not bool(tf.reduce_all(inside)):
+            worst = int(tf.boolean_mask(ids.flat_values, ~inside)[0])
+            raise ValueError(
+                "Token ids must be in the vocabulary, from 0 to vocabulary_size - 1 = "
+                f"{self.vocabulary_size - 1}. Received: id {worst}"
+            )
+        # The WordPiece op reads memory that is not its own when an id is too large.
+        ids = ids.with_flat_values(tf.where(inside, ids.flat_values, self.unknown_id))
+        frame = [self.start_id, self.end_id, self.pad_id]
+        is_frame = tf.reduce_any(ids.flat_values[:, None] == frame, axis=1)
+        return self._text(tf.ragged.boolean_mask(ids, ids.with_flat_values(~is_frame)))
+
+    def save(self, path):
+        """Writes the vocabulary to a file, from which the class can be made again.
+
+        Args:
+            path: file name. It is replaced at once when the new content is complete.
+        """
+        raise NotImplementedError
+
+    def _ids(self, strings):
+        """Strings (batch,) -> ragged ids (batch, (pieces))."""
+        raise NotImplementedError
+
+    def _ids_with_masks(self, strings):
+        """Strings (batch,) -> ragged ids (batch, (pieces)), mask tokens found in the text."""
+        raise NotImplementedError
+
+    def _text(self, ids):
+        """Ragged ids (batch, (pieces)) inside the vocabulary -> strings (batch,)."""
+        raise NotImplementedError

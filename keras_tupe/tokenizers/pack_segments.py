@@ -1,0 +1,83 @@
+"""One or two tokenized texts as one row of fixed length."""
+
+import tensorflow as tf
+import tensorflow_text
+
+_TRIMMERS = {
+    "round_robin": tensorflow_text.RoundRobinTrimmer,
+    "waterfall": tensorflow_text.WaterfallTrimmer,
+}
+
+
+def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
+    """Frames texts with special tokens, cuts what is too long, pads what is short.
+
+    The rows are, by the kind of vocabulary,
+
+        WordPiece:     [CLS] A [SEP]      [CLS] A [SEP] B [SEP]
+        SentencePiece: <s> A </s>         <s> A </s> </s> B </s>
+
+    The start token is always first. **Text that does not fit is dropped silently from the end.**
+
+    Args:
+        tokenizer: a `WordPiece` or `SentencePieceBpe`.
+        segments: tuple of one or two ragged int32 tensors of shape (batch, (pieces)).
+        sequence_length: length of the rows, in tokens, special ones included.
+        truncate: `"round_robin"` takes tokens from the two texts in turn until the row is full;
+            `"waterfall"` fills it with the first text first.
+
+    Returns:
+        Tuple of three tensors of shape (batch, sequence_length): token ids int32; padding mask
+        bool, true for tokens; segment ids int32, 1 for B and the end token behind it.
+
+    Raises:
+        ValueError: if there are not one or two segments of one batch size, `truncate` is unknown,
+            or the row has no room for a piece of each text.
+
+    Example:
+        >>> from keras_tupe.tokenizers import WordPiece
+        >>> tokenizer = WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
+        >>> rows = pack_segments(tokenizer, (tokenizer.tokenize(["a b", "b"]),), 5)
+        >>> rows[0].numpy().tolist()
+        [[2, 5, 6, 3, 0], [2, 6, 3, 0, 0]]
+    """
+    if truncate not in _TRIMMERS:
+        raise ValueError(
+            f"`truncate` must be one of {sorted(_TRIMMERS)}. Received: truncate={truncate!r}"
+        )
+    if len(segments) not in (1, 2):
+        raise ValueError(
+            "A row holds one text or a pair of texts. Pass a batch of strings or a tuple of two "
+            f"batches. Received: {len(segments)} batches"
+        )
+    batches = {segment.shape[0] for segment in segments} - {None}
+    if len(batches) > 1:
+        raise ValueError(
+            "The two batches of a pair must have one size. "
+            f"Received: batches of {' and '.join(str(s.shape[0]) for s in segments)} texts"
+        )
+    frames = [(tokenizer.start_id,)]
+    frames += [tokenizer.separator_ids] * (len(segments) - 1) + [(tokenizer.end_id,)]
+    room = sequence_length - sum(map(len, frames))
+    if room < len(segments):
+        raise ValueError(
+            f"`sequence_length` must leave room for {sum(map(len, frames))} special tokens and a "
+            f"piece of each of {len(segments)} texts. Received: sequence_length={sequence_length}"
+        )
+    segments = _TRIMMERS[truncate](room).trim(list(segments))
+
+    def columns(ids):
+        rows = tf.tile(tf.constant([ids], tf.int32), [segments[0].nrows(), 1])
+        return tf.RaggedTensor.from_tensor(rows)
+
+    parts = [columns(frames[0])]
+    for segment, frame in zip(segments, frames[1:], strict=True):
+        parts += [segment, columns(frame)]
+    rows = tf.concat(parts, axis=1)  # (batch, (tokens))
+    shape = [None, sequence_length]
+    token_ids = rows.to_tensor(tokenizer.pad_id, shape=shape)
+    padding_mask = tf.ones_like(rows, tf.bool).to_tensor(False, shape=shape)
+    places = tf.range(sequence_length)[tf.newaxis]
+    second = parts[1].row_lengths() + 1 + len(frames[1])  # where B begins
+    segment_ids = (places >= tf.cast(second, tf.int32)[:, tf.newaxis]) & padding_mask
+    return token_ids, padding_mask, tf.cast(segment_ids, tf.int32)

@@ -1,0 +1,143 @@
+"""SentencePiece byte-pair encoding, as TUPE's vocabulary."""
+
+import hashlib
+import os
+
+import tensorflow as tf
+import tensorflow_text
+from google.protobuf.message import DecodeError
+from sentencepiece import sentencepiece_model_pb2
+from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
+
+from keras_tupe.tokenizers._files import read_bytes, write_bytes
+from keras_tupe.tokenizers._special_tokens import TUPE
+from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
+
+_SPACE = "\u2581"  # how SentencePiece writes a space
+_Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
+
+
+class SentencePieceBpe(AbstractTokenizer):
+    """A trained SentencePiece model: pieces merged by frequency, spaces being part of them.
+
+    The vocabulary holds TUPE's special tokens `<s>`, `<pad>`, `</s>`, `<unk>` and `<mask>`, in
+    TUPE with the ids 0, 1, 2, 3 and the last. Train one with
+
+        sentencepiece.SentencePieceTrainer.train(
+            ..., model_type="bpe", normalization_rule_name="nmt_nfkc_cf",
+            bos_id=0, pad_id=1, eos_id=2, unk_id=3, control_symbols=["<mask>"])
+
+    Differences from the source: whatever type the model gives the special tokens, they are never
+    found in plain text. In `tokenize_with_masks` a mask swallows the space before it, as
+    it does in pre-training, where it takes the place of a piece that begins with a space.
+
+    Args:
+        model: bytes of a SentencePiece model, or the path of its file.
+        lowercase: whether to fold case (Unicode NFKC_Casefold, the same in every
+            locale) before the model sees the text. Harmless when the model itself does. Defaults
+            to `True`.
+
+    Raises:
+        ValueError: if `model` is not a SentencePiece model or lacks a special token.
+        FileNotFoundError: if there is no file at the path.
+        TypeError: if `model` is neither bytes nor a path.
+
+    References:
+        Kudo, Richardson. SentencePiece. EMNLP 2018. https://arxiv.org/abs/1808.06226
+        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
+        https://arxiv.org/abs/2006.15595
+    """
+
+    file_name = "vocabulary.spm"
+
+    def __init__(self, model, lowercase=True):
+        if isinstance(model, (str, os.PathLike)):
+            model = read_bytes(model, "SentencePiece model")
+        elif not isinstance(model, (bytes, bytearray)):
+            raise TypeError(
+                "A SentencePiece model must be bytes or the path of a file. "
+                f"Received: {type(model).__name__}"
+            )
+        self._model = bytes(model)
+        proto = _parse(self._model)
+        pieces = [piece.piece for piece in proto.pieces]
+        super().__init__(pieces, TUPE, lowercase, name="sentence_piece_bpe")
+        self._op = _make_op(proto, user_defined=())
+        self._mask_op = _make_op(proto, user_defined=(TUPE.mask,))
+        self._space_id = pieces.index(_SPACE) if _SPACE in pieces else -1
+
+    def save(self, path):
+        write_bytes(path, self._model)
+
+    def _ids(self, strings):
+        return self._op.tokenize(self._folded(strings))
+
+    def _ids_with_masks(self, strings):
+        ids = self._mask_op.tokenize(self._folded(strings))
+        flat, rows = ids.flat_values, ids.value_rowids()
+        before_mask = (tf.roll(flat, -1, 0) == self.mask_id) & (tf.roll(rows, -1, 0) == rows)
+        # roll carries the first piece of all behind the last.
+        before_mask &= tf.range(tf.size(flat)) < tf.size(flat) - 1
+        keep = ~(before_mask & (flat == self._space_id))
+        return tf.ragged.boolean_mask(ids, ids.with_flat_values(keep))
+
+    def _text(self, ids):
+        return self._mask_op.detokenize(ids)
+
+    def _folded(self, strings):
+        # tf.strings.lower would follow the machine's locale and cut at a zero byte.
+        return tensorflow_text.case_fold_utf8(strings) if self.lowercase else strings
+
+
+def _parse(model):
+    try:
+        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    except DecodeError as error:
+        raise ValueError(_not_a_model(model)) from error
+    if not proto.pieces:
+        raise ValueError(_not_a_model(model))
+    return proto
+
+
+def _make_op(proto, user_defined):
+    """Makes the op with special tokens that plain text cannot contain, but for `user_defined`."""
+    changed = type(proto)()
+    changed.CopyFrom(proto)
+    for piece in changed.pieces:
+        if piece.piece in user_defined:
+            piece.type = _Piece.USER_DEFINED
+        elif piece.piece in TUPE.texts and piece.type != _Piece.UNKNOWN:
+            piece.type = _Piece.CONTROL
+    model = changed.SerializeToString(deterministic=True)
+    try:
+        op = tensorflow_text.SentencepieceTokenizer(model)
+        op._model_resource = _NamedModel(model)
+    except tf.errors.OpError as error:
+        raise ValueError(_not_a_model(model)) from error
+    return op
+
+
+class _NamedModel(tf.saved_model.experimental.TrackableResource):
+    """A loaded model under a name made from its content.
+
+    The nameless one of tensorflow_text belongs to a cached kernel: it is gone after
+    `tf.random.set_seed`, and two of them in one SavedModel become one.
+    """
+
+    def __init__(self, model):
+        super().__init__()
+        self._model = model
+        self._model_name = f"sentencepiece_{hashlib.sha256(model).hexdigest()}"
+        _ = self.resource_handle  # made here, and not in the graph that first asks for it
+
+    def _create_resource(self):
+        return gen_sentencepiece_tokenizer.sentencepiece_op(
+            model=self._model, shared_name=self._model_name
+        )
+
+
+def _not_a_model(model):
+    return (
+        "This is not a SentencePiece model. Give the content or the path of the .model file that "
+        f"SentencePiece's trainer wrote. Received: {len(model)} bytes, {model[:20]!r}"
+    )

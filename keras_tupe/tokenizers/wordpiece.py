@@ -1,0 +1,118 @@
+"""BERT's WordPiece."""
+
+import os
+
+import tensorflow as tf
+import tensorflow_text
+
+from keras_tupe.tokenizers._files import read_bytes, write_bytes
+from keras_tupe.tokenizers._special_tokens import BERT
+from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
+
+_MAX_PIECE_BYTES = 256  # of the op, without the leading ##
+
+
+class WordPiece(AbstractTokenizer):
+    """WordPiece as in BERT: words are cut greedily into the longest known pieces.
+
+    The text is cleaned, (lower-cased and stripped of accents,) split at white space, punctuation
+    and CJK characters; then each word is cut, where every piece but the first starts with
+    `##`. A word that cannot be spelled, or has more than 100 bytes, is one `[UNK]`.
+
+    Differences from the source: `tensorflow_text.FastBertTokenizer` does all of this in one
+    linear-time op, with its own table of lower-cased characters, so a few rare
+    characters are cut otherwise than by BERT's Python code.
+
+    Args:
+        vocabulary: list of pieces, or the path of a UTF-8 text file with one piece per line.
+            The place in the list is the id. `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]` and `[MASK]` must
+            be in it.
+        lowercase: whether to lower-case and to strip accents. Defaults to `True`.
+
+    Raises:
+        ValueError: if a special token is missing, a piece is there twice, is empty, too long, or
+            has white space in it.
+        TypeError: if a piece is not a string.
+        FileNotFoundError: if there is no file at the path.
+
+    Example:
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "sat"]
+        >>> tokenizer = WordPiece(words)
+        >>> tokenizer.tokenize(["The cats sat!"]).to_list()
+        [[5, 6, 7, 8, 1]]
+        >>> tokenizer.tokenize_with_masks(["The [MASK] sat"]).to_list()
+        [[5, 4, 8]]
+
+    References:
+        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
+        Song et al. Fast WordPiece Tokenization. EMNLP 2021. https://arxiv.org/abs/2012.15524
+    """
+
+    file_name = "vocabulary.txt"
+
+    def __init__(self, vocabulary, lowercase=True):
+        pieces = _read(vocabulary) if isinstance(vocabulary, (str, os.PathLike)) else vocabulary
+        pieces = list(pieces)
+        _check(pieces)
+        super().__init__(pieces, BERT, lowercase, name="word_piece")
+        self._op = tensorflow_text.FastBertTokenizer(
+            vocab=pieces,
+            token_out_type=tf.int32,
+            unknown_token=BERT.unknown,
+            support_detokenization=True,
+            lower_case_nfd_strip_accents=self.lowercase,
+        )
+
+    def save(self, path):
+        write_bytes(path, "".join(f"{piece}\n" for piece in self._pieces).encode("utf-8"))
+
+    def _ids(self, strings):
+        return self._op.tokenize(strings)
+
+    def _ids_with_masks(self, strings):
+        # The brackets are punctuation, so cutting there changes nothing for the text around.
+        parts = tf.strings.split(strings, self.mask_token)  # (batch, (parts))
+        counts = parts.row_lengths()
+        is_last = tf.ragged.range(counts).flat_values == tf.repeat(counts - 1, counts)
+        masks = tf.RaggedTensor.from_row_lengths(
+            tf.fill([tf.math.count_nonzero(~is_last)], self.mask_id),
+            tf.cast(~is_last, tf.int64),
+        )
+        ids = tf.concat([self._ids(parts.flat_values), masks], axis=1)  # (all parts, (pieces))
+        return parts.with_flat_values(ids).merge_dims(1, 2)  # (batch, (pieces))
+
+    def _text(self, ids):
+        return self._op.detokenize(ids)
+
+
+def _read(path):
+    try:
+        text = read_bytes(path, "vocabulary").decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            "A WordPiece vocabulary must be a UTF-8 text file with one piece per line. "
+            f"Received: {os.fspath(path)!r}, which is not UTF-8"
+        ) from error
+    # Only at line ends: str.splitlines would also cut at Unicode's separators.
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    return lines[:-1] if not lines[-1] else lines
+
+
+def _check(pieces):
+    for index, piece in enumerate(pieces):
+        if not isinstance(piece, str):
+            raise TypeError(
+                "A WordPiece vocabulary must hold strings. "
+                f"Received: {type(piece).__name__} at place {index}"
+            )
+        # The op would match a piece with a space across two words.
+        if not piece or any(character.isspace() for character in piece):
+            raise ValueError(
+                "A piece must have at least one character and no white space. Remove it or give "
+                f"one piece per line. Received: {piece!r} at place {index}"
+            )
+        if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:
+            raise ValueError(
+                f"A piece must have at most {_MAX_PIECE_BYTES} bytes. "
+                f"Received: {piece[:40]!r}... at place {index}"
+            )

@@ -1,0 +1,48 @@
+"""The same bytes in another process, whatever the order of its hash tables."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import hashlib
+from keras_tupe import data
+
+documents = data.embedded_documents(("tqdm", "mpl_toolkits"))
+train, held_out = data.split_documents(documents, 0.2)
+pieces = data.train_wordpiece(train, 500)
+ids = {piece: index for index, piece in enumerate(pieces)}
+
+def tokenize(sentences):
+    return [[ids.get(word, 1) for word in sentence.lower().split()] for sentence in sentences]
+
+frame = {"start_id": 2, "end_id": 3, "pad_id": 0}
+packed = data.pack_rows(data.tokenize_documents(train, tokenize), 32, **frame)
+masking = data.Masking(len(pieces), mask_id=4, pad_id=0, special_ids=range(5))
+inputs, labels, weights = data.Rows(packed.token_ids, masking, batch_size=8, seed=3).batch(1234)
+pairs = data.word_order_pairs(train, tokenize, **frame, seed=3)
+content = [
+    "\\n".join([*train, "held out", *held_out, *pieces, *pairs.texts]).encode(),
+    data.corpus_hash(documents).encode(),
+    *(array.tobytes() for array in (*inputs.values(), labels, weights, pairs.token_ids)),
+]
+digest = hashlib.sha256(b"".join(content)).hexdigest()
+"""
+
+
+def test_everything_is_bit_identical_in_another_process():
+    here = {}
+    exec(PROGRAM, here)  # the same program runs here and there
+    environment = os.environ | {
+        "PYTHONHASHSEED": "12345",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+    there = subprocess.run(
+        [sys.executable, "-c", f"{PROGRAM}\nprint(digest)"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert there.stdout.split()[-1] == here["digest"]

@@ -1,0 +1,59 @@
+"""Small vocabularies of both kinds, trained on a few sentences, for tests that need text."""
+
+import functools
+import io
+
+import sentencepiece
+import tokenizers
+
+from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+
+SENTENCES = [
+    "The quick brown fox jumps over the lazy dog.",
+    "A cat sat on the mat, and the dogs ran to the park!",
+    "She sells sea shells by the sea shore; he reads old books.",
+    "How many words does a small vocabulary need? Not many.",
+    "Positions of words matter: dog bites man is not man bites dog.",
+    "Reading and writing texts, jumping and running, walking and talking.",
+]
+BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+TUPE_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+
+
+@functools.cache
+def wordpiece_pieces():
+    """Returns the pieces of a WordPiece vocabulary of about 150 pieces."""
+    trained = tokenizers.BertWordPieceTokenizer(lowercase=True)
+    trained.train_from_iterator(
+        SENTENCES, vocab_size=150, min_frequency=1, special_tokens=BERT_TOKENS, show_progress=False
+    )
+    vocabulary = trained.get_vocab()
+    return sorted(vocabulary, key=vocabulary.get)
+
+
+@functools.cache
+def sentencepiece_model(**options):
+    """Returns the bytes of a SentencePiece BPE model of 150 pieces, trained with `options`."""
+    defaults = {"control_symbols": "<mask>", "normalization_rule_name": "nmt_nfkc_cf"}
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=150,
+        bos_id=0,
+        pad_id=1,
+        eos_id=2,
+        unk_id=3,
+        minloglevel=2,
+        **(defaults | options),
+    )
+    return model.getvalue()
+
+
+@functools.cache
+def tokenizer(kind):
+    """Returns the tokenizer of a kind, `"wordpiece"` or `"sentencepiece"`."""
+    if kind == "wordpiece":
+        return WordPiece(wordpiece_pieces())
+    return SentencePieceBpe(sentencepiece_model())

@@ -1,0 +1,148 @@
+"""What is special to SentencePiece BPE."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from sentencepiece import sentencepiece_model_pb2
+from tiny_vocabularies import SENTENCES, TUPE_TOKENS, sentencepiece_model
+
+from keras_tupe.tokenizers import SentencePieceBpe
+
+Type = sentencepiece_model_pb2.ModelProto.SentencePiece
+
+
+def changed_model(change):
+    """Returns the bytes of the tiny model after `change(piece)` for each of its pieces."""
+    proto = sentencepiece_model_pb2.ModelProto.FromString(sentencepiece_model())
+    for piece in proto.pieces:
+        change(piece)
+    return proto.SerializeToString()
+
+
+def test_the_special_tokens_have_tupes_ids():
+    op = SentencePieceBpe(sentencepiece_model())
+    assert (op.start_id, op.pad_id, op.end_id, op.unknown_id) == (0, 1, 2, 3)
+    assert op.separator_ids == (2, 2)
+    assert op.pieces[op.mask_id] == "<mask>"
+
+
+def test_pieces_that_begin_a_word_carry_its_space():
+    op = SentencePieceBpe(sentencepiece_model())
+    (ids,) = op.tokenize(["the words"]).to_list()
+    assert "".join(op.pieces[i] for i in ids) == "\u2581the\u2581words"
+
+
+@pytest.mark.parametrize("token", TUPE_TOKENS)
+@pytest.mark.parametrize("kind", [Type.NORMAL, Type.USER_DEFINED, Type.CONTROL])
+def test_special_tokens_of_any_type_are_never_found_in_plain_text(token, kind):
+    if token == "<unk>":
+        kind = Type.UNKNOWN  # SentencePiece insists
+
+    def change(piece):
+        if piece.piece == token:
+            piece.type = kind
+
+    op = SentencePieceBpe(changed_model(change))
+    texts = [f"the {token} dog", token, f"{token}{token}"]
+    assert op.tokenize(texts).to_list() == (
+        SentencePieceBpe(sentencepiece_model()).tokenize(texts).to_list()
+    )
+    assert not {0, 1, 2, op.mask_id} & set(op.tokenize(texts).flat_values.numpy().tolist())
+
+
+@pytest.mark.parametrize("missing", TUPE_TOKENS)
+def test_a_model_without_a_special_token_is_refused_by_name(missing):
+    def change(piece):
+        if piece.piece == missing:
+            piece.piece = "other"
+
+    with pytest.raises(ValueError, match=rf"lacks \['{missing}'\].*Received: "):
+        SentencePieceBpe(changed_model(change))
+
+
+def test_a_mask_swallows_the_space_before_it_and_no_other():
+    op = SentencePieceBpe(sentencepiece_model())
+    mask, space = op.mask_id, op.pieces.index("\u2581")
+    with_space, without = op.tokenize_with_masks(["dog <mask> .", "dog<mask>."]).to_list()
+    assert with_space[-3:] == [mask, space, op.pieces.index(".")]
+    assert without[-2:] == [mask, op.pieces.index(".")]
+    assert with_space[:-3] == without[:-2]
+
+
+def test_a_space_at_the_very_end_is_not_swallowed_by_a_mask_at_the_very_beginning():
+    op = SentencePieceBpe(sentencepiece_model(remove_extra_whitespaces=False))
+    mask, space = op.mask_id, op.pieces.index("\u2581")
+    rows = op.tokenize_with_masks(["<mask> a", "a "]).to_list()
+    assert rows[0][0] == mask
+    assert rows[1] == op.tokenize(["a "]).to_list()[0]
+    assert rows[1][-1] == space
+
+
+def test_case_is_folded_before_a_model_that_does_not_fold_it():
+    plain = sentencepiece_model(normalization_rule_name="nmt_nfkc")
+    lower, upper = ["the dogs ran"], ["THE Dogs ran"]
+    folding, keeping = SentencePieceBpe(plain), SentencePieceBpe(plain, lowercase=False)
+    assert folding.tokenize(upper).to_list() == keeping.tokenize(lower).to_list()
+    assert keeping.tokenize(upper).to_list() != keeping.tokenize(lower).to_list()
+
+
+def test_nothing_is_cut_off_at_a_zero_byte():
+    op = SentencePieceBpe(sentencepiece_model(normalization_rule_name="nmt_nfkc"))
+    dog, behind_a_zero = op.tokenize(["dog", "a\x00 dog"]).to_list()
+    assert behind_a_zero[-len(dog) :] == dog
+
+
+LOCALE = """
+import sys
+from keras_tupe.tokenizers import SentencePieceBpe
+print(SentencePieceBpe(sys.argv[1]).tokenize(["IN THE TITLE I"]).to_list())
+"""
+
+
+def test_case_is_folded_alike_in_every_locale(tmp_path):
+    path = tmp_path / "plain.spm"
+    path.write_bytes(sentencepiece_model(normalization_rule_name="nmt_nfkc"))
+    process = subprocess.run(
+        [sys.executable, "-c", LOCALE, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"},
+    )
+    assert process.returncode == 0, process.stderr[-2000:]
+    here = SentencePieceBpe(path).tokenize(["IN THE TITLE I"]).to_list()
+    assert process.stdout.splitlines()[-1] == str(here)
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"<!DOCTYPE html>", b"\x00" * 64])
+def test_what_is_no_model_is_refused_with_a_sentence(content, tmp_path):
+    with pytest.raises(ValueError, match=rf"not a SentencePiece model.*{len(content)} bytes"):
+        SentencePieceBpe(content)
+    path = tmp_path / "model.spm"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not a SentencePiece model"):
+        SentencePieceBpe(path)
+
+
+def test_a_model_cut_short_is_refused_with_a_sentence():
+    model = sentencepiece_model()
+    with pytest.raises(ValueError, match="not a SentencePiece model"):
+        SentencePieceBpe(model[: len(model) // 2])
+
+
+def test_a_list_of_pieces_is_no_model():
+    with pytest.raises(TypeError, match=r"must be bytes or the path.*Received: list"):
+        SentencePieceBpe(["<s>"])
+
+
+def test_the_saved_model_is_the_file_that_came(tmp_path):
+    SentencePieceBpe(sentencepiece_model()).save(tmp_path / "again.spm")
+    assert (tmp_path / "again.spm").read_bytes() == sentencepiece_model()
+
+
+def test_every_piece_of_the_text_it_was_trained_on_is_known():
+    op = SentencePieceBpe(sentencepiece_model())
+    flat = op.tokenize(SENTENCES).flat_values.numpy()
+    assert op.unknown_id not in flat

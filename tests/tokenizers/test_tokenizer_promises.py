@@ -1,0 +1,262 @@
+"""What both kinds of tokenizers promise, in training and in serving."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_vocabularies import BERT_TOKENS, SENTENCES, TUPE_TOKENS, tokenizer
+
+KINDS = ["wordpiece", "sentencepiece"]
+HARD = [
+    "",
+    "   \t\n",
+    "The DOG's caf\u00e9: na\u00efve\u2014isn't it? 100%",
+    "\u65e5\u672c\u8a9e \U0001f600 \u0130\u1e9e\ufb01",
+    "a" * 300,
+    "zero\x00byte and\u200bnothing",
+    b"\xff\xfe broken \x80 bytes \xc3",
+    "[MASK] <mask> [CLS] </s> <pad>",
+]
+
+any_text = st.one_of(
+    st.text(max_size=60),
+    st.binary(max_size=60),
+    st.lists(
+        st.one_of(st.sampled_from(BERT_TOKENS + TUPE_TOKENS), st.text(max_size=5)), max_size=8
+    ).map("".join),
+)
+
+
+@pytest.fixture(params=KINDS)
+def op(request):
+    return tokenizer(request.param)
+
+
+def other_special_ids(op):
+    return sorted(set(op.special_ids) - {op.unknown_id})
+
+
+def test_ids_are_a_ragged_batch_of_int32(op):
+    ids = op.tokenize(SENTENCES)
+    assert isinstance(ids, tf.RaggedTensor)
+    assert ids.dtype == tf.int32
+    assert ids.shape.rank == 2
+    assert ids.nrows() == len(SENTENCES)
+    assert min(ids.row_lengths()) > 5
+
+
+@pytest.mark.parametrize("texts", [[], np.array([], "U1"), tf.zeros([0], tf.string)])
+def test_an_empty_batch_has_no_rows(op, texts):
+    if isinstance(texts, np.ndarray):
+        texts = texts.astype(object).astype(str)
+    assert op.tokenize(texts).to_list() == []
+    assert op.tokenize_with_masks(texts).to_list() == []
+
+
+def test_empty_strings_and_white_space_have_no_pieces(op):
+    assert op.tokenize(["", " ", "\n\t "]).to_list() == [[], [], []]
+    assert op.tokenize_with_masks(["", " ", "\n\t "]).to_list() == [[], [], []]
+
+
+def test_text_of_unknown_characters_only_is_unknown(op):
+    (ids,) = op.tokenize(["\u0416\u0416\u0416"]).to_list()
+    assert op.unknown_id in ids
+    assert all(op.pieces[i] in ("\u2581", op.unknown_token) for i in ids)
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts=st.lists(any_text, min_size=1, max_size=3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_text_gives_ids_inside_the_vocabulary_and_no_special_ones(kind, texts):
+    op = tokenizer(kind)
+    ids = op.tokenize(tf.constant(texts))
+    assert ids.nrows() == len(texts)
+    flat = ids.flat_values.numpy()
+    assert np.all((flat >= 0) & (flat < op.vocabulary_size))
+    assert not set(flat.tolist()) & set(other_special_ids(op))
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts=st.lists(any_text, min_size=1, max_size=3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_mask_tokens_become_special_in_queries(kind, texts):
+    op = tokenizer(kind)
+    ids = op.tokenize_with_masks(tf.constant(texts)).to_list()
+    for text, row in zip(texts, ids, strict=True):
+        text = text if isinstance(text, bytes) else text.encode()
+        assert row.count(op.mask_id) == text.count(op.mask_token.encode())
+        assert not set(row) & (set(other_special_ids(op)) - {op.mask_id})
+
+
+def test_text_without_masks_is_cut_alike_with_and_without_looking_for_masks(op):
+    texts = [text for text in SENTENCES + HARD if op.mask_token not in str(text)]
+    assert op.tokenize(texts).to_list() == op.tokenize_with_masks(texts).to_list()
+
+
+def test_a_mask_takes_the_place_of_a_word(op):
+    whole, query = "the dog sat.", f"the {op.mask_token} sat."
+    (ids,) = op.tokenize([whole]).to_list()
+    pieces = [op.pieces[i] for i in ids]
+    dog = pieces.index("\u2581dog" if "\u2581dog" in pieces else "dog")
+    ids[dog] = op.mask_id
+    assert op.tokenize_with_masks([query]).to_list() == [ids]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_every_mask_of_a_query_is_found(op, number):
+    queries = [op.mask_token * number, f"{op.mask_token} " * number, "no blank", ""]
+    rows = op.tokenize_with_masks(queries).to_list()
+    assert rows[:2] == [[op.mask_id] * number] * 2
+    assert op.mask_id not in rows[2]
+    assert rows[3] == []
+
+
+def test_eager_calls_functions_and_datasets_agree(op):
+    texts = tf.constant(SENTENCES + HARD)
+    eager = op.tokenize(texts).to_list()
+    signature = [tf.TensorSpec([None], tf.string)]
+    assert tf.function(op.tokenize, input_signature=signature)(texts).to_list() == eager
+    batches = tf.data.Dataset.from_tensor_slices(texts).batch(5).map(op.tokenize)
+    assert [row for batch in batches for row in batch.to_list()] == eager
+
+
+def test_spelling_out_is_undone(op):
+    texts = ["the quick dog reads", "a cat ran"]
+    ids = op.tokenize(texts)
+    assert op.detokenize(ids).numpy().astype(str).tolist() == texts
+    assert op.tokenize(op.detokenize(ids)).to_list() == ids.to_list()
+
+
+def test_frames_and_padding_are_not_text(op):
+    (ids,) = op.tokenize(["a cat ran"]).to_list()
+    framed = [[op.start_id, *ids, op.end_id, op.pad_id, op.pad_id]]
+    assert op.detokenize(framed).numpy().tolist() == [b"a cat ran"]
+    assert op.detokenize([[op.mask_id]]).numpy().tolist() == [op.mask_token.encode()]
+    assert op.detokenize([[], []]).numpy().tolist() == [b"", b""]
+
+
+@pytest.mark.parametrize("wrong", [-1, 150, 2**31 - 1])
+def test_an_id_outside_the_vocabulary_is_refused_in_python(op, wrong):
+    with pytest.raises(ValueError, match=f"must be in the vocabulary.* Received: id {wrong}"):
+        op.detokenize([[op.start_id, wrong]])
+
+
+@pytest.mark.parametrize("wrong", [-1, 150, 2**31 - 1])
+def test_an_id_outside_the_vocabulary_is_unknown_in_a_graph(op, wrong):
+    inside = op.detokenize([[op.unknown_id]]).numpy().tolist()
+    assert tf.function(op.detokenize)(tf.constant([[wrong]])).numpy().tolist() == inside
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "sentence"),
+    [
+        ([1, 2], TypeError, "Texts must be strings"),
+        (np.array([1.5]), TypeError, "Texts must be strings"),
+        (["a", 1], TypeError, "Texts must be strings"),
+        ([None], TypeError, "Texts must be strings"),
+        (["half a pair \ud800"], TypeError, "valid Unicode"),
+        ("not in a list", ValueError, r"shape \(batch,\)"),
+        ([["a"], ["b"]], ValueError, r"shape \(batch,\)"),
+        (tf.ragged.constant([["a"], []]), ValueError, "Join the parts"),
+    ],
+)
+def test_what_is_no_batch_of_texts_is_refused_with_a_sentence(op, texts, error, sentence):
+    for method in (op.tokenize, op.tokenize_with_masks):
+        with pytest.raises(error, match=f"{sentence}.*Received: "):
+            method(texts)
+
+
+@pytest.mark.parametrize(
+    ("ids", "error"), [([[1.5]], TypeError), ([["a"]], TypeError), ([1, 2], ValueError)]
+)
+def test_what_is_no_batch_of_ids_is_refused_with_a_sentence(op, ids, error):
+    with pytest.raises(error, match=r"Token ids must .* Received: "):
+        op.detokenize(ids)
+
+
+def test_the_attributes_describe_the_vocabulary(op):
+    assert op.vocabulary_size == len(op.pieces) == len(set(op.pieces))
+    for name in ("start", "end", "pad", "mask", "unknown"):
+        assert op.pieces[getattr(op, f"{name}_id")] == getattr(op, f"{name}_token")
+    assert len(op.special_ids) == 5
+    op.pieces.clear()  # a copy
+    assert op.vocabulary_size == len(op.pieces)
+
+
+@pytest.mark.parametrize("path_type", [str, lambda path: path])
+def test_a_saved_vocabulary_gives_the_same_tokenizer(op, tmp_path, path_type):
+    path = tmp_path / op.file_name
+    path.write_text("what was there before")
+    op.save(path_type(path))
+    again = type(op)(path_type(path))
+    assert again.pieces == op.pieces
+    assert again.tokenize(SENTENCES).to_list() == op.tokenize(SENTENCES).to_list()
+    assert [file.name for file in tmp_path.iterdir()] == [op.file_name]
+
+
+def test_a_vocabulary_that_cannot_be_written_leaves_nothing_behind(op, tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        op.save(tmp_path / "taken")
+    assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_file_that_is_not_there_is_named(op, tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        type(op)(str(tmp_path / "nowhere"))
+
+
+SERVE = """
+import json, sys
+import tensorflow as tf
+import tensorflow_text
+
+folder, texts = sys.argv[1], [bytes.fromhex(text) for text in json.loads(sys.argv[2])]
+answers = {}
+for kind in ("wordpiece", "sentencepiece"):
+    served = tf.saved_model.load(f"{folder}/{kind}")
+    texts_tensor = tf.constant(texts)
+    answers[kind] = {
+        "ids": served.tokenize(texts_tensor).to_list(),
+        "queries": served.tokenize_with_masks(texts_tensor).to_list(),
+        "texts": [t.hex() for t in served.detokenize(served.tokenize(texts_tensor)).numpy()],
+    }
+answers["modules"] = sorted({name.split(".")[0] for name in sys.modules})
+print(json.dumps(answers))
+"""
+
+
+def test_a_served_tokenizer_gives_the_ids_of_training(tmp_path):
+    texts = [t if isinstance(t, bytes) else t.encode() for t in SENTENCES + HARD]
+    string, ids = tf.TensorSpec([None], tf.string), tf.RaggedTensorSpec([None, None], tf.int32)
+    for kind in KINDS:
+        op, exported = tokenizer(kind), tf.Module()
+        exported.op = op
+        exported.tokenize = tf.function(op.tokenize, input_signature=[string])
+        exported.tokenize_with_masks = tf.function(op.tokenize_with_masks, input_signature=[string])
+        exported.detokenize = tf.function(op.detokenize, input_signature=[ids])
+        tf.saved_model.save(exported, str(tmp_path / kind))
+    script = tmp_path / "serve.py"
+    script.write_text(textwrap.dedent(SERVE))
+    process = subprocess.run(
+        [sys.executable, str(script), str(tmp_path), json.dumps([text.hex() for text in texts])],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert process.returncode == 0, process.stderr[-3000:]
+    answers = json.loads(process.stdout.splitlines()[-1])
+    assert not {"keras_tupe", "keras_hub", "sentencepiece"} & set(answers["modules"])
+    for kind in KINDS:
+        op = tokenizer(kind)
+        ids = op.tokenize(texts)
+        assert answers[kind]["ids"] == ids.to_list()
+        assert answers[kind]["queries"] == op.tokenize_with_masks(texts).to_list()
+        assert answers[kind]["texts"] == [text.hex() for text in op.detokenize(ids).numpy()]
