@@ -40,7 +40,7 @@ def load_documents(corpus):
     if corpus is not None:
         return data.read_documents(corpus)
     return data.embedded_documents(
-        progress=lambda files: tqdm.tqdm(files, desc="reading docstrings", unit=" files")
+        progress=lambda files: _bar(files, "reading docstrings", " files")
     )
 
 
@@ -66,9 +66,8 @@ def prepare(documents, batch_size, seed):
     ids = {key: getattr(tokenizer, key) for key in ("start_id", "end_id", "pad_id")}
 
     def pack(part, name):
-        with tqdm.tqdm(part, desc=f"tokenizing the {name}", unit=" documents") as progress:
-            sentences = data.tokenize_documents(progress, tokenize)
-            return data.pack_rows(sentences, LENGTH, **ids, part=name)
+        bar = _bar(part, f"tokenizing the {name}", " documents")
+        return data.pack_rows(data.tokenize_documents(bar, tokenize), LENGTH, **ids, part=name)
 
     packed, packed_test = pack(training, "training part"), pack(held_out, "held-out part")
     masking = data.Masking(
@@ -101,6 +100,11 @@ def prepare(documents, batch_size, seed):
         facts,
         _frequent_share(packed.token_ids, test_rows, masking),
     )
+
+
+def _bar(items, text, unit):
+    """Returns `items` behind a progress bar, which logs (not terminals) do without."""
+    return tqdm.tqdm(items, desc=text, unit=unit, disable=None)
 
 
 def _frequent_share(token_ids, test_rows, masking):

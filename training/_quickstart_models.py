@@ -5,6 +5,7 @@ import itertools
 import math
 import sys
 import time
+import warnings
 
 import keras
 import numpy as np
@@ -25,6 +26,8 @@ TASK_STEPS = 400
 WARMUP_SHARE = 0.06
 CURVE_POINTS = 20
 CURVE_BATCHES = 40  # held-out batches behind each point of the curve
+warnings.filterwarnings("ignore", message="Gradients do not exist for variables .'pooled_dense")
+warnings.filterwarnings("ignore", message=".shuffle=True. was passed, but will be ignored")
 BAR = 1 if sys.stdout.isatty() else 2  # a moving bar for people, a line per epoch for logs
 
 
@@ -108,22 +111,25 @@ def fine_tune(backbone, data, steps, seed):
     model = TupeTextClassifier(backbone, num_classes=2, dropout=0.0)
     schedule = LinearWarmupDecay(TASK_LEARNING_RATE, steps, int(WARMUP_SHARE * steps))
     model.compile(adamw(schedule), jit_compile=True)
-    task = data.task_training
-    pairs = (
-        {
-            "token_ids": task.token_ids.reshape(-1, 2, LENGTH),
-            "padding_mask": task.padding_mask.reshape(-1, 2, LENGTH),
-        },
-        task.labels.reshape(-1, 2),
-    )
-    dataset = tf.data.Dataset.from_tensor_slices(pairs)
-    dataset = dataset.shuffle(len(task.labels), seed=seed).repeat()
-    dataset = dataset.unbatch().batch(TASK_BATCH_SIZE, drop_remainder=True).prefetch(2)
+    dataset = _dataset(lambda: _pair_batches(data.task_training, seed))
     model.fit(dataset, steps_per_epoch=steps, epochs=1, verbose=BAR)
     test = data.task_test
     inputs = {"token_ids": test.token_ids, "padding_mask": test.padding_mask}
     logits = model.predict(inputs, batch_size=200, verbose=BAR)
     return float((logits.argmax(axis=1) == test.labels).mean())
+
+
+def _pair_batches(task, seed):
+    """Yields batches of whole pairs, in a new order in every epoch, without end."""
+    generator = np.random.default_rng(seed)
+    pairs = len(task.labels) // 2
+    size = min(TASK_BATCH_SIZE // 2, pairs)
+    while True:
+        order = generator.permutation(pairs)
+        for first in range(0, pairs - size + 1, size):
+            rows = (2 * order[first : first + size, np.newaxis] + [0, 1]).ravel()
+            inputs = {"token_ids": task.token_ids[rows], "padding_mask": task.padding_mask[rows]}
+            yield inputs, task.labels[rows]
 
 
 def run(position, data, settings, steps, task_steps):

@@ -115,7 +115,8 @@ def main(arguments=None):
         data = _quickstart_data.prepare(documents, _quickstart_models.BATCH_SIZE, settings.seed)
     except ValueError as error:
         sys.exit(f"quickstart: {error}")
-    print("corpus: " + ", ".join(f"{key} {value}" for key, value in data.facts.items()))
+    facts = {key.replace("_", " "): value for key, value in data.facts.items()}
+    print("\n".join(f"{key:>20}: {value}" for key, value in facts.items()))
 
     steps, task_steps = _quickstart_models.STEPS, _quickstart_models.TASK_STEPS
     if settings.minutes is not None:
