@@ -13,4 +13,4 @@ def at_least_float32(dtype):
         >>> at_least_float32("bfloat16"), at_least_float32("float64")
         ('float32', 'float64')
     """
-    return keras.backend.result_type(dtype, "float32")
+    return "float64" if keras.backend.standardize_dtype(dtype) == "float64" else "float32"

@@ -123,7 +123,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         logits = self.logits(query, key, position_bias, shared_positions)  # (b, h, t, s)
         if padding_mask is None:
             return _softmax(logits)
-        is_real = _over_keys(padding_mask)
+        is_real = _over_keys(padding_mask, hidden_states)
         scores = _softmax(ops.where(is_real, logits, MASKED_LOGIT))
         return ops.where(is_real, scores, 0)  # differs only where no token is real
 
@@ -153,9 +153,10 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         }
 
 
-def _over_keys(padding_mask):
-    """Returns the mask as booleans `(batch, 1, 1, length)`."""
-    return ops.expand_dims(ops.cast(padding_mask, "bool"), (1, 2))
+def _over_keys(padding_mask, hidden_states):
+    """Returns the mask as booleans `(batch, 1, 1, length)`; a mask of another shape fails."""
+    batch, length = ops.shape(hidden_states)[:2]
+    return ops.reshape(ops.cast(padding_mask, "bool"), (batch, 1, 1, length))
 
 
 def _softmax(logits):

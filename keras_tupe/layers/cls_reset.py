@@ -71,7 +71,10 @@ class ClsReset(keras.layers.Layer):
             )
         if theta_shape is None:
             self.theta = self.add_weight(
-                shape=(2, position_bias_shape[1]), initializer=self.initializer, name="theta"
+                shape=(2, position_bias_shape[1]),
+                initializer=self.initializer,
+                autocast=False,
+                name="theta",
             )
 
     def call(self, position_bias, theta=None):

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_tupe.layers._nested import unbuilt_layer
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.layers.cls_reset import ClsReset
 
@@ -88,5 +89,5 @@ class CombinedPositionBias(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        parts = [keras.saving.deserialize_keras_object(part) for part in config["parts"]]
+        parts = [unbuilt_layer(part) for part in config["parts"]]
         return cls(**{**config, "parts": parts})

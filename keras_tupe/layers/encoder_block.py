@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._nested import unbuilt_layer
 from keras_tupe.layers.dropout import Dropout
 from keras_tupe.layers.gelu import gelu
 
@@ -138,5 +139,5 @@ class EncoderBlock(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        attention = keras.saving.deserialize_keras_object(config["attention"])
+        attention = unbuilt_layer(config["attention"])
         return cls(**{**config, "attention": attention})

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._nested import unbuilt_layer
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.layers.gelu import gelu
 
@@ -42,7 +43,7 @@ class MaskedLMHead(keras.layers.Layer):
     """
 
     def __init__(self, token_embedding, layer_norm_epsilon=1e-5, kernel_initializer=None, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)
         self.token_embedding = token_embedding
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(
@@ -67,7 +68,10 @@ class MaskedLMHead(keras.layers.Layer):
         self.dense.build(hidden_states_shape)
         self.normalization.build(hidden_states_shape)
         self.output_bias = self.add_weight(
-            shape=(self.token_embedding.vocabulary_size,), initializer="zeros", name="output_bias"
+            shape=(self.token_embedding.vocabulary_size,),
+            initializer="zeros",
+            autocast=False,
+            name="output_bias",
         )
 
     def call(self, hidden_states, mask_positions):
@@ -92,5 +96,5 @@ class MaskedLMHead(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        embedding = keras.saving.deserialize_keras_object(config["token_embedding"])
+        embedding = unbuilt_layer(config["token_embedding"])
         return cls(**{**config, "token_embedding": embedding})

@@ -96,6 +96,7 @@ class PositionProjection(keras.layers.Layer):
         self.embeddings = self.add_weight(
             shape=(self.max_sequence_length, hidden_dim),
             initializer=fresh(self.initializer),
+            autocast=False,
             name="embeddings",
         )
         for layer in (self.normalization, self.query_dense, self.key_dense):

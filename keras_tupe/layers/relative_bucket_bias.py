@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.layers._relative_buckets import relative_buckets
 from keras_tupe.layers._take_rows import take_rows
@@ -71,6 +72,7 @@ class RelativeBucketBias(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)
+        check_positive_integers(num_heads=num_heads)
         relative_buckets([0], num_buckets, max_distance, bidirectional)  # checks the settings
         self.num_heads = num_heads
         self.num_buckets = num_buckets
@@ -84,6 +86,7 @@ class RelativeBucketBias(keras.layers.Layer):
         self.embeddings = self.add_weight(
             shape=(self.num_buckets, self.num_heads),
             initializer=self.initializer,
+            autocast=False,
             name="embeddings",
         )
 

@@ -68,16 +68,19 @@ class TokenEmbedding(keras.layers.Layer):
     def call(self, inputs, reverse=False):
         if reverse:
             return ops.matmul(inputs, ops.transpose(ops.convert_to_tensor(self.embeddings)))
+        self._check_dtype(inputs)
         self._check_ids(inputs)
         return take_rows(self.embeddings, inputs)
 
-    def _check_ids(self, token_ids):
+    def _check_dtype(self, token_ids):
         dtype = keras.backend.standardize_dtype(token_ids.dtype)
         if "int" not in dtype:
             raise TypeError(
                 "Token ids must be integers. Cast them to int32. Received: token ids of dtype "
                 f"{dtype}"
             )
+
+    def _check_ids(self, token_ids):
         values = _concrete(token_ids)
         if values is None or not values.size:
             return
@@ -92,6 +95,7 @@ class TokenEmbedding(keras.layers.Layer):
     def compute_output_spec(self, inputs, reverse=False):
         if reverse:
             return keras.KerasTensor((*inputs.shape[:-1], self.vocabulary_size), self.compute_dtype)
+        self._check_dtype(inputs)
         return keras.KerasTensor((*inputs.shape, self.hidden_dim), self.compute_dtype)
 
     def get_config(self):

@@ -72,6 +72,11 @@ class UntiedPositionBias(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.max_sequence_length = max_sequence_length
+        self.use_bias = use_bias
+        self.epsilon = epsilon
         self.cls_theta = cls_theta
         self.projection = PositionProjection(
             num_heads,
@@ -83,6 +88,7 @@ class UntiedPositionBias(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="projection",
         )
+        self.initializer = self.projection.initializer
         self.scale = (2 * key_dim) ** -0.5
 
     def build(self, hidden_states_shape):
@@ -91,6 +97,7 @@ class UntiedPositionBias(keras.layers.Layer):
             self.cls_embeddings = self.add_weight(
                 shape=(2, self.projection.num_heads * self.projection.key_dim),
                 initializer=fresh(self.projection.initializer),
+                autocast=False,
                 name="cls_embeddings",
             )
 

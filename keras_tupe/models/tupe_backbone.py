@@ -107,6 +107,9 @@ class TupeBackbone(keras_hub.models.Backbone):
             intermediate_dim=intermediate_dim,
             max_sequence_length=max_sequence_length,
         )
+        vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(
+            int, (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
+        )
         if hidden_dim % num_heads:
             raise ValueError(
                 "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal "

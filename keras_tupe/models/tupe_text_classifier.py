@@ -35,7 +35,7 @@ class TupeTextClassifier(keras_hub.models.TextClassifier):
     Masking: as in the backbone.
 
     Raises:
-        ValueError, TypeError: as the backbone, if `num_classes` is not a positive integer, and if the
+        ValueError, TypeError: as the backbone, if `num_classes` is no positive integer, and if the
             preprocessor does not fit the backbone.
 
     Example:

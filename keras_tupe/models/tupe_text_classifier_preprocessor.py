@@ -39,9 +39,9 @@ class TupeTextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor
         A bare tuple of two is read as `(x, y)`; call with `((first, second), y=None)`.
 
     Returns:
-        Dictionary of `token_ids` int32, `padding_mask` bool (true = token) and, on request,
-        `segment_ids` int32, each `(batch, sequence_length)`, or a tuple of it with `y` and
-        `sample_weight` where they are given.
+        Dictionary of `token_ids`, `padding_mask` (1 = token) and, on request, `segment_ids`, each
+        int32 `(batch, sequence_length)`, or a tuple of it with `y` and `sample_weight` where
+        they are given.
 
     Raises:
         TypeError: if `x` is not text.

@@ -200,8 +200,13 @@ class TupeTokenizer(keras_hub.tokenizers.Tokenizer):
         return super().from_config(config)
 
     def _make_op(self, vocabulary):
-        from keras_tupe import tokenizers
-
+        try:
+            from keras_tupe import tokenizers
+        except ImportError as error:
+            raise ImportError(
+                "Text needs TensorFlow and tensorflow_text, whatever the Keras backend. Install "
+                f"them, or feed token ids to the model. Received: {error}"
+            ) from error
         self._op = getattr(tokenizers, _CLASSES[self.kind])(vocabulary, lowercase=self.lowercase)
         self._set_special_tokens()
 

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import pathlib
 import pkgutil
+import sys
 
 from keras_tupe.positions._method import DeadWeight, Dims, PositionMethod
 
@@ -86,6 +87,7 @@ def load_file(path):
         )
     spec = importlib.util.spec_from_file_location(f"keras_tupe_position_{name}", path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -3,6 +3,7 @@
 import math
 
 import keras
+from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention, PositionProjection
 from keras_tupe.positions import _oracle
@@ -26,7 +27,9 @@ class FourTermAttention(AbstractSelfAttention):
     """
 
     def logits(self, query, key, position_bias, shared_positions):
-        position_query, position_key = shared_positions  # (n, h, d) each
+        position_query, position_key = (
+            ops.cast(part, query.dtype) for part in shared_positions
+        )  # (n, h, d) each
         return self.content_logits(query + position_query, key + position_key, num_terms=4)
 
 

@@ -27,8 +27,8 @@ def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
             `"waterfall"` fills it with the first text first.
 
     Returns:
-        Tuple of three tensors of shape (batch, sequence_length): token ids int32; padding mask
-        bool, true for tokens; segment ids int32, 1 for B and the end token behind it.
+        Tuple of three int32 tensors of shape (batch, sequence_length): token ids; padding mask,
+        1 for tokens; segment ids, 1 for B and the end token behind it.
 
     Raises:
         ValueError: if there are not one or two segments of one batch size, `truncate` is unknown,
@@ -76,8 +76,9 @@ def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
     rows = tf.concat(parts, axis=1)  # (batch, (tokens))
     shape = [None, sequence_length]
     token_ids = rows.to_tensor(tokenizer.pad_id, shape=shape)
-    padding_mask = tf.ones_like(rows, tf.bool).to_tensor(False, shape=shape)
+    # Not bool: Keras sums what it hands to replicas, which TensorFlow cannot do with booleans.
+    padding_mask = tf.ones_like(rows).to_tensor(0, shape=shape)
     places = tf.range(sequence_length)[tf.newaxis]
     second = parts[1].row_lengths() + 1 + len(frames[1])  # where B begins
-    segment_ids = (places >= tf.cast(second, tf.int32)[:, tf.newaxis]) & padding_mask
-    return token_ids, padding_mask, tf.cast(segment_ids, tf.int32)
+    is_second = tf.cast(places >= tf.cast(second, tf.int32)[:, tf.newaxis], tf.int32)
+    return token_ids, padding_mask, is_second * padding_mask

@@ -26,15 +26,15 @@ def test_wordpiece_rows_are_berts():
         [cls, 20, 21, sep, 30, sep, pad, pad],
         [cls, sep, 31, 32, sep, pad, pad, pad],
     ]
-    assert mask.tolist() == [[True] * 6 + [False] * 2, [True] * 5 + [False] * 3]
+    assert mask.tolist() == [[1] * 6 + [0] * 2, [1] * 5 + [0] * 3]
     assert segment_ids.tolist() == [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 1, 1, 1, 0, 0, 0]]
-    assert (ids.dtype, mask.dtype, segment_ids.dtype) == (np.int32, bool, np.int32)
+    assert ids.dtype == mask.dtype == segment_ids.dtype == np.int32
 
 
 def test_sentencepiece_rows_are_tupes():
     ids, mask, segment_ids = pack("sentencepiece", [[20, 21]], [[30]], length=9)
     assert ids.tolist() == [[0, 20, 21, 2, 2, 30, 2, 1, 1]]
-    assert mask.tolist() == [[True] * 7 + [False] * 2]
+    assert mask.tolist() == [[1] * 7 + [0] * 2]
     assert segment_ids.tolist() == [[0, 0, 0, 0, 0, 1, 1, 0, 0]]
 
 
@@ -66,7 +66,7 @@ def test_a_row_holds_as_much_of_both_texts_as_fits(lengths, room, kind, truncate
     second = [list(range(60, 60 + b)) for _, b in lengths]
     frames = 2 + len(op.separator_ids)
     ids, mask, segment_ids = pack(kind, first, second, length=room + frames, truncate=truncate)
-    for row, real, of_second, (a, b) in zip(ids, mask, segment_ids, lengths, strict=True):
+    for row, real, of_second, (a, b) in zip(ids, mask == 1, segment_ids, lengths, strict=True):
         text = [i for i in row[real] if i >= 20]
         kept_a, kept_b = [i for i in text if i < 60], [i for i in text if i >= 60]
         assert row[0] == op.start_id

@@ -71,13 +71,16 @@ def test_a_mask_swallows_the_space_before_it_and_no_other():
     assert with_space[:-3] == without[:-2]
 
 
-def test_a_space_at_the_very_end_is_not_swallowed_by_a_mask_at_the_very_beginning():
-    op = SentencePieceBpe(sentencepiece_model(remove_extra_whitespaces=False))
-    mask, space = op.mask_id, op.pieces.index("\u2581")
-    rows = op.tokenize_with_masks(["<mask> a", "a "]).to_list()
-    assert rows[0][0] == mask
-    assert rows[1] == op.tokenize(["a "]).to_list()[0]
-    assert rows[1][-1] == space
+@pytest.mark.parametrize("texts", [["<mask> a "], ["a ", "<mask>"], ["<mask>", "a "]])
+def test_a_space_at_the_end_of_a_text_is_not_swallowed_by_the_mask_of_another(texts):
+    model = sentencepiece_model(remove_extra_whitespaces=False, add_dummy_prefix=False)
+    op = SentencePieceBpe(model)
+    expected = []
+    for text in texts:
+        (ids,) = op.tokenize([text.removeprefix("<mask>")]).to_list()
+        expected.append([op.mask_id] * text.startswith("<mask>") + ids)
+    assert op.tokenize_with_masks(texts).to_list() == expected
+    assert any(row[-1] == op.pieces.index("\u2581") for row in expected)
 
 
 def test_case_is_folded_before_a_model_that_does_not_fold_it():

@@ -126,6 +126,15 @@ def test_eager_calls_functions_and_datasets_agree(op):
     assert [row for batch in batches for row in batch.to_list()] == eager
 
 
+def test_a_tokenizer_outlives_a_new_seed(op):
+    texts = tf.constant(SENTENCES)
+    function = tf.function(op.tokenize_with_masks)
+    expected = function(texts).to_list()
+    tf.random.set_seed(3)
+    assert function(texts).to_list() == expected
+    assert op.tokenize(texts).to_list() == expected
+
+
 def test_spelling_out_is_undone(op):
     texts = ["the quick dog reads", "a cat ran"]
     ids = op.tokenize(texts)

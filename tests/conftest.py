@@ -1,0 +1,72 @@
+"""What every test gets: one seed, a strict session, and Keras on TensorFlow unless told otherwise.
+
+`KERAS_BACKEND=jax pytest tests/layers tests/models tests/test_positions.py` works without
+TensorFlow; what needs TensorFlow asks for it with the fixture `tensorflow`.
+"""
+
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("JAX_ENABLE_X64", "1")  # else JAX turns float64 into float32
+
+import hypothesis
+import keras
+import pytest
+
+from keras_tupe import positions
+
+# Warnings are errors. These come from inside Keras, whatever we do.
+WARNINGS_OF_KERAS = (
+    # saving a variable with NumPy 2
+    "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning",
+    # `fit` and `predict` of a KerasHub task given arrays
+    "ignore:`shuffle=True` was passed, but will be ignored:UserWarning",
+    # loading a KerasHub task, which compiles itself when it is made
+    "ignore:`compile\\(\\)` was not called as part of model loading:UserWarning",
+)
+
+
+def pytest_configure(config):
+    for line in WARNINGS_OF_KERAS:
+        config.addinivalue_line("filterwarnings", line)
+
+
+# Not a single test is random from run to run.
+hypothesis.settings.register_profile(
+    "deterministic", derandomize=True, deadline=None, max_examples=10, database=None
+)
+hypothesis.settings.load_profile("deterministic")
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Fixes all random numbers of Python, NumPy and Keras."""
+    keras.utils.set_random_seed(7)
+
+
+@pytest.fixture(autouse=True)
+def global_state_is_left_alone():
+    """Fails a test that leaves another precision policy or another registry behind."""
+    policy, methods = keras.config.dtype_policy(), dict(positions.METHODS)
+    yield
+    assert keras.config.dtype_policy() == policy
+    assert methods == positions.METHODS
+
+
+@pytest.fixture
+def loaded_files():
+    """Lets a test load positional methods from files; they are forgotten afterwards."""
+    methods, files = dict(positions.METHODS), dict(positions._LOADED_FILES)
+    yield
+    for registry, before in ((positions.METHODS, methods), (positions._LOADED_FILES, files)):
+        registry.clear()
+        registry.update(before)
+
+
+@pytest.fixture
+def tensorflow():
+    """TensorFlow, for tests of what only that backend does."""
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("tests what happens inside a TensorFlow graph; the backend is another one")
+    return pytest.importorskip("tensorflow")

@@ -1,0 +1,363 @@
+"""Raw text to model inputs: formats, masks, fit, presets, serving."""
+
+# ruff: noqa: E402 - what follows the first skip needs TensorFlow
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow", reason="text needs TensorFlow on every backend")
+
+from tiny_vocabularies import SENTENCES, sentencepiece_model, tokenizer, wordpiece_pieces
+
+from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
+from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
+from keras_tupe.models.tupe_text_classifier import TupeTextClassifier
+from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.tokenizers import pack_segments
+
+KINDS = ["wordpiece", "sentencepiece"]
+FIRST, SECOND = ["the dogs ran", "a cat", ""], ["he reads", SENTENCES[0], "old books"]
+LABELS = [0, 1, 0]
+
+
+@pytest.fixture(params=KINDS)
+def layer(request):
+    if request.param == "wordpiece":
+        return TupeTokenizer(wordpiece_pieces())
+    return TupeTokenizer(sentencepiece=sentencepiece_model())
+
+
+def backbone(**options):
+    return TupeBackbone(150, 1, 2, 8, 8, "none", max_sequence_length=16, dropout=0.0, **options)
+
+
+def arrays(features):
+    """Returns the tensors of a nested structure as lists."""
+    return keras.tree.map_structure(lambda x: np.asarray(x).tolist(), features)
+
+
+def test_one_text_is_framed_and_padded(layer):
+    features = TupeTextClassifierPreprocessor(layer, sequence_length=16)(FIRST)
+    assert sorted(features) == ["padding_mask", "token_ids"]
+    for row, mask, ids in zip(*map(np.asarray, features.values()), layer(FIRST), strict=True):
+        framed = [layer.start_token_id, *ids, layer.end_token_id]
+        assert row.tolist() == framed + [layer.pad_token_id] * (16 - len(framed))
+        assert mask.tolist() == [1] * len(framed) + [0] * (16 - len(framed))
+
+
+def test_pairs_are_framed_as_the_vocabularys_kind_wants(layer):
+    features = TupeTextClassifierPreprocessor(layer, sequence_length=64, segments=True)(
+        (FIRST, SECOND), y=None
+    )
+    between = [layer.end_token_id] * (2 if layer.kind == "sentencepiece" else 1)
+    for row, a, b in zip(arrays(features["token_ids"]), layer(FIRST), layer(SECOND), strict=True):
+        framed = [layer.start_token_id, *a, *between, *b, layer.end_token_id]
+        assert row == framed + [layer.pad_token_id] * (64 - len(framed))
+    segment_ids = arrays(features["segment_ids"])
+    expected = [len(ids) + 1 for ids in layer(SECOND)]
+    assert [sum(row) for row in segment_ids] == expected
+
+
+def test_one_string_gives_one_row(layer):
+    preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=16)
+    batch = arrays(preprocess(FIRST[:1]))
+    assert arrays(preprocess(FIRST[0])) == {name: rows[0] for name, rows in batch.items()}
+    pair = arrays(preprocess((FIRST[:1], SECOND[:1]), y=None))
+    single = arrays(preprocess((FIRST[0], SECOND[0]), y=None))
+    assert single == {name: rows[0] for name, rows in pair.items()}
+
+
+def test_long_text_is_cut_and_keeps_its_frame(layer):
+    preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=7)
+    (ids,) = layer(SENTENCES[:1])
+    assert len(ids) > 7
+    (row,) = arrays(preprocess(SENTENCES[:1])["token_ids"])
+    assert row == [layer.start_token_id, *ids[:5], layer.end_token_id]
+    preprocess.sequence_length = 9
+    (row,) = arrays(preprocess(SENTENCES[:1])["token_ids"])
+    assert row == [layer.start_token_id, *ids[:7], layer.end_token_id]
+
+
+def test_a_pair_is_cut_by_turns_or_from_its_end(layer):
+    long = " ".join(SENTENCES)
+    (ids,) = layer([long])
+    frame = 4 if layer.kind == "sentencepiece" else 3
+    for truncate, first in (("round_robin", 3), ("waterfall", 5)):
+        preprocess = TupeTextClassifierPreprocessor(
+            layer, sequence_length=6 + frame, truncate=truncate
+        )
+        (row,) = arrays(preprocess(([long], [long]), y=None)["token_ids"])
+        assert row[1 : 1 + first] == ids[:first]
+        if truncate == "round_robin":
+            assert row[-4:-1] == ids[:3]
+
+
+def test_lists_arrays_tensors_datasets_and_functions_give_the_same_rows(layer):
+    preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=16)
+    x, y, weights = FIRST, LABELS, [1.0, 2.0, 3.0]
+    expected = arrays(preprocess(x))
+    assert arrays(preprocess(np.array(x))) == expected
+    assert arrays(preprocess(np.array(x, object))) == expected
+    assert arrays(preprocess(tf.constant(x))) == expected
+    assert arrays(tf.function(preprocess)(tf.constant(x))) == expected
+    assert arrays(preprocess(x, y, weights)) == (expected, y, weights)
+    dataset = tf.data.Dataset.from_tensor_slices((x, y, weights))
+    (batch,) = dataset.batch(3).map(preprocess)
+    assert arrays(batch) == (expected, y, weights)
+    rows = list(dataset.map(preprocess).batch(3))
+    assert arrays(rows[0]) == (expected, y, weights)
+    pairs = tf.data.Dataset.from_tensor_slices(((x, SECOND), y)).batch(3)
+    (batch,) = pairs.map(preprocess)
+    assert arrays(batch) == (arrays(preprocess((x, SECOND), y=None)), y)
+
+
+def test_masked_rows_can_be_put_back_together(layer):
+    texts = SENTENCES * 30
+    preprocess = TupeMaskedLMPreprocessor(layer, sequence_length=24)
+    keras.utils.set_random_seed(3)
+    x, y, weights = preprocess(texts)
+    assert sorted(x) == ["mask_positions", "padding_mask", "token_ids"]
+    assert tuple(y.shape) == tuple(weights.shape) == tuple(x["mask_positions"].shape) == (180, 4)
+    whole = TupeTextClassifierPreprocessor(layer, sequence_length=24)(texts)
+    assert arrays(x["padding_mask"]) == arrays(whole["padding_mask"])
+    ids, used = np.array(x["token_ids"]), np.asarray(weights) == 1
+    rows = np.nonzero(used)[0]
+    assert (ids != np.asarray(whole["token_ids"])).sum() > 300
+    assert not np.isin(np.asarray(y)[used], layer.special_token_ids).any()
+    ids[rows, np.asarray(x["mask_positions"])[used]] = np.asarray(y)[used]
+    assert ids.tolist() == arrays(whole["token_ids"])
+
+
+def test_a_full_row_never_needs_more_slots_than_there_are(layer):
+    for rate, length in ((0.15, 24), (0.3, 12), (1.0, 9), (0.01, 9)):
+        preprocess = TupeMaskedLMPreprocessor(
+            layer, sequence_length=length, mask_selection_rate=rate
+        )
+        roomy = TupeMaskedLMPreprocessor(
+            layer, sequence_length=length, mask_selection_rate=rate, mask_selection_length=length
+        )
+        keras.utils.set_random_seed(4)
+        weights = np.asarray(roomy([" ".join(SENTENCES)] * 200)[2])
+        assert weights.sum(1).max() == preprocess.num_predictions
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_every_pass_over_a_dataset_has_other_masks(layer, seed):
+    if seed is not None:
+        keras.utils.set_random_seed(seed)
+    preprocess = TupeMaskedLMPreprocessor(layer, sequence_length=24)
+    dataset = tf.data.Dataset.from_tensor_slices(SENTENCES).batch(6).map(preprocess)
+    (first,), (second,) = list(dataset), list(dataset)
+    assert arrays(first[0]["padding_mask"]) == arrays(second[0]["padding_mask"])
+    assert arrays(first[0]["mask_positions"]) != arrays(second[0]["mask_positions"])
+
+
+def test_masks_are_repeatable_with_a_seed(layer):
+    def passes():
+        keras.utils.set_random_seed(5)
+        preprocess = TupeMaskedLMPreprocessor(layer, sequence_length=24)
+        dataset = tf.data.Dataset.from_tensor_slices(SENTENCES).batch(3).map(preprocess)
+        return [arrays(batch) for batch in [*dataset, *dataset]]
+
+    first = passes()
+    assert first == passes()
+    assert len({str(batch) for batch in first}) == 4
+
+
+def test_one_string_is_masked_as_one_row(layer):
+    x, y, weights = TupeMaskedLMPreprocessor(layer, sequence_length=24)(SENTENCES[0])
+    assert tuple(x["token_ids"].shape) == (24,)
+    assert tuple(y.shape) == tuple(weights.shape) == (4,)
+
+
+def compiled(model):
+    """Compiles `model` for a few quick steps: XLA would take longer than it saves."""
+    model.compile(optimizer=keras.optimizers.Adam(0.02), jit_compile=False)
+    return model
+
+
+def test_a_classifier_fits_lists_arrays_and_tensors_of_raw_strings(layer):
+    model = compiled(
+        TupeTextClassifier(backbone(), 2, TupeTextClassifierPreprocessor(layer, sequence_length=16))
+    )
+    texts, labels = ["a small dog", "he reads"] * 8, np.array([0, 1] * 8)
+    losses = [
+        model.fit(container(texts), labels, epochs=2, batch_size=4, verbose=0).history["loss"][-1]
+        for container in (list, np.array, tf.constant)
+    ]
+    assert losses[0] > losses[1] > losses[2]
+    answers = model.predict(["a small dog", "he reads"], verbose=0).argmax(-1)
+    assert answers.tolist() == [0, 1]
+
+
+def test_a_classifier_fits_datasets_of_pairs_with_segments(layer):
+    model = compiled(
+        TupeTextClassifier(
+            backbone(num_segments=2),
+            2,
+            TupeTextClassifierPreprocessor(layer, sequence_length=16, segments=True),
+        )
+    )
+    dataset = tf.data.Dataset.from_tensor_slices(((FIRST, SECOND), LABELS)).batch(3)
+    losses = model.fit(dataset, epochs=3, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    assert model.predict((FIRST, SECOND), verbose=0).shape == (3, 2)
+
+
+# The pooler has no part in the loss; Keras says so.
+@pytest.mark.filterwarnings(r"ignore:Gradients do not exist for variables \['pooled_dense")
+def test_a_masked_language_model_fits_raw_strings(layer):
+    model = compiled(TupeMaskedLM(backbone(), TupeMaskedLMPreprocessor(layer, sequence_length=16)))
+    losses = model.fit(SENTENCES * 8, epochs=6, batch_size=16, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] - 0.5
+    dataset = tf.data.Dataset.from_tensor_slices(SENTENCES * 4).batch(12)
+    assert model.fit(dataset, verbose=0).history["loss"][0] < losses[0] - 0.5
+
+
+@pytest.mark.parametrize(
+    ("cls", "base"),
+    [
+        (TupeTextClassifierPreprocessor, keras_hub.models.TextClassifierPreprocessor),
+        (TupeMaskedLMPreprocessor, keras_hub.models.MaskedLMPreprocessor),
+    ],
+)
+def test_a_preset_gives_the_same_preprocessor(layer, cls, base, tmp_path):
+    def make():
+        return cls(layer, sequence_length=11, truncate="waterfall", segments=True)
+
+    backbone().save_to_preset(tmp_path)
+    make().save_to_preset(tmp_path)
+    for loader in (cls, base):
+        original, again = make(), loader.from_preset(str(tmp_path))
+        assert type(again) is cls
+        for name in ("sequence_length", "truncate", "segments"):
+            assert getattr(again, name) == getattr(original, name)
+        keras.utils.set_random_seed(5)
+        expected = arrays(original((FIRST, SECOND), y=None))
+        keras.utils.set_random_seed(5)
+        assert arrays(again((FIRST, SECOND), y=None)) == expected
+
+
+def test_a_task_preset_answers_raw_strings_alike(layer, tmp_path):
+    model = TupeTextClassifier(
+        backbone(), 2, TupeTextClassifierPreprocessor(layer, sequence_length=16)
+    )
+    model.save_to_preset(str(tmp_path))
+    again = keras_hub.models.TextClassifier.from_preset(str(tmp_path))
+    assert again.preprocessor.tokenizer.kind == layer.kind
+    expected = model.predict(FIRST, verbose=0)
+    np.testing.assert_array_equal(again.predict(FIRST, verbose=0), expected)
+
+
+def test_a_keras_file_holds_the_vocabulary(layer, tmp_path):
+    model = TupeTextClassifier(
+        backbone(), 2, TupeTextClassifierPreprocessor(layer, sequence_length=16)
+    )
+    path = str(tmp_path / "model.keras")
+    model.save(path)
+    again = keras.models.load_model(path, compile=False)
+    np.testing.assert_array_equal(again.predict(FIRST, verbose=0), model.predict(FIRST, verbose=0))
+
+
+def test_a_served_preprocessor_gives_the_rows_of_training(layer, tmp_path):
+    preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=16)
+    (trained,) = tf.data.Dataset.from_tensor_slices(FIRST).batch(3).map(preprocess)
+    exported = tf.Module()
+    exported.op = layer.op
+    signature = [tf.TensorSpec([None], tf.string)]
+    exported.through_keras = tf.function(preprocess, input_signature=signature)
+    exported.through_the_op = tf.function(
+        lambda texts: pack_segments(layer.op, (layer.op.tokenize(texts),), 16)[:2],
+        input_signature=signature,
+    )
+    tf.saved_model.save(exported, str(tmp_path))
+    served = tf.saved_model.load(str(tmp_path))
+    assert arrays(served.through_keras(tf.constant(FIRST))) == arrays(trained)
+    token_ids, padding_mask = served.through_the_op(tf.constant(FIRST))
+    assert arrays(token_ids) == arrays(trained["token_ids"])
+    assert arrays(padding_mask) == arrays(trained["padding_mask"])
+
+
+@pytest.fixture(params=[TupeTextClassifierPreprocessor, TupeMaskedLMPreprocessor])
+def preprocess(request, layer):
+    return request.param(layer, sequence_length=16)
+
+
+@pytest.mark.parametrize("no_text", [[1, 2], [[2, 5, 3]], [0.5], np.zeros((2, 3)), 7, [None]])
+def test_what_is_no_text_is_refused_with_a_sentence(preprocess, no_text):
+    with pytest.raises(TypeError, match="Texts must be strings"):
+        preprocess(no_text)
+
+
+def test_numbers_in_a_dataset_are_refused_when_it_is_made(preprocess):
+    with pytest.raises(TypeError, match="Texts must be strings"):
+        tf.data.Dataset.from_tensor_slices([[2, 5, 3]]).map(preprocess)
+
+
+def test_fitting_numbers_is_refused_with_a_sentence(layer):
+    model = TupeTextClassifier(backbone(), 2, TupeTextClassifierPreprocessor(layer, 16))
+    with pytest.raises(TypeError, match="Texts must be strings"):
+        model.fit(np.zeros((4, 3)), np.zeros(4), verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [
+        ((["a"], "b"), "two strings or two batches"),
+        ((["a", "b"], ["c"]), "one size.*batches of 2 and 1 texts"),
+        ((["a"], ["b"], ["c"]), "one text or a pair.*3 batches"),
+        ([["a", "b"], ["c", "d"]], r"shape \(2, 2\)"),
+    ],
+)
+def test_pairs_that_do_not_fit_are_refused_with_a_sentence(preprocess, x, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        preprocess(x, y=None)
+
+
+def test_a_bare_pair_is_not_taken_for_text_and_labels(preprocess):
+    with pytest.raises(ValueError, match=r"Labels must be numbers.*y=None"):
+        preprocess((FIRST, SECOND))
+    dataset = tf.data.Dataset.from_tensor_slices((FIRST, SECOND)).batch(3)
+    with pytest.raises(ValueError, match="Labels must be numbers"):
+        dataset.map(preprocess)
+
+
+@pytest.mark.parametrize("cls", [TupeTextClassifierPreprocessor, TupeMaskedLMPreprocessor])
+def test_without_a_vocabulary_text_is_refused_with_a_sentence(cls):
+    with pytest.raises(ValueError, match="has no vocabulary yet"):
+        cls(TupeTokenizer(), sequence_length=16)(["text"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"sequence_length": 0}, "sequence_length=0"),
+        ({"sequence_length": 4.5}, "sequence_length=4.5"),
+        ({"mask_selection_rate": 0}, "mask_selection_rate=0"),
+        ({"mask_selection_rate": 1.5}, "mask_selection_rate=1.5"),
+        ({"mask_selection_length": 0}, "mask_selection_length=0"),
+        ({"mask_token_rate": 0.8, "random_token_rate": 0.3}, "together at most 1.*0.3"),
+        ({"random_token_rate": -0.1}, "random_token_rate=-0.1"),
+    ],
+)
+def test_impossible_masks_are_refused_with_a_sentence(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TupeMaskedLMPreprocessor(TupeTokenizer(), **arguments)
+
+
+def test_a_row_without_room_for_text_is_refused_with_a_sentence(layer):
+    with pytest.raises(ValueError, match=r"room for 2 special tokens.*sequence_length=2"):
+        TupeTextClassifierPreprocessor(layer, sequence_length=2)(["text"])
+
+
+def test_special_tokens_in_raw_text_are_text(layer):
+    op = tokenizer(layer.kind)
+    texts = [" ".join(layer.special_tokens), op.mask_token]
+    rows = arrays(TupeTextClassifierPreprocessor(layer, sequence_length=64)(texts)["token_ids"])
+    for row in rows:
+        assert row.count(op.start_id) == row.count(op.end_id) == 1
+        assert op.mask_id not in row

@@ -1,0 +1,189 @@
+"""The pre-training and the fine-tuning model."""
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from keras import ops
+from position_cases import METHOD_NAMES, VOCABULARY, Case, encoder, inputs, random_ids, scramble
+
+from keras_tupe.models import TupeMaskedLM, TupeTextClassifier
+
+TUPE_R = Case("tupe_r")
+# The pooler is no part of masked language modeling.
+NO_POOLER = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning")
+
+
+def masked_lm(case=TUPE_R, dtype="float64", **kwargs):
+    model = TupeMaskedLM(encoder(case, dtype, **kwargs))
+    scramble(model.weights)
+    return model
+
+
+def classifier(dtype="float64", scale=0.4, **kwargs):
+    model = TupeTextClassifier(encoder(TUPE_R, dtype, scale=scale), num_classes=3, **kwargs)
+    if scale:
+        scramble(model.weights)
+    return model
+
+
+def masked_inputs(batch=3, length=7, slots=2, seed=0):
+    where = np.random.default_rng(seed).integers(0, length, size=(batch, slots))
+    return {**inputs(random_ids(batch, length, seed)), "mask_positions": where.astype("int32")}
+
+
+def softmax(logits):
+    exponents = np.exp(logits - logits.max(-1, keepdims=True))
+    return exponents / exponents.sum(-1, keepdims=True)
+
+
+def answer(model, given):
+    return ops.convert_to_numpy(ops.cast(model(given), "float64"))
+
+
+# Masked language modeling
+
+
+def test_masked_lm_applies_its_head_to_the_last_hidden_states():
+    model = masked_lm()
+    given = masked_inputs()
+    hidden_states = model.backbone({k: given[k] for k in ("token_ids", "padding_mask")})
+    wanted = model.head(hidden_states["sequence_output"], mask_positions=given["mask_positions"])
+    np.testing.assert_allclose(answer(model, given), ops.convert_to_numpy(wanted), atol=1e-12)
+    assert model.head.token_embedding is model.backbone.token_embedding
+    assert len(model.weights) == len(model.backbone.weights) + 5
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("mixed_float16", "float32"), ("mixed_bfloat16", "float32"), ("float64", "float64")],
+)
+def test_masked_lm_logits_are_in_at_least_float32(dtype, expected):
+    logits = masked_lm(dtype=dtype)(masked_inputs())
+    assert keras.backend.standardize_dtype(logits.dtype) == expected
+    assert np.isfinite(ops.convert_to_numpy(logits)).all()
+
+
+@NO_POOLER
+def test_the_loss_is_the_mean_over_masked_tokens():
+    model = masked_lm(dtype="float32")
+    given = masked_inputs(slots=4)
+    labels = random_ids(3, 4, seed=3)
+    weight = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 0]], "float32")
+    chances = softmax(answer(model, given))
+    losses = -np.log(np.take_along_axis(chances, labels[..., None], axis=-1))[..., 0]
+    wanted = (losses * weight).sum() / 5
+    model.compile()
+    got = model.test_on_batch(given, labels, sample_weight=weight)
+    assert np.ravel(got)[0] == pytest.approx(wanted, rel=1e-4)
+
+
+@NO_POOLER
+def test_a_batch_without_masked_tokens_has_a_finite_loss_and_changes_nothing():
+    model = masked_lm(dtype="float32")
+    model.compile(keras.optimizers.SGD(1.0))
+    before = answer(model, masked_inputs())
+    nothing = np.zeros((3, 2), "float32")
+    loss = model.train_on_batch(masked_inputs(), random_ids(3, 2), sample_weight=nothing)
+    assert np.ravel(loss)[0] == 0
+    np.testing.assert_array_equal(answer(model, masked_inputs()), before)
+
+
+@NO_POOLER
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_masked_lm_learns_in_a_compiled_step(jit_compile):
+    model = TupeMaskedLM(encoder(TUPE_R, "float32", num_layers=1, scale=None))
+    model.compile(keras.optimizers.Adam(0.02), jit_compile=jit_compile)
+    labels = random_ids(3, 2, seed=3)
+    losses = [np.ravel(model.train_on_batch(masked_inputs(), labels))[0] for _ in range(15)]
+    assert losses[0] == pytest.approx(np.log(VOCABULARY), rel=0.05), "starts at chance"
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_a_masked_lm_file_gives_the_same_answers_and_stays_tied(name, tmp_path):
+    model = masked_lm(Case(name), num_layers=1)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    given = masked_inputs()
+    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
+    assert loaded.head.token_embedding is loaded.backbone.token_embedding
+
+
+@pytest.mark.parametrize("loader", [TupeMaskedLM, keras_hub.models.MaskedLM])
+def test_a_masked_lm_preset_loads_with_its_head(loader, tmp_path):
+    model = masked_lm(dtype="float32")
+    model.save_to_preset(str(tmp_path))
+    loaded = loader.from_preset(str(tmp_path), preprocessor=None)
+    assert type(loaded) is TupeMaskedLM
+    given = masked_inputs()
+    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
+
+
+# Classification
+
+
+def test_the_classifier_is_a_linear_layer_over_the_pooled_output():
+    model = classifier(dropout=0.5)
+    given = inputs(random_ids(3, 7), lengths=[7, 4, 1])
+    pooled = ops.convert_to_numpy(model.backbone(given)["pooled_output"])
+    dense = model.get_layer("logits")
+    kernel, bias = (ops.convert_to_numpy(weight) for weight in (dense.kernel, dense.bias))
+    np.testing.assert_allclose(answer(model, given), pooled @ kernel + bias, atol=1e-12)
+    trained = ops.convert_to_numpy(model(given, training=True))
+    assert np.abs(trained - answer(model, given)).max() > 1e-3
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_the_classifier_learns_in_a_compiled_step(jit_compile):
+    model = classifier("float32", scale=None)
+    model.compile(
+        keras.optimizers.Adam(0.02),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        jit_compile=jit_compile,
+    )
+    given, labels = inputs(random_ids(6, 7)), np.array([0, 1, 2, 0, 1, 2])
+    losses = [np.ravel(model.train_on_batch(given, labels))[0] for _ in range(15)]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_fit_evaluate_and_predict_take_arrays(tensorflow):
+    model = classifier("float32")
+    given, labels = inputs(random_ids(6, 7)), np.array([0, 1, 2, 0, 1, 2])
+    history = model.fit(given, labels, batch_size=4, epochs=2, verbose=0).history
+    assert len(history["loss"]) == 2
+    assert np.isfinite(history["loss"]).all()
+    model.evaluate(given, labels, verbose=0)
+    np.testing.assert_allclose(
+        model.predict(given, verbose=0), answer(model, given), rtol=0, atol=1e-5
+    )
+
+
+def test_an_activation_turns_logits_into_chances_and_is_saved(tmp_path):
+    model = classifier("float32", activation="softmax")
+    given = inputs(random_ids(3, 7))
+    np.testing.assert_allclose(answer(model, given).sum(-1), 1, atol=1e-6)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
+
+
+@pytest.mark.parametrize("loader", [TupeTextClassifier, keras_hub.models.TextClassifier])
+def test_a_classifier_preset_loads_with_its_head(loader, tmp_path):
+    model = classifier("float32", dropout=0.3)
+    model.save_to_preset(str(tmp_path))
+    loaded = loader.from_preset(str(tmp_path), preprocessor=None)
+    assert type(loaded) is TupeTextClassifier
+    assert (loaded.num_classes, loaded.dropout) == (3, 0.3)
+    given = inputs(random_ids(3, 7))
+    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
+
+
+def test_a_pre_trained_encoder_becomes_a_classifier(tmp_path):
+    model = masked_lm(dtype="float32")
+    model.save_to_preset(str(tmp_path))
+    tuned = TupeTextClassifier.from_preset(str(tmp_path), num_classes=2, preprocessor=None)
+    assert tuned.output_shape == (None, 2)
+    for got, wanted in zip(tuned.backbone.weights, model.backbone.weights, strict=True):
+        np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))

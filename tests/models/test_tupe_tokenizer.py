@@ -1,0 +1,206 @@
+"""The tokenizer as a KerasHub layer."""
+
+# ruff: noqa: E402 - what follows the first skip needs TensorFlow
+
+import json
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow", reason="text needs TensorFlow on every backend")
+
+from tiny_vocabularies import SENTENCES, sentencepiece_model, tokenizer, wordpiece_pieces
+
+from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+
+KINDS = ["wordpiece", "sentencepiece"]
+
+
+def make(kind, **options):
+    if kind == "wordpiece":
+        return TupeTokenizer(vocabulary=wordpiece_pieces(), **options)
+    return TupeTokenizer(sentencepiece=sentencepiece_model(), **options)
+
+
+def save_preset(layer, folder):
+    """Saves `layer` into a preset with a backbone, as KerasHub needs one."""
+    backbone = TupeBackbone(150, 1, 2, 8, 8, position="none")
+    backbone.save_to_preset(folder)
+    layer.save_to_preset(folder)
+    return str(folder)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+def test_it_gives_the_ids_of_the_op_behind_it(kind):
+    layer, expected = make(kind), tokenizer(kind).tokenize(SENTENCES).to_list()
+    assert layer(SENTENCES) == expected
+    assert layer.tokenize(np.array(SENTENCES)) == expected
+    assert layer(tf.constant(SENTENCES)) == expected
+    assert keras.ops.convert_to_numpy(layer(SENTENCES[0])).tolist() == expected[0]
+    assert layer([SENTENCES[0]]) == expected[:1]
+    assert layer([]) == []
+    assert layer([""]) == [[]]
+
+
+def test_it_works_in_datasets_and_functions(kind):
+    layer, expected = make(kind), tokenizer(kind).tokenize(SENTENCES).to_list()
+    texts = tf.data.Dataset.from_tensor_slices(SENTENCES)
+    assert [row.numpy().tolist() for row in texts.map(layer)] == expected
+    batches = texts.batch(4).map(layer)
+    assert [row for batch in batches for row in batch.to_list()] == expected
+    assert tf.function(layer.tokenize)(tf.constant(SENTENCES)).to_list() == expected
+
+
+def test_detokenize_gives_python_strings(kind):
+    layer = make(kind)
+    assert layer.detokenize(layer(["the dogs ran", "a cat"])) == ["the dogs ran", "a cat"]
+    assert layer.detokenize(layer("the dogs ran")) == "the dogs ran"
+    padded = np.array([[layer.start_token_id, *layer(["a cat"])[0], layer.end_token_id]])
+    assert layer.detokenize(padded) == ["a cat"]
+    assert layer.detokenize(tf.constant(padded[0])) == "a cat"
+    assert layer.detokenize([]) == ""
+
+
+def test_ids_are_cut_or_padded_to_the_sequence_length(kind):
+    layer = make(kind, sequence_length=4, dtype="int64")
+    ids = layer(["the", SENTENCES[0]])
+    assert keras.backend.standardize_dtype(ids.dtype) == "int64"
+    long = tokenizer(kind).tokenize(SENTENCES[:1]).to_list()[0]
+    short = tokenizer(kind).tokenize(["the"]).to_list()[0]
+    assert np.asarray(ids).tolist() == [short + [layer.pad_token_id] * (4 - len(short)), long[:4]]
+
+
+def test_special_tokens_follow_kerashubs_names(kind):
+    layer, op = make(kind), tokenizer(kind)
+    assert layer.start_token_id == op.start_id
+    assert layer.end_token_id == op.end_id
+    assert layer.pad_token_id == op.pad_id
+    assert layer.mask_token_id == op.mask_id
+    assert layer.unk_token_id == op.unknown_id
+    assert sorted(layer.special_token_ids) == sorted(map(layer.token_to_id, layer.special_tokens))
+    assert set(layer.special_tokens) == {
+        layer.start_token,
+        layer.end_token,
+        layer.pad_token,
+        layer.mask_token,
+        layer.unk_token,
+    }
+
+
+def test_ids_and_tokens_are_each_others_inverse(kind):
+    layer = make(kind)
+    assert layer.vocabulary_size() == len(layer.get_vocabulary())
+    assert [layer.token_to_id(token) for token in layer.get_vocabulary()] == list(
+        range(layer.vocabulary_size())
+    )
+    assert [layer.id_to_token(i) for i in range(layer.vocabulary_size())] == layer.get_vocabulary()
+
+
+def test_ids_and_tokens_that_are_not_there_are_refused_with_a_sentence(kind):
+    layer = make(kind)
+    for wrong in (-1, layer.vocabulary_size()):
+        with pytest.raises(ValueError, match=rf"must be in the vocabulary.*id={wrong}"):
+            layer.id_to_token(wrong)
+        with pytest.raises(ValueError, match=rf"must be in the vocabulary.*id {wrong}"):
+            layer.detokenize([wrong])
+    with pytest.raises(ValueError, match=r"not a piece of the vocabulary.*token='two words'"):
+        layer.token_to_id("two words")
+
+
+@pytest.mark.parametrize("loader", [TupeTokenizer, keras_hub.models.Tokenizer])
+def test_a_preset_gives_the_same_tokenizer(kind, loader, tmp_path):
+    layer = make(kind, lowercase=False, sequence_length=9)
+    again = loader.from_preset(save_preset(layer, tmp_path))
+    assert type(again) is TupeTokenizer
+    assert again.kind == kind
+    assert again.get_vocabulary() == layer.get_vocabulary()
+    assert again.get_config() == layer.get_config()
+    np.testing.assert_array_equal(again(SENTENCES), layer(SENTENCES))
+
+
+def test_a_preset_holds_the_vocabulary_of_its_kind_as_a_file(kind, tmp_path):
+    save_preset(make(kind), tmp_path)
+    files = [file.name for file in (tmp_path / "assets" / "tokenizer").iterdir()]
+    assert files == [{"wordpiece": "vocabulary.txt", "sentencepiece": "vocabulary.spm"}[kind]]
+    config = json.loads((tmp_path / "tokenizer.json").read_text())
+    assert config["registered_name"] == "keras_tupe>TupeTokenizer"
+    assert config["config"]["kind"] == kind
+
+
+def test_the_configuration_makes_a_tokenizer_that_waits_for_its_vocabulary(kind, tmp_path):
+    layer = make(kind)
+    again = TupeTokenizer.from_config(layer.get_config())
+    assert again.file_assets == layer.file_assets
+    assert again.start_token_id is None
+    with pytest.raises(ValueError, match="has no vocabulary yet"):
+        again.tokenize(["text"])
+    layer.save_assets(str(tmp_path))
+    again.load_assets(str(tmp_path))
+    assert again(SENTENCES) == layer(SENTENCES)
+
+
+def test_a_vocabulary_can_come_from_a_file(kind, tmp_path):
+    path = tmp_path / "vocabulary"
+    tokenizer(kind).save(path)
+    name = {"wordpiece": "vocabulary", "sentencepiece": "sentencepiece"}[kind]
+    assert TupeTokenizer(**{name: str(path)})(SENTENCES) == make(kind)(SENTENCES)
+
+
+def test_a_configuration_may_not_name_a_file():
+    config = make("wordpiece").get_config()
+    for name in ("vocabulary", "sentencepiece"):
+        with pytest.raises(ValueError, match=rf"must not name a file.*{name}='/etc/passwd'"):
+            TupeTokenizer.from_config({**config, name: "/etc/passwd"})
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda layer: layer(["text"]),
+        lambda layer: layer.detokenize([[1]]),
+        lambda layer: layer.get_vocabulary(),
+        lambda layer: layer.vocabulary_size(),
+        lambda layer: layer.token_to_id("a"),
+        lambda layer: layer.special_token_ids,
+        lambda layer: layer.save_assets("nowhere"),
+    ],
+)
+def test_without_a_vocabulary_every_use_is_refused_with_a_sentence(use):
+    with pytest.raises(ValueError, match=r"has no vocabulary yet\. .*Received: neither"):
+        use(TupeTokenizer())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        ({"vocabulary": ["a"], "sentencepiece": b"a"}, ValueError, "one vocabulary.*both"),
+        ({"vocabulary": ["a"], "kind": "sentencepiece"}, ValueError, "`kind` must be one of"),
+        ({"kind": "unigram"}, ValueError, "kind='unigram'"),
+        ({"vocabulary": ["a"]}, ValueError, r"lacks \['\[CLS\]'"),
+        ({"sentencepiece": b"a"}, ValueError, "not a SentencePiece model"),
+        ({"dtype": "float32"}, TypeError, "must be an integer type.*float32"),
+        ({"sequence_length": 0}, ValueError, "sequence_length=0"),
+    ],
+)
+def test_impossible_arguments_are_refused_with_a_sentence(arguments, error, sentence):
+    with pytest.raises(error, match=sentence):
+        TupeTokenizer(**arguments)
+
+
+@pytest.mark.parametrize("no_text", [3, [1, 2], [1.5], ["a", 1], np.zeros(2), [None]])
+def test_what_is_no_text_is_refused_with_a_sentence(kind, no_text):
+    for use in (make(kind), make(kind).tokenize):
+        with pytest.raises(TypeError, match="Texts must be strings"):
+            use(no_text)
+
+
+def test_numbers_in_a_dataset_are_refused_when_it_is_made(kind):
+    with pytest.raises(TypeError, match="Texts must be strings"):
+        tf.data.Dataset.from_tensor_slices([1, 2]).map(make(kind))

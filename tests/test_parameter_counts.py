@@ -1,0 +1,88 @@
+"""Parameters of the published sizes, written out by hand."""
+
+import dataclasses
+import functools
+
+import pytest
+
+from keras_tupe.models import SIZES, TupeBackbone
+
+BLOCK = (
+    4 * (768 * 768 + 768)  # query, key, value, output
+    + (768 * 3072 + 3072)
+    + (3072 * 768 + 768)
+    + 2 * 2 * 768  # two layer normalizations
+)
+BASE = 30522 * 768 + 2 * 768 + 12 * BLOCK + (768 * 768 + 768)  # embeddings, norm, blocks, pooler
+
+
+@functools.cache
+def parameters_by_layer(name, num_layers=2, vocabulary_size=7, **options):
+    """Returns the number of parameters of each layer of an encoder as wide as base."""
+    size = dataclasses.asdict(SIZES["base"])
+    model = TupeBackbone(
+        vocabulary_size,
+        **{**size, "num_layers": num_layers},
+        position=name,
+        position_options=options,
+        max_sequence_length=512,
+    )
+    return {layer.name: layer.count_params() for layer in model.layers}
+
+
+def added_by(name, **options):
+    """Returns what a method adds to the trunk: the same at any depth and vocabulary."""
+    trunk = 7 * 768 + 2 * 768 + 2 * BLOCK + (768 * 768 + 768)
+    return sum(parameters_by_layer(name, **options).values()) - trunk
+
+
+def test_base_without_positions_has_the_parameters_of_bert():
+    assert BLOCK == 7_087_872
+    absolute_table, segment_table = 512 * 768, 2 * 768
+    assert BASE + absolute_table + segment_table == 109_482_240  # BERT-base as published
+    assert sum(parameters_by_layer("none", 12, 30522).values()) == BASE
+    assert added_by("none") == 0
+
+
+PROJECTIONS = 2 * 768 * 768
+NORM = 2 * 768
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("absolute", {}, 512 * 768),
+        ("sinusoidal", {}, 0),
+        ("t5", {}, 32 * 12),
+        ("bert_r", {}, 512 * 768 + 32 * 12),
+        ("tupe_a", {}, PROJECTIONS + 512 * 768 + NORM + 2 * 768),
+        ("tupe_r", {}, PROJECTIONS + 512 * 768 + NORM + 2 * 768 + 32 * 12),
+        ("tupe_a_tied_cls", {}, PROJECTIONS + 512 * 768 + NORM),
+        ("tupe_r_tied_cls", {}, PROJECTIONS + 512 * 768 + NORM + 32 * 12),
+        ("bert_ad", {}, PROJECTIONS + 512 * 768 + NORM),
+        # released: U^Q and U^K have biases, the relative part a theta of its own
+        (
+            "tupe_r",
+            {"variant": "released"},
+            PROJECTIONS + 2 * 768 + 512 * 768 + NORM + 2 * 768 + 32 * 12 + 2 * 12,
+        ),
+    ],
+)
+def test_a_method_adds_exactly_its_tables_to_base(name, options, expected):
+    assert added_by(name, **options) == expected
+
+
+def test_tupe_adds_1_179_648_projection_weights_in_one_layer_that_all_blocks_share():
+    assert PROJECTIONS == 1_179_648
+    layers = parameters_by_layer("tupe_a", 12)
+    assert layers["position_bias"] == 1_179_648 + 512 * 768 + 2 * 768 + 2 * 768
+    assert [count for name, count in layers.items() if name.startswith("block_")] == [BLOCK] * 12
+
+
+def test_sizes_are_the_published_ones():
+    assert dataclasses.astuple(SIZES["base"]) == (12, 12, 768, 3072)
+    assert dataclasses.astuple(SIZES["large"]) == (24, 16, 1024, 4096)
+    assert list(SIZES) == ["tiny", "mini", "small", "base", "large"]
+    for size in SIZES.values():
+        assert size.hidden_dim % size.num_heads == 0
+        assert size.intermediate_dim == 4 * size.hidden_dim

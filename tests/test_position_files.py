@@ -1,0 +1,163 @@
+"""The registry, and a method from a single file outside the package."""
+
+import dataclasses
+import pathlib
+import pkgutil
+import shutil
+
+import keras
+import numpy as np
+import pytest
+from position_cases import Case, MethodLayers, encoder, inputs, outputs, random_ids
+from test_positions import check_parity
+
+from keras_tupe import positions
+from keras_tupe.models import TupeBackbone
+
+OUTSIDE = pathlib.Path(__file__).parent / "outside" / "linear_slope.py"
+
+
+@pytest.fixture
+def linear_slope(loaded_files, tmp_path):
+    """The name of a method loaded from a file far from the package."""
+    file = tmp_path / OUTSIDE.name
+    shutil.copy(OUTSIDE, file)
+    return positions.load_file(file)
+
+
+def test_the_file_is_the_whole_contribution(linear_slope):
+    assert linear_slope == "linear_slope"
+    assert len(OUTSIDE.read_text(encoding="utf-8").splitlines()) < 55
+    assert positions.get("linear_slope") is positions.METHODS["linear_slope"]
+    assert positions.get("linear_slope").summary == "fixed linear penalty on distance"
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-5)])
+def test_its_attention_equals_its_oracle(linear_slope, dtype, tolerance, padding):
+    for options in ((), (("slope", 0.3),)):
+        method = MethodLayers(Case(linear_slope, options), dtype)
+        check_parity(method, (1, 2, 7, 17), padding, tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "mixed_float16"])
+def test_it_gives_a_working_encoder(linear_slope, dtype):
+    model = encoder(Case(linear_slope, (("slope", 0.3),)), dtype)
+    token_ids = random_ids(2, 40)
+    sequence, pooled = outputs(model, inputs(token_ids))
+    assert np.isfinite(sequence).all()
+    order = np.r_[0, np.random.permutation(np.arange(1, 40))]
+    assert np.abs(outputs(model, inputs(token_ids[:, order]))[1] - pooled).max() > 1e-3
+
+
+def test_its_encoder_goes_to_disk_and_comes_back(linear_slope, tmp_path):
+    model = encoder(Case(linear_slope, (("slope", 0.3),)))
+    given = inputs(random_ids(2, 7))
+    clone = TupeBackbone.from_config(model.get_config())
+    assert clone.get_config() == model.get_config()
+    model.save(tmp_path / "model.keras")
+    model.save_to_preset(tmp_path / "preset")
+    for loaded in (
+        keras.saving.load_model(tmp_path / "model.keras"),
+        TupeBackbone.from_preset(str(tmp_path / "preset"), dtype="float64"),
+    ):
+        assert loaded.position_options == {"slope": 0.3}
+        for got, wanted in zip(outputs(loaded, given), outputs(model, given), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_file_may_be_loaded_again_and_then_replaces_itself(linear_slope, tmp_path):
+    file = tmp_path / OUTSIDE.name
+    file.write_text(OUTSIDE.read_text(encoding="utf-8").replace("fixed linear", "steady"))
+    assert positions.load_file(str(file)) == "linear_slope"
+    assert positions.get("linear_slope").summary == "steady penalty on distance"
+
+
+def test_a_file_may_use_postponed_annotations_and_dataclasses(loaded_files, tmp_path):
+    file = tmp_path / "annotated.py"
+    file.write_text(
+        "from __future__ import annotations\n"
+        "import dataclasses\n"
+        "from keras_tupe.positions import none\n"
+        "@dataclasses.dataclass\n"
+        "class Settings:\n"
+        "    rate: float = 1.0\n"
+        "METHOD = none.METHOD\n",
+        encoding="utf-8",
+    )
+    assert positions.load_file(file) == "annotated"
+
+
+@pytest.mark.parametrize(
+    ("file_name", "text", "message"),
+    [
+        ("raises.py", "1 / 0", "could not be run: ZeroDivisionError: division by zero"),
+        ("broken.py", "def f(:", "could not be run: SyntaxError"),
+        ("imports.py", "import no_such_module", "ModuleNotFoundError: No module named"),
+        ("nothing.py", "x = 1", "must define METHOD(.|\n)*METHOD=None"),
+        ("wrong.py", "METHOD = 3", "must define METHOD(.|\n)*METHOD=3"),
+        ("tupe_r.py", "METHOD = 3", "a position method called 'tupe_r' already. Rename"),
+        ("my-method.py", "METHOD = 3", "must be a Python identifier(.|\n)*Rename"),
+        ("_hidden.py", "METHOD = 3", "not start with an underscore"),
+        ("notes.txt", "METHOD = 3", "loaded from an existing Python file"),
+    ],
+)
+def test_files_that_are_no_method_are_refused(loaded_files, tmp_path, file_name, text, message):
+    before = dict(positions.METHODS)
+    file = tmp_path / file_name
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as caught:
+        positions.load_file(file)
+    assert f"Received: path={str(file)!r}" in str(caught.value)
+    assert before == positions.METHODS
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
+    (tmp_path / "folder.py").mkdir()
+    for path in (tmp_path / "missing.py", tmp_path / "folder.py"):
+        with pytest.raises(ValueError, match="an existing Python file. Received: path="):
+            positions.load_file(path)
+
+
+def test_a_file_that_breaks_on_reloading_leaves_the_method_as_it_was(linear_slope, tmp_path):
+    before = positions.get("linear_slope")
+    (tmp_path / OUTSIDE.name).write_text("1 / 0", encoding="utf-8")
+    with pytest.raises(ValueError, match="ZeroDivisionError"):
+        positions.load_file(tmp_path / OUTSIDE.name)
+    assert positions.get("linear_slope") is before
+
+
+def test_the_registry_is_the_folder():
+    files = {
+        module.name
+        for module in pkgutil.iter_modules(positions.__path__)
+        if not module.name.startswith("_")
+    }
+    assert files == set(positions.METHODS)
+    assert {
+        "none",
+        "absolute",
+        "sinusoidal",
+        "t5",
+        "bert_r",
+        "tupe_a",
+        "tupe_r",
+        "tupe_a_tied_cls",
+        "tupe_r_tied_cls",
+        "bert_ad",
+    } <= files
+
+
+@pytest.mark.parametrize("name", sorted(positions.METHODS))
+def test_every_record_is_complete(name):
+    method = positions.get(name)
+    assert "\n" not in method.summary
+    assert 0 < len(method.summary) < 90
+    assert method.source
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        method.summary = "another"
+
+
+def test_a_record_without_an_oracle_cannot_be_made():
+    with pytest.raises(TypeError, match="logits_oracle"):
+        positions.PositionMethod(summary="no equation", source="nowhere")

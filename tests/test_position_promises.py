@@ -1,0 +1,240 @@
+"""What every positional method promises beside its equation."""
+
+import hypothesis
+import keras
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from keras import ops
+from position_cases import (
+    CASES,
+    ENCODER_CASES,
+    MAX_LENGTH,
+    METHOD_NAMES,
+    VOCABULARY,
+    Case,
+    encoder,
+    inputs,
+    method_layers,
+    outputs,
+    random_ids,
+    shared_encoder,
+)
+from tolerances import in_float64
+
+from keras_tupe import positions
+
+
+def assert_close(got, wanted, atol):
+    for one, other in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=atol)
+
+
+# Padding
+
+
+@pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
+@hypothesis.given(length=st.integers(1, MAX_LENGTH - 1), data=st.data(), seed=st.integers(0, 1000))
+@hypothesis.settings(max_examples=5)
+def test_more_padding_never_changes_real_tokens(case, length, data, seed):
+    padding = data.draw(st.integers(1, MAX_LENGTH - length), label="padding")
+    model = shared_encoder(case)
+    token_ids = random_ids(2, length + padding, seed)  # padded places hold garbage
+    sequence, pooled = outputs(model, inputs(token_ids[:, :length]))
+    padded_sequence, padded_pooled = outputs(model, inputs(token_ids, lengths=[length] * 2))
+    assert_close(
+        (padded_sequence[:, :length], padded_pooled), (sequence, pooled), in_float64(1e-11)
+    )
+
+
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_more_padding_changes_nothing_in_float32_either(name):
+    model = encoder(Case(name), "float32", scale=None)  # as initialized
+    token_ids = random_ids(3, 11)
+    sequence, pooled = outputs(model, inputs(token_ids[:, :7]))
+    padded_sequence, padded_pooled = outputs(model, inputs(token_ids, lengths=[7] * 3))
+    assert_close((padded_sequence[:, :7], padded_pooled), (sequence, pooled), 1e-6)
+
+
+@pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
+def test_padding_content_is_invisible(case):
+    model, lengths = shared_encoder(case), [7, 4, 1]
+    token_ids, other = random_ids(3, 7), random_ids(3, 7, seed=1)
+    given = inputs(token_ids, lengths)
+    real = given["padding_mask"].astype(bool)
+    changed = inputs(np.where(real, token_ids, other), lengths)
+    assert (changed["token_ids"] != given["token_ids"]).any()
+    before, after = outputs(model, given), outputs(model, changed)
+    np.testing.assert_array_equal(after[0][real], before[0][real])
+    np.testing.assert_array_equal(after[1], before[1])
+    unmasked = outputs(model, inputs(changed["token_ids"]))
+    assert np.abs(unmasked[0][real] - before[0][real]).max() > 1e-3, "the mask matters"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_a_row_of_padding_alone_is_finite_and_leaves_others_alone(name, dtype):
+    model = encoder(Case(name), dtype, num_layers=1)
+    token_ids = random_ids(3, 7)
+    sequence, pooled = outputs(model, inputs(token_ids, lengths=[5, 0, 7]))
+    assert np.isfinite(sequence).all()
+    assert np.isfinite(pooled).all()
+    alone = outputs(model, inputs(token_ids[:1], lengths=[5]))
+    tolerance = in_float64(1e-11) if dtype == "float64" else 1e-5 if dtype == "float32" else 0.1
+    assert_close((sequence[:1, :5], pooled[:1]), (alone[0][:, :5], alone[1]), tolerance)
+
+
+# Order
+
+
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_order_is_seen_by_every_method_but_none(name):
+    model = shared_encoder(Case(name))
+    token_ids = np.random.default_rng(0).permutation(VOCABULARY)[:7][None]
+    order = np.array([0, 3, 1, 6, 2, 5, 4])  # [CLS] stays
+    straight, pooled = outputs(model, inputs(token_ids))
+    shuffled, shuffled_pooled = outputs(model, inputs(token_ids[:, order]))
+    difference = np.abs(shuffled - straight[:, order]).max()
+    pooled_difference = np.abs(shuffled_pooled - pooled).max()
+    method = positions.get(name)
+    knows_order = any((method.embed, method.bias, method.shared))
+    assert knows_order == (name != "none")
+    if knows_order:
+        assert min(difference, pooled_difference) > 1e-3
+    else:
+        assert max(difference, pooled_difference) < in_float64(1e-12)
+
+
+@pytest.mark.parametrize(("name", "is_relative"), [
+    ("none", True),
+    ("t5", True),
+    ("absolute", False),
+    ("sinusoidal", False),
+    ("bert_r", False),
+    ("tupe_a_tied_cls", False),
+    ("tupe_r_tied_cls", False),
+    ("bert_ad", False),
+])  # fmt: skip
+def test_a_shift_of_all_positions_is_seen_by_absolute_methods_only(name, is_relative):
+    model = shared_encoder(Case(name))
+    token_ids = random_ids(2, 7)
+    sequence, _ = outputs(model, inputs(token_ids))
+    shifted = inputs(np.concatenate([random_ids(2, 3, seed=1), token_ids], axis=1))
+    shifted["padding_mask"][:, :3] = 0  # three padded places in front
+    difference = np.abs(outputs(model, shifted)[0][:, 3:] - sequence).max()
+    assert difference < in_float64(1e-12) if is_relative else difference > 1e-3
+
+
+def bias_matrix(case, length):
+    """Returns the position bias of a method `(heads, length, length)`."""
+    method = method_layers(case, "float64")
+    return ops.convert_to_numpy(method.bias(np.zeros((1, length, 10))))[0]
+
+
+def is_toeplitz(matrix):
+    return bool(np.allclose(matrix[:, 1:, 1:], matrix[:, :-1, :-1], rtol=0, atol=in_float64(1e-13)))
+
+
+@pytest.mark.parametrize("name", ["t5", "bert_r"])
+def test_relative_biases_depend_on_the_distance_alone(name):
+    whole = bias_matrix(Case(name), MAX_LENGTH)
+    assert is_toeplitz(whole)
+    assert not is_toeplitz(bias_matrix(Case("tupe_r_tied_cls"), MAX_LENGTH))
+    for length in range(1, MAX_LENGTH):
+        np.testing.assert_array_equal(bias_matrix(Case(name), length), whole[:, :length, :length])
+
+
+def cls_is(case):
+    """Returns what the case says about [CLS], `None` where it cannot."""
+    return case.resolved().get("cls")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if cls_is(case)], ids=str)
+def test_untied_cls_has_one_value_in_its_row_and_one_in_its_column_at_every_length(case):
+    rows, columns = [], []
+    for length in range(2, MAX_LENGTH + 1):
+        bias = bias_matrix(case, length)
+        rows.extend(bias[:, 0].T)
+        columns.extend(bias[:, 1:, 0].T)
+    spread = max(np.ptp(rows, axis=0).max(), np.ptp(columns, axis=0).max())
+    if cls_is(case) == "untied":
+        assert spread < in_float64(1e-13)
+        np.testing.assert_allclose(bias_matrix(case, 1)[:, 0, 0], rows[0], atol=in_float64(1e-13))
+        assert np.abs(rows[0] - columns[0]).min() > 1e-3, "theta_1 is not theta_2"
+    else:
+        assert spread > 1e-3
+    rest = bias_matrix(case, MAX_LENGTH)[:, 1:, 1:]
+    assert np.ptp(rest, axis=(1, 2)).min() > 1e-3
+
+
+# Work
+
+
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_position_work_is_done_once_per_forward_pass(name, monkeypatch):
+    model = encoder(Case(name), num_layers=3)
+    method, calls = positions.get(name), []
+
+    def spied(layer):
+        call = layer.call
+
+        def record(hidden_states):
+            result = call(hidden_states)
+            calls.append((layer.name, keras.tree.map_structure(lambda x: tuple(x.shape), result)))
+            return result
+
+        return record
+
+    shapes = {
+        "position_embedding": (3, 7, 10) if method.embed else None,
+        "position_bias": (1, 2, 7, 7) if method.bias else None,
+        "shared_positions": ((7, 2, 5), (7, 2, 5)) if method.shared else None,
+    }
+    wanted = {place: shape for place, shape in shapes.items() if shape}
+    for place in wanted:
+        monkeypatch.setattr(model.get_layer(place), "call", spied(model.get_layer(place)))
+    model(inputs(random_ids(3, 7)))
+    assert sorted(calls) == sorted(wanted.items())
+    assert len([layer for layer in model.layers if layer.name.startswith("block_")]) == 3
+
+
+# Length
+
+
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_a_table_bounds_the_length_and_nothing_else_does(name):
+    model = shared_encoder(Case(name))
+    one_more = inputs(random_ids(2, MAX_LENGTH + 1))
+    symbols = {key: keras.Input((MAX_LENGTH + 1,), dtype="int32") for key in one_more}
+    if positions.get(name).has_length_limit:
+        message = (
+            rf"at most max_sequence_length={MAX_LENGTH} tokens(.|\n)*Truncate(.|\n)*"
+            rf"Received: sequence length={MAX_LENGTH + 1}"
+        )
+        with pytest.raises(ValueError, match=message):
+            model(one_more)
+        with pytest.raises(ValueError, match=message):
+            model(symbols)
+    else:
+        longer = outputs(model, inputs(random_ids(2, 3 * MAX_LENGTH)))
+        assert longer[0].shape == (2, 3 * MAX_LENGTH, 10)
+        assert np.isfinite(longer[0]).all()
+        assert model(symbols)["sequence_output"].shape == (None, MAX_LENGTH + 1, 10)
+    assert outputs(model, inputs(random_ids(2, MAX_LENGTH)))[0].shape == (2, MAX_LENGTH, 10)
+
+
+@pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
+def test_one_graph_serves_every_length(case, tensorflow):
+    model = encoder(case, num_layers=1)
+    spec = tensorflow.TensorSpec((None, None), "int32")
+
+    @tensorflow.function(input_signature=[spec, spec])
+    def serve(token_ids, padding_mask):
+        return model({"token_ids": token_ids, "padding_mask": padding_mask})
+
+    for length in (1, 2, 7, MAX_LENGTH):
+        given = inputs(random_ids(3, length), lengths=[length, 1, max(1, length - 1)])
+        answer = serve(**{key: tensorflow.constant(value) for key, value in given.items()})
+        got = (answer["sequence_output"].numpy(), answer["pooled_output"].numpy())
+        assert_close(got, outputs(model, given), 1e-12)
+    assert serve.experimental_get_tracing_count() == 1
