@@ -115,7 +115,7 @@ def test_files_that_are_no_method_are_refused(loaded_files, tmp_path, file_name,
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     (tmp_path / "folder.py").mkdir()
     for path in (tmp_path / "missing.py", tmp_path / "folder.py"):
-        with pytest.raises(ValueError, match="an existing Python file. Received: path="):
+        with pytest.raises(ValueError, match=r"an existing Python file\. Received: path="):
             positions.load_file(path)
 
 

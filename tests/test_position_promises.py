@@ -71,17 +71,15 @@ def test_padding_content_is_invisible(case):
     assert np.abs(unmasked[0][real] - before[0][real]).max() > 1e-3, "the mask matters"
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "mixed_float16", "mixed_bfloat16"])
 @pytest.mark.parametrize("name", METHOD_NAMES)
-def test_a_row_of_padding_alone_is_finite_and_leaves_others_alone(name, dtype):
-    model = encoder(Case(name), dtype, num_layers=1)
+def test_a_row_of_padding_alone_is_finite_and_leaves_others_alone(name):
+    model = shared_encoder(Case(name))
     token_ids = random_ids(3, 7)
     sequence, pooled = outputs(model, inputs(token_ids, lengths=[5, 0, 7]))
     assert np.isfinite(sequence).all()
     assert np.isfinite(pooled).all()
     alone = outputs(model, inputs(token_ids[:1], lengths=[5]))
-    tolerance = in_float64(1e-11) if dtype == "float64" else 1e-5 if dtype == "float32" else 0.1
-    assert_close((sequence[:1, :5], pooled[:1]), (alone[0][:, :5], alone[1]), tolerance)
+    assert_close((sequence[:1, :5], pooled[:1]), (alone[0][:, :5], alone[1]), in_float64(1e-11))
 
 
 # Order
@@ -140,7 +138,7 @@ def test_relative_biases_depend_on_the_distance_alone(name):
     whole = bias_matrix(Case(name), MAX_LENGTH)
     assert is_toeplitz(whole)
     assert not is_toeplitz(bias_matrix(Case("tupe_r_tied_cls"), MAX_LENGTH))
-    for length in range(1, MAX_LENGTH):
+    for length in (1, 2, 3, 7):
         np.testing.assert_array_equal(bias_matrix(Case(name), length), whole[:, :length, :length])
 
 
@@ -152,7 +150,7 @@ def cls_is(case):
 @pytest.mark.parametrize("case", [case for case in CASES if cls_is(case)], ids=str)
 def test_untied_cls_has_one_value_in_its_row_and_one_in_its_column_at_every_length(case):
     rows, columns = [], []
-    for length in range(2, MAX_LENGTH + 1):
+    for length in (2, 3, 7, MAX_LENGTH):
         bias = bias_matrix(case, length)
         rows.extend(bias[:, 0].T)
         columns.extend(bias[:, 1:, 0].T)

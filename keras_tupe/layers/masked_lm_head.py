@@ -34,8 +34,8 @@ class MaskedLMHead(keras.layers.Layer):
 
     Example:
         >>> embedding = keras_tupe.layers.TokenEmbedding(vocabulary_size=11, hidden_dim=8)
-        >>> hidden_states = embedding([[1, 2, 3]])
-        >>> tuple(MaskedLMHead(embedding)(hidden_states, mask_positions=[[2, 0]]).shape)
+        >>> hidden_states = embedding(np.array([[1, 2, 3]]))
+        >>> tuple(MaskedLMHead(embedding)(hidden_states, mask_positions=np.array([[2, 0]])).shape)
         (1, 2, 11)
 
     References:

@@ -45,7 +45,8 @@ class TokenEmbedding(keras.layers.Layer):
 
     Example:
         >>> layer = TokenEmbedding(vocabulary_size=11, hidden_dim=8)
-        >>> tuple(layer([[1, 2, 3]]).shape), tuple(layer(layer([[1, 2, 3]]), reverse=True).shape)
+        >>> hidden_states = layer(np.array([[1, 2, 3]]))
+        >>> tuple(hidden_states.shape), tuple(layer(hidden_states, reverse=True).shape)
         ((1, 3, 8), (1, 3, 11))
     """
 

@@ -40,11 +40,22 @@ def check_inputs(inputs, names):
                 f"{tuple(inputs[name].shape)}"
             )
 
+    if "mask_positions" in names:
+        received = tuple(inputs["mask_positions"].shape)
+        if not _same(received[:1], shape[:1]):
+            raise ValueError(
+                "`mask_positions` must have the shape (batch, predictions), with the batch of "
+                f"`token_ids`. Received: mask_positions of shape {received}, token_ids of shape "
+                f"{shape}"
+            )
+
 
 def _fits(shape, token_shape):
-    return len(shape) == len(token_shape) == 2 and all(
-        a is None or b is None or a == b for a, b in zip(shape, token_shape, strict=True)
-    )
+    return len(shape) == len(token_shape) == 2 and _same(shape, token_shape)
+
+
+def _same(shape, token_shape):
+    return all(a is None or b is None or a == b for a, b in zip(shape, token_shape, strict=True))
 
 
 def check_preprocessor(preprocessor, backbone):

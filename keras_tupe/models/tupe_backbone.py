@@ -5,7 +5,7 @@ import keras_hub
 
 from keras_tupe import positions
 from keras_tupe.layers import Dropout, EncoderBlock, TokenEmbedding
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.models._inputs import check_inputs
 
 
@@ -110,6 +110,11 @@ class TupeBackbone(keras_hub.models.Backbone):
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(
             int, (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
         )
+        if not is_integer(num_segments) or num_segments < 0:
+            raise ValueError(
+                "`num_segments` must be an integer >= 0, where 0 means that the model takes no "
+                f"`segment_ids`. Received: num_segments={num_segments!r}"
+            )
         if hidden_dim % num_heads:
             raise ValueError(
                 "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal "

@@ -129,8 +129,14 @@ class PositionMethod:
         """Returns `options` over the method's defaults.
 
         Raises:
+            TypeError: if `options` is no dictionary.
             ValueError: for an option that the method does not have.
         """
+        if not isinstance(options, Mapping | None):
+            raise TypeError(
+                "`position_options` must be a dictionary of options of the method, a subset of "
+                f"{sorted(self.options)}. Received: position_options={options!r}"
+            )
         options = dict(options or {})
         unknown = sorted(set(options) - set(self.options))
         if unknown:

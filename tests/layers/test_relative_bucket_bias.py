@@ -100,7 +100,7 @@ def test_causal_use_needs_two_buckets_and_may_have_an_odd_number():
 
 @pytest.mark.parametrize("max_distance", [8, 1, 0, -5, 9.5, None])
 def test_a_largest_distance_inside_the_exact_buckets_is_refused(max_distance):
-    with pytest.raises(ValueError, match="an integer above 8(.|\n)*Received: max_distance="):
+    with pytest.raises(ValueError, match=r"an integer above 8(.|\n)*Received: max_distance="):
         RelativeBucketBias(2, max_distance=max_distance)
 
 

@@ -54,7 +54,9 @@ def test_ids_outside_the_vocabulary_are_refused_in_eager_calls(bad):
 @pytest.mark.parametrize("ids", [np.array([[1.0]]), np.array([[True]])])
 def test_ids_that_are_not_integers_are_refused(ids):
     layer = TokenEmbedding(13, 5)
-    with pytest.raises(TypeError, match="must be integers(.|\n)*Cast them to int32(.|\n)*Received"):
+    with pytest.raises(
+        TypeError, match=r"must be integers(.|\n)*Cast them to int32(.|\n)*Received"
+    ):
         layer(ids)
     with pytest.raises(TypeError, match="must be integers"):
         layer(keras.Input((3,), dtype=str(ids.dtype)))

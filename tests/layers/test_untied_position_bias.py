@@ -73,7 +73,7 @@ def test_the_bias_does_not_depend_on_the_hidden_states():
 def test_theta_without_its_vectors_is_refused():
     layer = UntiedPositionBias(2, 5, 11, cls_theta=False)
     layer.build((None, None, 10))
-    with pytest.raises(ValueError, match="`cls_theta=True`. Received: cls_theta=False"):
+    with pytest.raises(ValueError, match=r"`cls_theta=True`\. Received: cls_theta=False"):
         layer.theta()
 
 

@@ -104,7 +104,7 @@ def test_quickstart_trains_exports_and_answers_on_a_text_of_ones_own(tmp_path):
     assert card["config"]["position"] == best
     assert len(card["all_methods"]) == 2
     assert card["data"]["documents"] <= 400
-    assert sorted(path.name for path in out.iterdir()) == [
+    assert {path.name for path in out.iterdir()} - {"assets"} == {
         "card.json",
         "curves.png",
         "example.npz",
@@ -114,7 +114,7 @@ def test_quickstart_trains_exports_and_answers_on_a_text_of_ones_own(tmp_path):
         "saved_model.pb",
         "text",
         "variables",
-    ]
+    }
     assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
     check_preset(out, best, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [

@@ -1,0 +1,285 @@
+"""What a user does wrong with the models is answered by a sentence: what, expected, received."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+from position_cases import inputs, random_ids
+
+from keras_tupe import positions
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
+
+SIZES = {
+    "vocabulary_size": 23,
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 10,
+    "intermediate_dim": 13,
+}
+
+
+def backbone(**kwargs):
+    return TupeBackbone(**{**SIZES, "max_sequence_length": 17, "dropout": 0.0, **kwargs})
+
+
+def check_helpful(error, *parts):
+    """Checks the parts of a message, and that it is sentences with the value at the end."""
+    # Keras puts a line before a message from `call`, and the arguments behind it.
+    message = re.sub(r"\x1b\[\d*m", "", str(error.value))
+    for part in (*parts, "Received: "):
+        assert part in message, message
+    sentence = message.split("Received: ")[0]
+    assert sentence.rstrip().endswith((".", "?", ")")), message
+    assert "<keras" not in message, "objects are printed in Python notation"
+
+
+# Arguments
+
+
+@pytest.mark.parametrize("name", [*SIZES, "max_sequence_length"])
+@pytest.mark.parametrize("value", [0, -3, 2.0, "2", None, True])
+def test_sizes_that_are_no_positive_integers(name, value):
+    with pytest.raises(ValueError, match=f"`{name}`") as error:
+        backbone(**{name: value})
+    check_helpful(error, "must be a positive integer", f"{name}={value!r}")
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "2", None])
+def test_a_number_of_segments_that_is_none(value):
+    with pytest.raises(ValueError, match="`num_segments`") as error:
+        backbone(num_segments=value)
+    check_helpful(error, f"num_segments={value!r}")
+
+
+def test_hidden_dim_that_heads_do_not_divide():
+    with pytest.raises(ValueError, match="divisible") as error:
+        backbone(num_heads=3)
+    check_helpful(error, "`hidden_dim` must be divisible by `num_heads`")
+    check_helpful(error, "hidden_dim=10, num_heads=3")
+
+
+@pytest.mark.parametrize("value", [1.0, 1, -0.1, 2, "0.1", None])
+def test_impossible_dropout(value):
+    for make in (backbone, lambda dropout: TupeTextClassifier(backbone(), 2, dropout=dropout)):
+        with pytest.raises(ValueError, match=r"\[0, 1\)") as error:
+            make(dropout=value)
+        check_helpful(error, f"={value!r}")
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("tupe-r", "tupe_r"), ("absolut", "absolute"), ("TUPE_A", None), ("bert_rr", "bert_r")],
+)
+def test_an_unknown_position_names_the_nearest_one_and_all(name, nearest):
+    for call in (positions.get, lambda value: backbone(position=value)):
+        with pytest.raises(ValueError, match="Unknown position method") as error:
+            call(name)
+        check_helpful(error, str(sorted(positions.METHODS)), f"position={name!r}")
+        if nearest:
+            check_helpful(error, f"Did you mean {nearest!r}?")
+
+
+@pytest.mark.parametrize("name", [None, 3, ["tupe_r"], "", "something else entirely"])
+def test_a_position_that_is_no_name_of_a_method(name):
+    with pytest.raises(ValueError, match="Unknown position method") as error:
+        backbone(position=name)
+    check_helpful(error, f"position={name!r}")
+
+
+def test_an_unknown_option_names_those_there_are():
+    with pytest.raises(ValueError, match="no such option") as error:
+        backbone(position="t5", position_options={"bucket": 8})
+    check_helpful(error, "['max_distance', 'num_buckets']", "position_options={'bucket': 8}")
+    with pytest.raises(ValueError, match="no such option") as error:
+        backbone(position="none", position_options={"cls": "tied"})
+    check_helpful(error, "[]", "position_options={'cls': 'tied'}")
+
+
+@pytest.mark.parametrize("value", ["released", 3, ["variant"]])
+def test_options_that_are_no_dictionary(value):
+    with pytest.raises((TypeError, ValueError), match="dictionary") as error:
+        backbone(position_options=value)
+    check_helpful(error, f"position_options={value!r}")
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"variant": "relased"}, "['paper', 'released']"),
+        ({"variant": None}, "['paper', 'released']"),
+        ({"cls": "free"}, "('untied')"),
+        ({"cls": None}, "('tied')"),
+        ({"num_buckets": 7}, "even integer >= 4"),
+        ({"num_buckets": 2}, "even integer >= 4"),
+        ({"num_buckets": 0}, "even integer >= 4"),
+        ({"num_buckets": 32.0}, "even integer >= 4"),
+        ({"max_distance": 8}, "an integer above 8"),
+        ({"variant": "released", "cls": "free"}, "('untied')"),
+    ],
+)
+def test_impossible_values_of_options(options, part):
+    with pytest.raises(ValueError, match="Received") as error:
+        backbone(position="tupe_r", position_options=options)
+    key, value = list(options.items())[-1]
+    check_helpful(error, part, f"{key}={value!r}")
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "3", None])
+def test_an_impossible_number_of_classes(value):
+    with pytest.raises(ValueError, match="`num_classes` must be a positive integer") as error:
+        TupeTextClassifier(backbone(), num_classes=value)
+    check_helpful(error, f"num_classes={value!r}")
+
+
+# Inputs: eager calls, symbolic calls, and the paths of `predict` and `fit`
+
+
+def model_and_inputs(kind):
+    """Returns a fresh model with good inputs and targets for it."""
+    given = inputs(random_ids(4, 7))
+    if kind == "backbone":
+        return backbone(), given, None
+    if kind == "classifier":
+        return TupeTextClassifier(backbone(), num_classes=2), given, np.array([0, 1, 1, 0])
+    where = np.tile(np.array([[1, 3]], "int32"), (4, 1))
+    return TupeMaskedLM(backbone()), {**given, "mask_positions": where}, random_ids(4, 2)
+
+
+KINDS = pytest.mark.parametrize("kind", ["backbone", "classifier", "masked_lm"])
+WRONG = {
+    "float ids": ({"token_ids": np.ones((4, 7))}, TypeError, "`token_ids` must hold integers"),
+    "boolean ids": ({"token_ids": np.ones((4, 7), bool)}, TypeError, "must hold integers"),
+    "float mask": ({"padding_mask": np.ones((4, 7))}, TypeError, "integers or booleans"),
+    "shorter mask": ({"padding_mask": np.ones((4, 6), int)}, ValueError, "(4, 6)"),
+    "mask of one column": ({"padding_mask": np.ones((4, 1), int)}, ValueError, "(4, 1)"),
+    "mask of another batch": ({"padding_mask": np.ones((5, 7), int)}, ValueError, "(5, 7)"),
+    "flat ids": (
+        {"token_ids": np.ones(7, int), "padding_mask": np.ones(7, int)},
+        ValueError,
+        "(batch, length)",
+    ),
+}
+
+
+@KINDS
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_inputs_are_refused_in_eager_calls(kind, what):
+    model, given, _ = model_and_inputs(kind)
+    wrong, error_class, part = WRONG[what]
+    with pytest.raises(error_class, match="Received") as error:
+        model({**given, **wrong})
+    check_helpful(error, part)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_ids_that_are_not_integers_are_refused_in_symbolic_calls(dtype):
+    symbols = {
+        "token_ids": keras.Input((7,), dtype=dtype),
+        "padding_mask": keras.Input((7,), dtype="int32"),
+    }
+    with pytest.raises(TypeError, match="integers"):
+        backbone()(symbols)
+
+
+@pytest.mark.parametrize("path", ["predict_on_batch", "train_on_batch"])
+@pytest.mark.parametrize("what", ["float ids", "float mask", "shorter mask", "mask of one column"])
+def test_wrong_inputs_are_refused_by_compiled_paths(what, path):
+    model, given, target = model_and_inputs("classifier")
+    wrong, error_class, part = WRONG[what]
+    with pytest.raises(error_class, match="Received") as error:
+        getattr(model, path)({**given, **wrong}, *([target] if path == "train_on_batch" else []))
+    check_helpful(error, part)
+
+
+def test_wrong_inputs_are_refused_by_fit(tensorflow):
+    model, given, target = model_and_inputs("classifier")
+    for what, part in (("float ids", "must hold integers"), ("shorter mask", "(None, 6)")):
+        wrong, error_class, _ = WRONG[what]
+        with pytest.raises(error_class, match="Received") as error:
+            model.fit({**given, **wrong}, target, verbose=0)
+        check_helpful(error, part)
+
+
+def test_a_mask_of_another_shape_never_passes_even_where_lengths_are_unknown(tensorflow):
+    # After a second length TensorFlow traces without lengths, and the check at the door is blind.
+    model, given, _ = model_and_inputs("backbone")
+    model.predict(given, verbose=0)
+    model.predict(inputs(random_ids(4, 9)), verbose=0)
+    for mask in (np.ones((4, 1), "int32"), np.ones((4, 6), "int32")):
+        with pytest.raises((ValueError, tensorflow.errors.InvalidArgumentError)):
+            model.predict({**given, "padding_mask": mask}, verbose=0)
+
+
+@KINDS
+def test_a_missing_input_is_named(kind):
+    model, given, _ = model_and_inputs(kind)
+    for missing in given:
+        rest = {name: value for name, value in given.items() if name != missing}
+        with pytest.raises(ValueError, match=missing):
+            model(rest)
+
+
+@KINDS
+def test_inputs_without_names_are_refused(kind):
+    model, given, _ = model_and_inputs(kind)
+    for wrong in (list(given.values()), tuple(given.values())):
+        with pytest.raises(ValueError, match="dictionary with the inputs") as error:
+            model(wrong)
+        check_helpful(error, "'padding_mask'", "'token_ids'")
+    if len(given) > 1:
+        with pytest.raises(ValueError, match="padding_mask"):
+            model(given["token_ids"])
+
+
+@KINDS
+@pytest.mark.parametrize("bad", [23, -1])
+def test_ids_outside_the_vocabulary_are_refused_in_eager_calls(kind, bad):
+    model, given, _ = model_and_inputs(kind)
+    given["token_ids"][2, 3] = bad
+    with pytest.raises(ValueError, match="vocabulary_size=23") as error:
+        model(given)
+    check_helpful(error, f"token id={bad}")
+
+
+def test_ids_outside_the_vocabulary_stop_a_compiled_call_on_cpu(tensorflow):
+    model, given, _ = model_and_inputs("backbone")
+    given["token_ids"][2, 3] = 23
+    if tensorflow.config.list_physical_devices("GPU"):
+        pytest.skip("a gather on a GPU returns zeros, as TokenEmbedding documents")
+    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="23 is not in"):
+        model.predict(given, verbose=0)
+
+
+def test_segment_ids_are_checked_like_token_ids():
+    model = backbone(num_segments=2)
+    given = {**inputs(random_ids(4, 7)), "segment_ids": np.zeros((4, 7), "int32")}
+    assert model(given)["sequence_output"].shape == (4, 7, 10)
+    for wrong, error_class in (
+        (np.zeros((4, 7)), TypeError),
+        (np.zeros((4, 6), "int32"), ValueError),
+        (np.full((4, 7), 2, "int32"), ValueError),
+    ):
+        with pytest.raises(error_class, match="Received") as error:
+            model({**given, "segment_ids": wrong})
+        check_helpful(error)
+
+
+@pytest.mark.parametrize("name", ["tupe_r", "absolute", "bert_ad"])
+def test_a_sequence_longer_than_the_table_is_refused(name):
+    model = backbone(position=name)
+    too_long = inputs(random_ids(2, 18))
+    for call in (model, model.predict_on_batch):
+        with pytest.raises(ValueError, match="max_sequence_length=17") as error:
+            call(too_long)
+        check_helpful(error, "Truncate the input", "sequence length=18")
+
+
+def test_mask_positions_must_be_integers_for_every_row_of_the_batch():
+    model, given, _ = model_and_inputs("masked_lm")
+    with pytest.raises(TypeError, match="`mask_positions` must hold integers") as error:
+        model({**given, "mask_positions": np.ones((4, 2))})
+    check_helpful(error, "float")
+    for wrong in (np.ones((1, 2), "int32"), np.ones((3, 2), "int32"), np.ones(4, "int32")):
+        with pytest.raises(ValueError, match="mask_positions"):
+            model({**given, "mask_positions": wrong})

@@ -1,0 +1,183 @@
+"""Imports point downwards, and importing the package touches nothing."""
+
+import ast
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import keras_tupe
+
+PACKAGE = pathlib.Path(keras_tupe.__file__).parent
+ROOT = PACKAGE.parent
+
+# Which parts of the package each part may import, at the top of a file or inside a function.
+MAY_IMPORT = {
+    "layers": set(),
+    "positions": {"layers"},
+    "models": {"layers", "positions", "tokenizers"},
+    "tokenizers": set(),
+    "data": {"tokenizers"},
+    "metrics": {"tokenizers"},
+    "trainer": {"layers", "positions", "models"},
+    "analysis": {"layers", "positions", "models"},
+    "convert": {"layers", "positions", "models"},
+    "export": {"layers", "positions", "models", "tokenizers"},
+}
+MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
+
+
+def modules():
+    """Returns the source files of package and scripts, by dotted name."""
+    files = [*PACKAGE.rglob("*.py"), *(ROOT / "training").rglob("*.py")]
+    found = {}
+    for file in files:
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+MODULES = modules()
+
+
+def imports(name, top_level_only=False):
+    """Returns the dotted names that a module imports; `from a import b` gives `a.b`."""
+    found, todo = [], [ast.parse(MODULES[name].read_text(encoding="utf-8"))]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} has a relative import"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        if not (top_level_only and isinstance(node, (ast.FunctionDef, ast.Lambda))):
+            todo += list(ast.iter_child_nodes(node))
+    return found
+
+
+def part_of(name):
+    """Returns the part of the package that a dotted name lies in: `layers`, `training`, ..."""
+    parts = name.split(".")
+    if parts[0] == "keras_tupe":
+        return parts[1] if len(parts) > 1 else "keras_tupe"
+    return parts[0]
+
+
+def test_the_search_finds_modules_and_their_imports():
+    assert {"keras_tupe", "keras_tupe.layers.cls_reset", "keras_tupe.positions.tupe_r"} <= set(
+        MODULES
+    )
+    assert "keras_tupe.layers.RelativeBucketBias" in imports("keras_tupe.positions.t5")
+    lazy = "keras_tupe.tokenizers.keras_hub_calls"
+    assert lazy in imports("keras_tupe.models.tupe_tokenizer")
+    assert lazy not in imports("keras_tupe.models.tupe_tokenizer", top_level_only=True)
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_arrows_point_downwards(name):
+    part = part_of(name)
+    for imported in imports(name):
+        target = part_of(imported)
+        top = imported.split(".")[0]
+        assert top != "tests", f"{name} imports {imported}"
+        if name == "keras_tupe" or part == "training":
+            continue
+        assert top != "training", f"{name} imports {imported}"
+        if top == "keras_tupe":
+            assert part in MAY_IMPORT, f"{name}: say in MAY_IMPORT what {part} may import"
+            assert target in MAY_IMPORT[part] | {part}, f"{name} imports {imported}"
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_tensorflow_is_imported_only_where_it_must(name):
+    wanted = {"tensorflow", "tensorflow_text", "tf_keras"}
+    used = {imported.split(".")[0] for imported in imports(name)} & wanted
+    assert not used or part_of(name) in MAY_IMPORT_TENSORFLOW, f"{name} imports {used}"
+
+
+def imported_with_the_package():
+    """Returns the modules that `import keras_tupe` runs, `from a import b` counted as a and a.b."""
+    seen, todo = set(), ["keras_tupe"]
+    while todo:
+        name = todo.pop()
+        if name in seen or name not in MODULES:
+            continue
+        seen.add(name)
+        for imported in imports(name, top_level_only=True):
+            parts = imported.split(".")
+            todo += [".".join(parts[:size]) for size in range(1, len(parts) + 1)]
+        if name == "keras_tupe.positions":  # the folder scan
+            todo += [other for other in MODULES if other.startswith(f"{name}.")]
+    return seen
+
+
+def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
+    reached = imported_with_the_package()
+    assert {"keras_tupe.models.tupe_backbone", "keras_tupe.positions.bert_ad"} <= reached
+    assert {part_of(name) for name in reached} == {"keras_tupe", "layers", "positions", "models"}
+    for name in reached:
+        tops = {imported.split(".")[0] for imported in imports(name, top_level_only=True)}
+        assert not tops & {"tensorflow", "tensorflow_text", "sentencepiece", "tokenizers"}, name
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_keras_is_imported_in_one_way(name):
+    of_keras = [imported for imported in imports(name) if imported.startswith("keras.")]
+    assert set(of_keras) <= {"keras.ops"}, f"{name}: write `import keras` and use it"
+
+
+WATCHED_IMPORT = """
+import sys
+import keras, keras_hub
+
+import_allowed = (".py", ".pyc", ".so")
+seen = []
+
+def watch(event, arguments):
+    if event == "open":
+        path, mode = str(arguments[0]), arguments[1] or "r"
+        if set(mode) & set("wax+") or not path.endswith(import_allowed):
+            seen.append((event, path, mode))
+    elif event.split(".")[0] in ("socket", "subprocess", "shutil", "urllib", "ftplib"):
+        seen.append((event, str(arguments)))
+    elif event in ("os.mkdir", "os.remove", "os.rename", "os.system", "os.putenv"):
+        seen.append((event, str(arguments)))
+
+sys.addaudithook(watch)
+import keras_tupe
+found = list(seen)
+open(__file__)
+assert len(seen) > len(found), "the hook sees nothing"
+print(found)
+"""
+
+
+def test_importing_the_package_opens_no_file_and_no_connection(tmp_path):
+    script = tmp_path / "watched.txt"
+    script.write_text(WATCHED_IMPORT, encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "-B", script],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_every_public_name_exists_and_none_is_missing():
+    for module in (keras_tupe, keras_tupe.layers, keras_tupe.models):
+        for name in module.__all__:
+            assert hasattr(module, name), f"{module.__name__}.{name}"
+        assert len(set(module.__all__)) == len(module.__all__)
+    files = {file.stem for file in (PACKAGE / "layers").glob("[!_]*.py")}
+    defined = {
+        pathlib.Path(sys.modules[getattr(keras_tupe.layers, name).__module__].__file__).stem
+        for name in keras_tupe.layers.__all__
+    }
+    assert files == defined, "one public name per file of layers"
