@@ -91,6 +91,7 @@ def load_file(path):
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[spec.name]
         raise ValueError(
             "The file of a position method could not be run: "
             f"{type(error).__name__}: {error}. Received: path={str(path)!r}"

@@ -1,5 +1,6 @@
 """What all attention layers share, seen through the plainest of them."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -76,6 +77,29 @@ def test_a_row_without_real_tokens_yields_the_output_bias(dtype, length):
     bias = np.broadcast_to(weights["output/bias"], out[0].shape)
     np.testing.assert_allclose(out[0], bias, rtol=1e-2)
     assert np.isfinite(out).all()
+
+
+def test_padding_stays_out_however_low_the_logits_of_real_tokens_are():
+    layer, _ = attention_and_weights()
+    x = np.random.normal(size=(3, 7, 11))
+    mask = (np.arange(7) < np.array([[7], [4], [1]])).astype("int32")
+    low = np.full((1, 2, 7, 7), -1e6)  # a constant, which softmax ignores
+    scores, lowered = (
+        ops.convert_to_numpy(layer.scores(x, position_bias=bias, padding_mask=mask))
+        for bias in (0 * low, low)
+    )
+    np.testing.assert_allclose(lowered, scores, atol=1e-8)
+
+
+def test_a_row_without_real_tokens_has_a_finite_gradient():
+    layer, _ = attention_and_weights("float32")
+    x, mask = keras.Input((7, 11)), keras.Input((7,), dtype="int32")
+    model = keras.Model([x, mask], layer(x, padding_mask=mask))
+    model.compile(keras.optimizers.SGD(0.1), loss="mse", run_eagerly=True)
+    data = np.random.normal(size=(2, 2, 7, 11)).astype("float32")
+    model.train_on_batch([data[0], np.array([[1] * 7, [0] * 7])], data[1])
+    for weight in layer.weights:
+        assert np.isfinite(ops.convert_to_numpy(weight)).all(), weight.path
 
 
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16", "float16", "bfloat16"])
