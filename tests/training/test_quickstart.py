@@ -95,7 +95,7 @@ def test_quickstart_trains_exports_and_answers_on_a_text_of_ones_own(tmp_path):
     )
     rows = re.findall(r"^\| (tupe_r|one_wave) +\|.*%.*%", printed, re.MULTILINE)
     assert rows == ["tupe_r", "one_wave"]
-    parity = re.search(r"largest difference (\S+)", printed)
+    parity = re.search(r"largest relative difference (\S+)", printed)
     assert float(parity[1]) <= 1e-5
     assert "modules of keras_tupe in this process: 0" in printed
 
