@@ -89,9 +89,7 @@ def pretrain(model, data, steps):
         _dataset(data.training.batches),
         steps_per_epoch=steps // points,
         epochs=points,
-        validation_data=_dataset(
-            lambda: itertools.islice(data.held_out.evaluation_batches(), CURVE_BATCHES)
-        ),
+        validation_data=_held_out(data, CURVE_BATCHES),
         verbose=BAR,
     )
     tokens = (np.arange(points) + 1) * (steps // points) * BATCH_SIZE * LENGTH
@@ -100,8 +98,7 @@ def pretrain(model, data, steps):
 
 def evaluate(model, data):
     """Returns the loss and the accuracy over all held-out rows, each masked token counted once."""
-    batches = _dataset(data.held_out.evaluation_batches)
-    scores = model.evaluate(batches, return_dict=True, verbose=BAR)
+    scores = model.evaluate(_held_out(data), return_dict=True, verbose=BAR)
     return scores["mlm_loss"], scores["accuracy"]
 
 
@@ -167,6 +164,14 @@ def steps_for(minutes, positions, data, settings):
     default = seconds * (STEPS + TASK_STEPS * TASK_BATCH_SIZE / BATCH_SIZE) * len(positions)
     scale = 60 * minutes / default
     return max(1, round(STEPS * scale)), max(1, round(TASK_STEPS * scale))
+
+
+def _held_out(data, most=None):
+    """Returns the held-out batches as a dataset that knows how many they are."""
+    count = math.ceil(len(data.held_out) / data.held_out.batch_size)
+    count = count if most is None else min(count, most)
+    dataset = _dataset(lambda: itertools.islice(data.held_out.evaluation_batches(), count))
+    return dataset.apply(tf.data.experimental.assert_cardinality(count))
 
 
 def _dataset(batches):
