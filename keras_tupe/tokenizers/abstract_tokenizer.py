@@ -1,11 +1,13 @@
 """What every tokenizer of this package answers."""
 
+import abc
+
 import tensorflow as tf
 
 from keras_tupe.tokenizers._batches import id_batch, string_batch
 
 
-class AbstractTokenizer(tf.Module):
+class AbstractTokenizer(tf.Module, abc.ABC):
     """Text to ids and back, with one TensorFlow op: the same in training and in serving.
 
     It works on eager tensors, in `tf.data` maps, in `tf.function`s and in exported SavedModels,
@@ -120,22 +122,22 @@ class AbstractTokenizer(tf.Module):
         is_frame = tf.reduce_any(ids.flat_values[:, None] == frame, axis=1)
         return self._text(tf.ragged.boolean_mask(ids, ids.with_flat_values(~is_frame)))
 
+    @abc.abstractmethod
     def save(self, path):
         """Writes the vocabulary to a file, from which the class can be made again.
 
         Args:
             path: file name. It is replaced at once when the new content is complete.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _ids(self, strings):
         """Strings (batch,) -> ragged ids (batch, (pieces))."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _ids_with_masks(self, strings):
         """Strings (batch,) -> ragged ids (batch, (pieces)), mask tokens found in the text."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _text(self, ids):
         """Ragged ids (batch, (pieces)) inside the vocabulary -> strings (batch,)."""
-        raise NotImplementedError
