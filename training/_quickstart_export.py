@@ -34,6 +34,7 @@ def publish(settings, data, results, best, model, biases, command):
         export_encoder(model, folder)
         export_text_model(model, data.tokenizer, folder / "text")
         tokenizer = TupeTokenizer(vocabulary=data.tokenizer.pieces)
+        model.compile()  # else the optimizer's state would go into the preset
         model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=LENGTH)
         model.save_to_preset(str(folder / "preset"))
         _write_example(folder / "example.npz", model, data)
@@ -56,11 +57,11 @@ def publish(settings, data, results, best, model, biases, command):
 
 def position_bias(model):
     """Returns the position bias that a model has learned, or `None` if its method has none."""
-    layers = {layer.name: layer for layer in model.backbone.layers}
-    if "position_bias" not in layers:
+    layer = model.backbone.position_bias
+    if layer is None:
         return None
     hidden_states = ops.zeros((1, LENGTH, model.backbone.hidden_dim))
-    return ops.convert_to_numpy(layers["position_bias"](hidden_states))[0]
+    return ops.convert_to_numpy(layer(hidden_states))[0]
 
 
 def _write_example(path, model, data):

@@ -207,6 +207,7 @@ class TupeBackbone(keras_hub.models.Backbone):
 
         # === Config ===
         self.token_embedding = token_embedding
+        self.position_bias = position_bias  # a layer, or None
         self.vocabulary_size = vocabulary_size
         self.num_layers = num_layers
         self.num_heads = num_heads

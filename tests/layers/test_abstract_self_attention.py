@@ -166,3 +166,15 @@ def test_impossible_sizes_are_refused(name, value):
     sizes = {"num_heads": 2, "key_dim": 4, name: value}
     with pytest.raises(ValueError, match=f"`{name}` must be a positive integer. Received: {name}="):
         PlainSelfAttention(**sizes)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
+def test_gradients_are_finite_in_a_row_without_real_tokens(tensorflow, dtype):
+    layer = PlainSelfAttention(2, 5, dtype=dtype)
+    hidden_states = tensorflow.random.normal((3, 7, 10))
+    padding_mask = np.array([[1] * 7, [1] * 4 + [0] * 3, [0] * 7])
+    with tensorflow.GradientTape() as tape:
+        tape.watch(hidden_states)
+        loss = tensorflow.reduce_sum(layer(hidden_states, padding_mask=padding_mask) ** 2)
+    for gradient in tape.gradient(loss, [hidden_states, *[w.value for w in layer.weights]]):
+        assert np.isfinite(gradient).all()

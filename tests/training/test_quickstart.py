@@ -1,6 +1,7 @@
 """The quickstart, run as a user runs it."""
 
 import json
+import pathlib
 import random
 import re
 import subprocess
@@ -12,37 +13,7 @@ import pytest
 
 import keras_tupe
 
-METHOD_FILE = '''
-"""Added waves of one frequency."""
-
-import keras
-import numpy as np
-
-from keras_tupe.positions import PositionMethod
-from keras_tupe.positions._oracle import content_logits
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class OneWave(keras.layers.Layer):
-    def call(self, hidden_states):
-        places = keras.ops.arange(keras.ops.shape(hidden_states)[1], dtype="float32")
-        return hidden_states + keras.ops.expand_dims(keras.ops.sin(places), -1)
-
-    def compute_output_shape(self, shape):
-        return shape
-
-
-def logits_oracle(tokens, weights, dims, options):
-    return content_logits(tokens + np.sin(np.arange(len(tokens)))[:, None], weights, dims, 1)
-
-
-METHOD = PositionMethod(
-    summary="one wave",
-    source="this test",
-    logits_oracle=logits_oracle,
-    embed=lambda dims, options: OneWave(dtype=dims.dtype, name="position_embedding"),
-)
-'''
+METHOD_FILE = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
 
 
 def write_corpus(path):
@@ -80,60 +51,35 @@ def quickstart(folder, *arguments):
     return result.stdout
 
 
-def test_quickstart_trains_exports_and_answers_on_a_text_of_ones_own(tmp_path):
+def test_quickstart_takes_a_text_and_a_method_of_ones_own(tmp_path, loaded_files):
     write_corpus(tmp_path / "corpus.txt")
-    (tmp_path / "one_wave.py").write_text(METHOD_FILE)
     out = tmp_path / "run"
-    printed = quickstart(
-        out,
-        "--corpus",
-        str(tmp_path / "corpus.txt"),
-        "--positions",
-        f"tupe_r,{tmp_path / 'one_wave.py'}",
-        "--minutes",
-        "0.05",
-    )
-    rows = re.findall(r"^\| (tupe_r|one_wave) +\|.*%.*%", printed, re.MULTILINE)
-    assert rows == ["tupe_r", "one_wave"]
+    arguments = ["--corpus", str(tmp_path / "corpus.txt"), "--minutes", "0.02"]
+    printed = quickstart(out, *arguments, "--positions", str(METHOD_FILE))
+    assert re.search(r"^\| linear_slope +\|.*%.*%", printed, re.MULTILINE), "no row in the table"
     parity = re.search(r"largest relative difference (\S+)", printed)
     assert float(parity[1]) <= 1e-5
     assert "modules of keras_tupe in this process: 0" in printed
 
     card = json.loads((out / "card.json").read_text())
-    best = card["metrics"]["position"]
-    assert card["config"]["position"] == best
-    assert len(card["all_methods"]) == 2
+    assert card["config"]["position"] == card["metrics"]["position"] == "linear_slope"
     assert card["data"]["documents"] <= 400
     assert {path.name for path in out.iterdir()} - {"assets"} == {
         "card.json",
         "curves.png",
         "example.npz",
         "fingerprint.pb",
-        "position_bias_tupe_r.png",
+        "position_bias_linear_slope.png",
         "preset",
         "saved_model.pb",
         "text",
         "variables",
     }
     assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
-    check_preset(out, best, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "__pycache__",
-        "corpus.txt",
-        "one_wave.py",
-        "run",
-    ]
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus.txt", "run"}
 
-
-def check_preset(out, best, tmp_path):
-    """The preset gives the stored answers, through KerasHub's own class."""
-    if best == "one_wave":
-        keras_tupe.positions.load_file(tmp_path / "one_wave.py")
-    try:
-        model = keras_hub.models.MaskedLM.from_preset(str(out / "preset"))
-    finally:
-        keras_tupe.positions.METHODS.pop("one_wave", None)
-        keras_tupe.positions._LOADED_FILES.pop("one_wave", None)
+    keras_tupe.positions.load_file(METHOD_FILE)
+    model = keras_hub.models.MaskedLM.from_preset(str(out / "preset"))
     example = np.load(out / "example.npz")
     inputs = {
         "token_ids": example["input_word_ids"],
