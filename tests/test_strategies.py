@@ -57,3 +57,29 @@ def test_every_gpu_with_xla_trains_to_the_weights_of_one(tmp_path):
             "pip install -e '.[test,gpu]' && pytest -m gpu"
         )
     assert_trained_alike(run_worker("gpu", tmp_path))
+
+
+STOCK_FIT = """
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+import keras, keras_tupe, numpy as np
+strategy = tf.distribute.MirroredStrategy()
+assert strategy.num_replicas_in_sync == 2
+with strategy.scope():
+    model = keras_tupe.TupeMaskedLM(keras_tupe.TupeBackbone(50, 1, 2, 16, 32, dropout=0.0))
+    model.compile(keras.optimizers.AdamW(1e-2), jit_compile=False)
+ids = np.random.default_rng(1).integers(5, 50, (32, 8)).astype("int32")
+places = np.tile(np.array([[1, 3]], "int32"), (32, 1))
+inputs = {"token_ids": ids, "padding_mask": np.ones_like(ids), "mask_positions": places}
+data = (inputs, np.take_along_axis(ids, places, axis=1), np.ones((32, 2), "float32"))
+losses = model.fit(tf.data.Dataset.from_tensor_slices(data).batch(8), epochs=6, verbose=0)
+first, *_, last = losses.history["loss"]
+assert last < 0.8 * first, losses.history
+"""
+
+
+def test_plain_fit_trains_on_two_replicas():
+    command = [sys.executable, "-W", "ignore", "-c", STOCK_FIT]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
