@@ -122,6 +122,10 @@ def attention_logits(model, inputs):
 @pytest.mark.parametrize("name", ["tupe_a", "tupe_r"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 2e-5)])
 def test_released_variant_equals_the_released_encoder(name, dtype, tolerance):
+    if dtype == "float64" and keras.backend.backend() == "jax":
+        pytest.skip(
+            "on JAX this Keras rounds a model to float32; run it with KERAS_BACKEND=tensorflow"
+        )
     golden = np.load(GOLDEN / f"{name}.npz")
     config = json.loads(str(golden["config"]))
     model = released_model(name, golden, config, dtype)
