@@ -1,7 +1,6 @@
 """What enters a model is checked before Keras casts it."""
 
 import keras
-from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 
 
 def check_inputs(inputs, names):
@@ -19,7 +18,7 @@ def check_inputs(inputs, names):
             not have one shape `(batch, length)`.
         TypeError: if ids or positions are not integers.
     """
-    if in_symbolic_scope():
+    if keras.src.backend.common.symbolic_scope.in_symbolic_scope():
         return  # under a strategy Keras builds models on the mean of the replicas' ids, fractions
     if not isinstance(inputs, dict) or set(names) - set(inputs):
         received = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
