@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 
 import numpy as np
 from keras import ops
@@ -16,6 +15,13 @@ OTHER_OPTIONS = (
     {"cls": "untied"},
     {"cls": "tied"},
     {"num_buckets": 8, "max_distance": 11},
+    {"max_distance": 11},
+    {"k": 3},
+    {"share_heads": True},
+    {"share_layers": True},
+    {"initializer": "zeros"},
+    {"use_biases": False},
+    {"rank": 3},
 )
 
 # Different primes, so that no transposed axis passes by luck.
@@ -42,27 +48,37 @@ class Case:
 
 
 def cases_of(name):
-    """Returns the method under its defaults and under other options, one or two at a time."""
+    """Returns the method under its defaults, and with other options.
+
+    These are set one at a time, then each with the other value of `cls`, then all at once.
+    """
     defaults = dict(positions.METHODS[name].options)
     fitting = [
         other
         for other in OTHER_OPTIONS
         if other.keys() <= defaults.keys() and other.items() - defaults.items()
     ]
-    combinations = itertools.chain.from_iterable(
-        itertools.combinations(fitting, size) for size in range(3)
+    other_cls = [other for other in fitting if "cls" in other]
+    rest = [other for other in fitting if "cls" not in other]
+    combinations = [
+        (),
+        *((other,) for other in fitting),
+        *((other, cls) for other in rest for cls in other_cls),
+        fitting,
+    ]
+    options = (
+        {key: value for other in combination for key, value in other.items()}
+        for combination in combinations
     )
-    found = []
-    for combination in combinations:
-        options = {key: value for other in combination for key, value in other.items()}
-        found.append(Case(name, tuple(sorted(options.items()))))
-    return found
+    return list(dict.fromkeys(Case(name, tuple(sorted(found.items()))) for found in options))
 
 
 METHOD_NAMES = sorted(positions.METHODS)
 CASES = [case for name in METHOD_NAMES for case in cases_of(name)]
-# Whole encoders: every method as it is, and the variant that converted checkpoints use.
-ENCODER_CASES = [case for case in CASES if case.options in ((), (("variant", "released"),))]
+# Whole encoders: every method as it is, the variant that converted checkpoints use, and tables that
+# all layers share.
+ENCODER_OPTIONS = ((), (("variant", "released"),), (("share_layers", True),))
+ENCODER_CASES = [case for case in CASES if case.options in ENCODER_OPTIONS]
 
 
 def scramble(weights, seed=0, scale=0.4):

@@ -30,7 +30,7 @@ from tolerances import in_float64
 
 from keras_tupe import layers, positions
 
-LENGTHS = (1, 2, 7, MAX_LENGTH)
+LENGTHS = (1, 2, 3, 4, 7, MAX_LENGTH)  # 3, 4 and 7 are k, k + 1 and 2 k + 1 of the cases
 
 
 def check_parity(method, lengths, padding, tolerance):

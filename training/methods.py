@@ -24,7 +24,7 @@ def method_table():
             f"`{name}`",
             method.summary,
             ", ".join(f"`{key}={value!r}`" for key, value in method.options.items()) or "-",
-            "`max_sequence_length`" if method.has_length_limit else "any",
+            "`max_sequence_length`" if method.has_length_limit(method.options) else "any",
             method.source,
         ]
         for name, method in sorted(positions.METHODS.items())

@@ -1,6 +1,7 @@
 """Keras layers of the encoders; any Keras backend."""
 
 from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding
+from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
 from keras_tupe.layers.cls_reset import ClsReset
 from keras_tupe.layers.combined_position_bias import CombinedPositionBias
@@ -10,13 +11,17 @@ from keras_tupe.layers.gelu import gelu
 from keras_tupe.layers.masked_lm_head import MaskedLMHead
 from keras_tupe.layers.plain_self_attention import PlainSelfAttention
 from keras_tupe.layers.position_projection import PositionProjection
+from keras_tupe.layers.qkr_multiplicative_attention import QKRMultiplicativeAttention
+from keras_tupe.layers.qkr_pairwise_attention import QKRPairwiseAttention
 from keras_tupe.layers.relative_bucket_bias import RelativeBucketBias
+from keras_tupe.layers.relative_position_table import RelativePositionTable
 from keras_tupe.layers.token_embedding import TokenEmbedding
 from keras_tupe.layers.untied_position_bias import UntiedPositionBias
 from keras_tupe.layers.untied_positional_attention import UntiedPositionalAttention
 
 __all__ = [
     "AbsolutePositionEmbedding",
+    "AbstractDistanceAttention",
     "AbstractSelfAttention",
     "ClsReset",
     "CombinedPositionBias",
@@ -25,7 +30,10 @@ __all__ = [
     "MaskedLMHead",
     "PlainSelfAttention",
     "PositionProjection",
+    "QKRMultiplicativeAttention",
+    "QKRPairwiseAttention",
     "RelativeBucketBias",
+    "RelativePositionTable",
     "TokenEmbedding",
     "UntiedPositionBias",
     "UntiedPositionalAttention",

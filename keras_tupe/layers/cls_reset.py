@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._cls import replace_cls
 from keras_tupe.layers._precision import at_least_float32
 
 
@@ -82,9 +83,7 @@ class ClsReset(keras.layers.Layer):
         bias = ops.cast(position_bias, dtype)
         theta = ops.cast(self.theta if theta is None else theta, dtype)
         row, column = ops.split(ops.reshape(theta, (2, 1, -1, 1, 1)), 2, axis=0)
-        is_first = ops.equal(ops.arange(ops.shape(bias)[-1]), 0)
-        bias = ops.where(is_first, ops.squeeze(column, 0), bias)  # j = 0
-        return ops.where(ops.expand_dims(is_first, -1), ops.squeeze(row, 0), bias)  # i = 0, last
+        return replace_cls(bias, ops.squeeze(row, 0), ops.squeeze(column, 0))
 
     def compute_output_spec(self, position_bias, theta=None):
         return keras.KerasTensor(position_bias.shape, at_least_float32(self.compute_dtype))

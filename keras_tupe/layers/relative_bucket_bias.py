@@ -92,12 +92,12 @@ class RelativeBucketBias(keras.layers.Layer):
 
     def call(self, hidden_states):
         length = ops.shape(hidden_states)[1]
-        distances = ops.arange(2 * length - 1, dtype="int32") - (length - 1)
+        distances = ops.arange(2 * length, dtype="int32") - (length - 1)
         buckets = relative_buckets(
             distances, self.num_buckets, self.max_distance, self.bidirectional
         )
         table = ops.cast(self.embeddings, at_least_float32(self.compute_dtype))
-        values = ops.transpose(take_rows(table, buckets))  # (h, 2n - 1)
+        values = ops.transpose(take_rows(table, buckets))  # (h, 2n)
         return ops.expand_dims(expand_distances(values, length), 0)  # (1, h, n, n)
 
     def compute_output_spec(self, hidden_states):

@@ -226,7 +226,7 @@ class TupeBackbone(keras_hub.models.Backbone):
     @property
     def has_length_limit(self):
         """Whether position tables bound the length to `max_sequence_length`."""
-        return positions.get(self.position).has_length_limit
+        return positions.get(self.position).has_length_limit(self.position_options)
 
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])

@@ -47,7 +47,7 @@ class DeadWeight:
     Attributes:
         path: end of the weight's path.
         reason: why its gradient is zero.
-        row: the dead row of the weight, `None` if all of it is dead.
+        row: the dead row of the weight, negative ones from its end, `None` if all of it is dead.
     """
 
     path: str
@@ -84,12 +84,31 @@ def combined_bias(parts, dims, cls="tied", name="position_bias"):
     Raises:
         ValueError: if `cls` is neither `"tied"` nor `"untied"`.
     """
+    return CombinedPositionBias(parts, untie_cls=is_untied(cls), dtype=dims.dtype, name=name)
+
+
+def is_untied(cls):
+    """Returns what the option `cls` says, as a boolean.
+
+    Raises:
+        ValueError: if it is neither `"tied"` nor `"untied"`.
+    """
     if cls not in ("tied", "untied"):
         raise ValueError(
-            "The option `cls` says whether [CLS] has the bias of position 0 ('tied') or is freed "
-            f"from it ('untied'). Received: cls={cls!r}"
+            "The option `cls` says whether [CLS] has the position terms of place 0 ('tied') or is "
+            f"freed from them ('untied'). Received: cls={cls!r}"
         )
-    return CombinedPositionBias(parts, untie_cls=cls == "untied", dtype=dims.dtype, name=name)
+    return cls == "untied"
+
+
+THETA_ROW = DeadWeight(
+    "cls_reset/theta", "it fills row 0 of the logits with one constant, which softmax ignores", row=0
+)
+
+
+def additive_dead_weights(dims, options):
+    """Returns the weights without a gradient of attention with a bias that `ClsReset` may reset."""
+    return (KEY_BIAS, THETA_ROW) if is_untied(options["cls"]) else (KEY_BIAS,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +116,8 @@ class PositionMethod:
     """How an encoder knows the order of its tokens: one record, one file, one row of a table.
 
     A method may act in four places, each a factory that gets the `Dims` of the encoder and the
-    method's resolved options, and returns a Keras layer. What a method does not use stays `None`.
+    method's resolved options, and returns a Keras layer. What a method does not use stays `None`;
+    `shared` may also return `None`, where an option decides.
 
     Attributes:
         summary: one line, for help texts and tables.
@@ -110,8 +130,10 @@ class PositionMethod:
         bias: layer, hidden states -> position bias; called once per forward pass.
         shared: layer, hidden states -> position tensors that every attention layer receives.
         attention: layer, one per block.
-        dead_weights: weights without a gradient, with the reason: (options) -> records.
-        has_length_limit: whether a table of `max_sequence_length` rows bounds the length.
+        dead_weights: weights without a gradient, with the reason: (dims, options) -> records.
+        has_length_limit: (options) -> whether a table bounds the length to `max_sequence_length`.
+        absolute_tables: ends of the paths of weights with one row per position, which can be
+            made longer (`keras_tupe.models.extend_positions`).
     """
 
     summary: str
@@ -122,8 +144,9 @@ class PositionMethod:
     bias: Callable | None = None
     shared: Callable | None = None
     attention: Callable = plain_attention
-    dead_weights: Callable = lambda options: (KEY_BIAS,)
-    has_length_limit: bool = False
+    dead_weights: Callable = lambda dims, options: (KEY_BIAS,)
+    has_length_limit: Callable = lambda options: False
+    absolute_tables: tuple[str, ...] = ()
 
     def resolve(self, options=None):
         """Returns `options` over the method's defaults.
@@ -140,9 +163,10 @@ class PositionMethod:
         options = dict(options or {})
         unknown = sorted(set(options) - set(self.options))
         if unknown:
+            expected = f"a subset of {sorted(self.options)}" if self.options else "none, it has none"
             raise ValueError(
-                "The position method has no such option. Expected a subset of "
-                f"{sorted(self.options)}. Received: position_options={options!r}"
+                f"The position method has no option {', '.join(map(repr, unknown))}. Expected "
+                f"{expected}. Received: position_options={options!r}"
             )
         return {**self.options, **options}
 
@@ -151,3 +175,8 @@ class PositionMethod:
         return dataclasses.replace(
             self, summary=summary, source=source, options={**self.options, **options}
         )
+
+
+def always(options):
+    """Returns `True`: a table bounds the length whatever the options."""
+    return True

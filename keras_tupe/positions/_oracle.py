@@ -94,3 +94,33 @@ def reset_cls(bias, theta_1, theta_2):
         bias[h, :, 0] = theta_2[h]
         bias[h, 0, :] = theta_1[h]
     return bias
+
+
+def cls_option(bias, weights, options):
+    """Returns the bias, with [CLS] reset to free scalars if the options untie it."""
+    if options["cls"] == "tied":
+        return bias
+    return reset_cls(bias, *weights["position_bias/cls_reset/theta"])
+
+
+def clip(distance, reach):
+    """Returns a distance, at most `reach` to either side."""
+    return max(-reach, min(reach, distance))
+
+
+def distance_vectors(length, weights, dims, options, signed=True):
+    """Returns a_{j - i}, and [CLS]'s own vectors where they are untied, `(h, n, n, width)`."""
+    prefix = "shared_positions" if options["share_layers"] else "attention/position_table"
+    table = weights[f"{prefix}/distance_embeddings"]
+    rows, heads, width = table.shape
+    vectors = np.empty((dims.num_heads, length, length, width))
+    for h, i, j in np.ndindex(vectors.shape[:3]):
+        head = h if heads > 1 else 0
+        if signed:
+            reach = (rows - 1) // 2
+            vectors[h, i, j] = table[clip(j - i, reach) + reach, head]
+        else:
+            vectors[h, i, j] = table[min(abs(j - i), rows - 1), head]
+        if options["cls"] == "untied" and (i == 0 or j == 0):
+            vectors[h, i, j] = weights[f"{prefix}/cls_embeddings"][0 if i == 0 else 1, head]
+    return vectors

@@ -2,7 +2,7 @@
 
 from keras_tupe.layers import AbsolutePositionEmbedding
 from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import PositionMethod
+from keras_tupe.positions._method import PositionMethod, always
 
 
 def embed(dims, options):
@@ -26,5 +26,6 @@ METHOD = PositionMethod(
     source="Devlin et al. 2019; Ke et al. 2021, eq. 3 (BERT-A)",
     logits_oracle=logits_oracle,
     embed=embed,
-    has_length_limit=True,
+    has_length_limit=always,
+    absolute_tables=("position_embedding/embeddings",),
 )

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention, PositionProjection
 from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import KEY_BIAS, PositionMethod, attention
+from keras_tupe.positions._method import KEY_BIAS, PositionMethod, always, attention
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -63,6 +63,7 @@ METHOD = PositionMethod(
     logits_oracle=logits_oracle,
     shared=shared,
     attention=lambda dims, options: attention(FourTermAttention, dims),
-    dead_weights=lambda options: (KEY_BIAS,),
-    has_length_limit=True,
+    dead_weights=lambda dims, options: (KEY_BIAS,),
+    has_length_limit=always,
+    absolute_tables=("shared_positions/embeddings",),
 )

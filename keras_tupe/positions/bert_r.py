@@ -17,5 +17,6 @@ METHOD = dataclasses.replace(
     source="Ke et al. 2021, eq. 5 (BERT-R)",
     logits_oracle=logits_oracle,
     embed=absolute.embed,
-    has_length_limit=True,
+    has_length_limit=absolute.METHOD.has_length_limit,
+    absolute_tables=absolute.METHOD.absolute_tables,
 )

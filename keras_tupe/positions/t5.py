@@ -2,7 +2,12 @@
 
 from keras_tupe.layers import RelativeBucketBias
 from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import KEY_BIAS, DeadWeight, PositionMethod, combined_bias
+from keras_tupe.positions._method import (
+    DeadWeight,
+    PositionMethod,
+    additive_dead_weights,
+    combined_bias,
+)
 
 
 def bucket_part(dims, options):
@@ -17,29 +22,34 @@ def bucket_part(dims, options):
     )
 
 
-def dead_weights(options):
+def dead_weights(dims, options):
     """Returns the weights without a gradient."""
     unused = DeadWeight(
         "relative/embeddings",
         "the bucket of distance 0 to the right is never produced",
         row=options["num_buckets"] // 2,
     )
-    return (KEY_BIAS, unused)
+    return (*additive_dead_weights(dims, options), unused)
+
+
+def bias(dims, options):
+    """Returns the bucket bias, with [CLS] tied or untied."""
+    return combined_bias([bucket_part(dims, options)], dims, cls=options["cls"])
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) + b[bucket(j - i)]."""
     table = weights["position_bias/relative/embeddings"]
-    return _oracle.content_logits(tokens, weights, dims, num_terms=1) + _oracle.bucket_bias(
-        len(tokens), table, dims, options
-    )
+    added = _oracle.bucket_bias(len(tokens), table, dims, options)
+    content = _oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + _oracle.cls_option(added, weights, options)
 
 
 METHOD = PositionMethod(
     summary="a learned scalar per head and distance bucket",
     source="Raffel et al. 2020; Ke et al. 2021, eq. 5",
     logits_oracle=logits_oracle,
-    options={"num_buckets": 32, "max_distance": 128},
-    bias=lambda dims, options: combined_bias([bucket_part(dims, options)], dims),
+    options={"num_buckets": 32, "max_distance": 128, "cls": "tied"},
+    bias=bias,
     dead_weights=dead_weights,
 )

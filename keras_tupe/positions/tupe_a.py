@@ -10,6 +10,7 @@ from keras_tupe.positions._method import (
     KEY_BIAS,
     DeadWeight,
     PositionMethod,
+    always,
     attention,
     combined_bias,
 )
@@ -47,7 +48,7 @@ def untied_attention(dims, options):
     return attention(UntiedPositionalAttention, dims)
 
 
-def dead_weights(options):
+def dead_weights(dims, options):
     """Returns the weights without a gradient."""
     records = [KEY_BIAS]
     if options["cls"] == "untied":
@@ -93,5 +94,6 @@ METHOD = PositionMethod(
     bias=bias,
     attention=untied_attention,
     dead_weights=dead_weights,
-    has_length_limit=True,
+    has_length_limit=always,
+    absolute_tables=("untied/projection/embeddings",),
 )

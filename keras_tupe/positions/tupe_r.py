@@ -21,9 +21,10 @@ def bias(dims, options):
     return combined_bias([absolute, relative], dims, cls=options["cls"])
 
 
-def dead_weights(options):
+def dead_weights(dims, options):
     """Returns the weights without a gradient."""
-    records = {*t5.dead_weights(options), *tupe_a.dead_weights(options)}
+    relative = t5.dead_weights(dims, {**options, "cls": "tied"})  # TUPE-A's theta is used
+    records = {*relative, *tupe_a.dead_weights(dims, options)}
     if options["cls"] == "untied" and options["variant"] == "released":
         row = "it fills row 0 of the logits with one constant, which softmax ignores"
         records.add(DeadWeight("relative_reset/cls_reset/theta", row, row=0))
@@ -56,7 +57,7 @@ METHOD = dataclasses.replace(
     summary="untied absolute positions plus T5's relative bias, [CLS] untied",
     source="Ke et al. 2021, eq. 11 (TUPE-R)",
     logits_oracle=logits_oracle,
-    options={**tupe_a.METHOD.options, **t5.METHOD.options},
+    options={**t5.METHOD.options, **tupe_a.METHOD.options},
     bias=bias,
     dead_weights=dead_weights,
 )

@@ -1,0 +1,47 @@
+"""Checks of the arrays that are analyzed, with one wording."""
+
+import numpy as np
+
+
+def real_numbers(values, name):
+    """Returns `values` as an array, after checking that they are finite real numbers.
+
+    Raises:
+        TypeError: if they are not real numbers.
+        ValueError: if one is NaN or infinite.
+    """
+    try:
+        values = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be an array. Received: {error}") from error
+    if values.dtype.kind not in "iuf":
+        raise TypeError(
+            f"`{name}` must hold real numbers. Received: {name} of dtype {values.dtype}"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"`{name}` must be finite; logits are wanted before padding is masked. Received: "
+            f"{name} with {np.count_nonzero(~np.isfinite(values))} values that are NaN or infinite"
+        )
+    return values
+
+
+def square_matrices(matrices, smallest=1):
+    """Returns `(heads, n, n)` as an array, after checking shape and values.
+
+    Args:
+        matrices: what the user gave.
+        smallest: smallest n that makes sense.
+
+    Raises:
+        TypeError: if the entries are not real numbers.
+        ValueError: if the shape is another one, n is too small or an entry is not finite.
+    """
+    matrices = real_numbers(matrices, "matrices")
+    shape = matrices.shape
+    if len(shape) != 3 or shape[1] != shape[2] or shape[0] < 1 or shape[1] < smallest:
+        raise ValueError(
+            "`matrices` must have the shape (heads, length, length), with at least one head and "
+            f"length >= {smallest}. Received: matrices of shape {shape}"
+        )
+    return matrices

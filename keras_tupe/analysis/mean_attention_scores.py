@@ -1,0 +1,84 @@
+"""Attention scores of a model on a text, averaged over its sequences."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.models._inputs import check_inputs
+
+
+def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
+    """Returns the attention scores of every block and head, averaged over a batch.
+
+    Equation (Huang et al. 2020, Fig. 5), over the sequences b in which both tokens are real:
+
+        out[layer, h, i, j] = mean over b of scores[layer, b, h, i, j]
+
+    Sequences of different lengths: a place in which no sequence has both tokens is NaN, not 0,
+    and the rows of the others need not sum to 1, since few sequences have the last keys. Batches
+    of sequences of one length have neither.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        token_ids: integers `(batch, length)`.
+        padding_mask: integers or booleans of the same shape, 1 = real token.
+        segment_ids: the same, for a backbone with segments. Defaults to segment 0 everywhere.
+
+    Returns:
+        float64 `(num_layers, num_heads, length, length)`, in [0, 1] or NaN.
+
+    Raises:
+        ValueError: if the inputs do not fit each other or the model, or a sequence does not begin
+            with a real token.
+        TypeError: if the ids are not integers.
+
+    Example:
+        >>> backbone = keras_tupe.TupeBackbone(100, 2, 2, 16, 32)
+        >>> ids = np.array([[2, 7, 9, 3]])
+        >>> scores = mean_attention_scores(backbone, ids, np.ones_like(ids))
+        >>> scores.shape, scores.sum(axis=-1).round(3).min()
+        ((2, 2, 4, 4), np.float64(1.0))
+    """
+    inputs = {"token_ids": np.asarray(token_ids), "padding_mask": np.asarray(padding_mask)}
+    if backbone.num_segments:
+        ids = inputs["token_ids"]
+        inputs["segment_ids"] = np.zeros_like(ids) if segment_ids is None else segment_ids
+        inputs["segment_ids"] = np.asarray(inputs["segment_ids"])
+    check_inputs(inputs, list(inputs))
+    is_real = inputs["padding_mask"].astype(bool)
+    if not is_real.size or not is_real[:, 0].all():
+        raise ValueError(
+            "Every sequence must begin with a real token, [CLS], and there must be one. Received: "
+            f"padding_mask of shape {is_real.shape} with first column "
+            f"{inputs['padding_mask'][:, :1].ravel().tolist()}"
+        )
+    both = (is_real[:, :, None] & is_real[:, None, :])[:, None]  # (b, 1, n, n)
+    counts = both.sum(axis=0)
+    means = []
+    for scores in _scores(backbone, inputs):
+        total = np.where(both, scores.astype("float64"), 0).sum(axis=0)
+        means.append(np.where(counts, total / np.maximum(counts, 1), np.nan))
+    return np.stack(means)
+
+
+def _scores(backbone, inputs):
+    """Yields the scores of each block, `(batch, num_heads, length, length)`."""
+    names = [f"block_{index}" for index in range(backbone.num_layers)]
+    first = "zero_padded" if backbone.zero_padded_embeddings else "embeddings_dropout"
+    # Block i reads what block i - 1 wrote, so all the inputs come out of one forward pass.
+    sources = dict(zip(names, [first, *names], strict=False))
+    tensors = {name: backbone.get_layer(source).output for name, source in sources.items()}
+    hidden_states = keras.Model(backbone.input, tensors)(inputs, training=False)
+    x = hidden_states["block_0"]
+    bias = backbone.position_bias(x) if backbone.position_bias else None
+    shared = [layer(x) for layer in backbone.layers if layer.name == "shared_positions"]
+    for name in names:
+        x = hidden_states[name]
+        block = backbone.get_layer(name)
+        scores = block.attention.scores(
+            block.attention_norm(x) if block.normalize_first else x,
+            position_bias=bias,
+            shared_positions=shared[0] if shared else None,
+            padding_mask=inputs["padding_mask"],
+        )
+        yield ops.convert_to_numpy(scores)

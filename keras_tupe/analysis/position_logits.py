@@ -1,0 +1,126 @@
+"""What the first block makes of positions when the tokens say nothing."""
+
+import numpy as np
+from keras import ops
+
+from keras_tupe import positions
+from keras_tupe.layers._checks import is_integer
+
+
+def position_logits(backbone, length, token_ids=None):
+    """Returns the attention logits of the first block that positions alone make.
+
+    Generic over the methods: the hidden states go through the layers of the method (`embed`,
+    `bias`, `shared`) and the logits are asked of the attention of the first block.
+
+    Equation, for x = 0 in every place (tokens without content):
+
+        additive biases, TUPE:  (b^Q . b^K) / sqrt(d) + bias[h, i, j]
+        absolute, sinusoidal:   (p_i W^Q + b^Q) . (p_j W^K + b^K) / sqrt(d)
+        content-dependent:      what is left of them with the queries b^Q and the keys b^K
+
+    b^Q and b^K are zero at initialization. So a method whose position term is a factor of
+    content (rotations, products) shows nothing there; given `token_ids` the sequence repeats one
+    token, x = its vector everywhere, and the logits are the mean over these tokens: then too
+    all that differs between places comes from positions.
+
+    Differences from what runs in the model: the normalization of the embeddings (and, in pre-LN
+    blocks, the one before the attention) is left out, since it would scale positions by the
+    content that is missing here.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        length: number of tokens, [CLS] included.
+        token_ids: optional integers `(tokens,)`, to be repeated. Defaults to no content.
+
+    Returns:
+        Array `(num_heads, length, length)`, in the dtype of the logits.
+
+    Raises:
+        ValueError: if the length is not a positive integer or above what the method's tables
+            provide for, an id is outside the vocabulary, or the method returns a bias or logits
+            of another shape.
+        TypeError: if the ids are not integers.
+
+    Example:
+        >>> backbone = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, position="tupe_a")
+        >>> position_logits(backbone, 7).shape
+        (2, 7, 7)
+    """
+    _check_length(backbone, length)
+    if token_ids is None:
+        x = ops.zeros((1, length, backbone.hidden_dim), dtype=backbone.compute_dtype)
+    else:
+        ids = _checked_ids(token_ids, backbone.vocabulary_size)
+        x = backbone.token_embedding(np.repeat(ids[:, None], length, axis=1))  # (t, n, m)
+    method = positions.get(backbone.position)
+    embed = _layer(backbone, method.embed, "position_embedding")
+    x = embed(x) if embed else x
+    bias = _layer(backbone, method.bias, "position_bias")
+    bias = _checked_bias(bias(x), backbone, len(x), length) if bias else None
+    # An option of the method may decide that there is nothing to share.
+    shared = [layer(x) for layer in backbone.layers if layer.name == "shared_positions"]
+    shared = shared[0] if shared else None
+    attention = backbone.get_layer("block_0").attention
+    query, key = (
+        ops.cast(dense(x), attention.logits_dtype)
+        for dense in (attention.query_dense, attention.key_dense)
+    )
+    if bias is not None:
+        bias = ops.cast(bias, attention.logits_dtype)
+    logits = ops.convert_to_numpy(attention.logits(query, key, bias, shared))
+    expected = (len(x), backbone.num_heads, length, length)
+    if logits.shape != expected:
+        raise ValueError(
+            f"The attention of the method {backbone.position!r} must return logits of the shape "
+            f"(batch, num_heads, length, length) = {expected}. Received: logits of shape "
+            f"{logits.shape}"
+        )
+    return logits.mean(axis=0)
+
+
+def _layer(backbone, factory, name):
+    """Returns the layer of the model that a method's factory made, or `None`."""
+    if factory is None:
+        return None
+    try:
+        return backbone.get_layer(name)
+    except ValueError:
+        raise ValueError(
+            f"The method {backbone.position!r} has a layer of the model that cannot be found, "
+            f"because it has another name than {name!r}. Make it with `name={name!r}`. Received: "
+            f"layers {[layer.name for layer in backbone.layers]}"
+        ) from None
+
+
+def _check_length(backbone, length):
+    if not is_integer(length) or length < 1:
+        raise ValueError(f"`length` must be a positive integer. Received: length={length!r}")
+    if backbone.has_length_limit and length > backbone.max_sequence_length:
+        raise ValueError(
+            f"The method {backbone.position!r} has positions for at most max_sequence_length="
+            f"{backbone.max_sequence_length} tokens. Received: length={length}"
+        )
+
+
+def _checked_ids(token_ids, vocabulary_size):
+    ids = np.asarray(token_ids)
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"`token_ids` must hold integers. Received: token_ids of dtype {ids.dtype}")
+    if ids.ndim != 1 or not ids.size or ids.min() < 0 or ids.max() >= vocabulary_size:
+        raise ValueError(
+            "`token_ids` must have the shape (tokens,), with at least one, each from 0 to "
+            f"vocabulary_size - 1 = {vocabulary_size - 1}. Received: token_ids={token_ids!r}"
+        )
+    return ids.astype("int32")
+
+
+def _checked_bias(bias, backbone, batch, length):
+    expected = (1, backbone.num_heads, length, length)
+    shape = tuple(bias.shape)
+    if shape not in (expected, (batch, *expected[1:])):
+        raise ValueError(
+            f"The bias layer of the method {backbone.position!r} must return the shape (1, "
+            f"num_heads, length, length) = {expected}. Received: a bias of shape {shape}"
+        )
+    return bias

@@ -1,0 +1,108 @@
+"""What attention layers with a table of distances share."""
+
+import abc
+
+import keras
+
+from keras_tupe.layers._cls import untie_cls
+from keras_tupe.layers._nested import unbuilt_layer
+from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
+from keras_tupe.layers.relative_position_table import RelativePositionTable
+
+
+class AbstractDistanceAttention(AbstractSelfAttention):
+    """Self-attention whose logits depend on query, key and a learned vector of their distance.
+
+    Equation, with f given by the subclass and a by `RelativePositionTable`:
+
+        logits[h, i, j] = f(q_i, k_j, a_{j - i})
+
+    An untied [CLS] has the same f with its own factors: row 0 and column 0 have no distance.
+
+    A subclass is final and answers `distance_logits`, for all pairs with their distances, and
+    `pair_logits`, for all pairs with one and the same factor.
+
+    Args:
+        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        position_table: `RelativePositionTable`; `None` if one table for all layers is passed
+            as `shared_positions`.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments, shapes and masking are those of `AbstractSelfAttention`; `shared_positions`
+    is what a `RelativePositionTable` returns. A `position_bias` is added.
+
+    Raises:
+        TypeError: if `position_table` is another kind of layer.
+        ValueError: if its sizes do not fit, or a call has no table, or two.
+    """
+
+    def __init__(self, num_heads, key_dim, position_table=None, **kwargs):
+        super().__init__(num_heads, key_dim, **kwargs)
+        self.position_table = position_table
+        if position_table is not None:
+            self._check_table(position_table)
+
+    def build(self, hidden_states_shape):
+        super().build(hidden_states_shape)
+        if self.position_table is not None:
+            self.position_table.build(hidden_states_shape)
+
+    @property
+    def table_widths(self):
+        """Widths that a table may have."""
+        return (self.key_dim,)
+
+    @abc.abstractmethod
+    def distance_logits(self, query, key, table):
+        """Returns the attention logits `(batch, num_heads, length, length)`.
+
+        Args:
+            query: `(batch, length, num_heads, key_dim)`.
+            key: the same.
+            table: `(2 k + 1, num_heads or 1, width)`, row r for distance r - k.
+        """
+
+    @abc.abstractmethod
+    def pair_logits(self, query, key, factor):
+        """Returns the same for `factor`, `(num_heads or 1, width)`, in place of all distances.
+
+        Query and key may have different lengths.
+        """
+
+    def logits(self, query, key, position_bias, shared_positions):
+        if (self.position_table is None) == (shared_positions is None):
+            received = "neither" if self.position_table is None else "both"
+            raise ValueError(
+                "The attention layer needs one table of distances: `position_table` when it is "
+                f"made, or `shared_positions` when it is called. Received: {received}"
+            )
+        table = shared_positions if self.position_table is None else self.position_table.tensors()
+        logits = self.distance_logits(query, key, table["distances"])
+        if "cls" in table:
+            logits = untie_cls(logits, query, key, table["cls"], self.pair_logits)
+        return logits if position_bias is None else logits + position_bias
+
+    def _check_table(self, table):
+        if not isinstance(table, RelativePositionTable):
+            raise TypeError(
+                "`position_table` must be a `keras_tupe.layers.RelativePositionTable`, or None if "
+                f"a table is passed as `shared_positions`. Received: position_table={table!r}"
+            )
+        if table.num_heads not in (1, self.num_heads) or table.width not in self.table_widths:
+            raise ValueError(
+                f"`position_table` must have num_heads=1 or {self.num_heads}, and a width of "
+                f"{' or '.join(map(str, self.table_widths))}. Received: position_table with "
+                f"num_heads={table.num_heads}, width={table.width}"
+            )
+
+    def get_config(self):
+        table = self.position_table
+        return {
+            **super().get_config(),
+            "position_table": table and keras.saving.serialize_keras_object(table),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        table = config["position_table"]
+        return cls(**{**config, "position_table": table and unbuilt_layer(table)})

@@ -1,0 +1,52 @@
+"""Huang's method 4: all three pairs of query, key and relative position."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._distance_products import key_distance_products, query_distance_products
+from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class QKRPairwiseAttention(AbstractDistanceAttention):
+    """Self-attention that sums the dot products of query, key and a learned vector of distances.
+
+    Equation (Huang et al. 2020, eq. 16; eq. 17 is the same, completed to a product):
+
+        logits[h, i, j] = (q_i . k_j + q_i . a_{j-i} + k_j . a_{j-i}) / sqrt(d)
+                        = ((q_i + a_{j-i}) . (k_j + a_{j-i}) - a_{j-i} . a_{j-i}) / sqrt(d)
+
+    Without the third term it is Shaw's method. With a vector per pair of places instead of one per
+    distance, p_j W^K beside q and p_i W^Q beside k, it becomes attention on absolute positions, but
+    for their product p_i W^Q . p_j W^K.
+
+    Differences from the source: the authors' released code shares a by heads and indexes it by
+    query minus key; both are a matter of how the table is filled.
+
+    Arguments, call arguments, errors, shapes and masking are those of `AbstractDistanceAttention`;
+    the table has the width `key_dim`.
+
+    Example:
+        >>> from keras_tupe.layers import RelativePositionTable
+        >>> table = RelativePositionTable(max_distance=8, num_heads=2, width=4)
+        >>> attention = QKRPairwiseAttention(num_heads=2, key_dim=4, position_table=table)
+        >>> tuple(attention(keras.ops.zeros((3, 5, 8))).shape)
+        (3, 5, 8)
+
+    References:
+        Huang et al. Improve Transformer Models with Better Relative Position Embeddings. Findings
+        of EMNLP 2020. https://arxiv.org/abs/2009.13658
+    """
+
+    def distance_logits(self, query, key, table):
+        table = table * self.key_dim**-0.5  # scales both of its terms
+        logits = self.content_logits(query, key, num_terms=1)
+        logits += query_distance_products(ops.transpose(query, (0, 2, 1, 3)), table)
+        return logits + key_distance_products(ops.transpose(key, (0, 2, 1, 3)), table)
+
+    def pair_logits(self, query, key, factor):
+        factor = factor * self.key_dim**-0.5
+        of_query = ops.expand_dims(ops.sum(query * factor, axis=-1), -1)  # (b, t, h, 1)
+        of_key = ops.expand_dims(ops.sum(key * factor, axis=-1), -1)
+        logits = self.content_logits(query, key, num_terms=1)
+        return logits + ops.transpose(of_query, (0, 2, 1, 3)) + ops.transpose(of_key, (0, 2, 3, 1))

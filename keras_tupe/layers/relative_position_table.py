@@ -1,0 +1,124 @@
+"""Learned vectors of distances."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._precision import at_least_float32
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class RelativePositionTable(keras.layers.Layer):
+    """A learned vector or scalar per clipped distance, the a of relative position methods.
+
+    Equation (Shaw et al. 2018, eq. 4; Huang et al. 2020, eqs. 8 and 12 to 16):
+
+        a_{j - i} = table[clip(j - i, -k, k) + k]     signed
+        a_{j - i} = table[min(|j - i|, k)]            unsigned
+
+    and, with an untied [CLS], two vectors of the same form in place of a: one for all pairs with
+    the query [CLS], one for the other pairs with the key [CLS].
+
+    Differences from the source: the vectors of [CLS] are ours.
+
+    Args:
+        max_distance: clipping distance k, in tokens.
+        num_heads: heads with a table of their own; 1 if they share one. Defaults to 1.
+        width: size of a vector: the key dim of a head, or 1 for a scalar. Defaults to 1.
+        signed: whether left and right differ. Defaults to `True`.
+        untie_cls: whether [CLS] has vectors of its own. Defaults to `False`.
+        initializer: Keras initializer. Defaults to a normal of deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: any tensor, not used; the layer is called once for all blocks that share it.
+
+    Returns:
+        Dictionary of tensors in at least float32: `distances`, `(2 k + 1, num_heads, width)`, row
+        r for distance r - k, in both cases; and, with an untied [CLS], `cls`, `(2, num_heads,
+        width)`, the factors of its row and of its column.
+
+    Masking: none; padding is masked later, in attention.
+
+    Raises:
+        ValueError: if a size is not a positive integer.
+
+    Example:
+        >>> table = RelativePositionTable(max_distance=8, num_heads=2, width=4)
+        >>> tuple(table(keras.ops.zeros((1, 5, 8)))["distances"].shape)
+        (17, 2, 4)
+
+    References:
+        Shaw, Uszkoreit, Vaswani. Self-Attention with Relative Position Representations. NAACL
+        2018. https://arxiv.org/abs/1803.02155
+        Huang et al. Improve Transformer Models with Better Relative Position Embeddings. Findings
+        of EMNLP 2020. https://arxiv.org/abs/2009.13658
+    """
+
+    def __init__(
+        self,
+        max_distance,
+        num_heads=1,
+        width=1,
+        signed=True,
+        untie_cls=False,
+        initializer=None,
+        **kwargs,
+    ):
+        super().__init__(autocast=False, **kwargs)
+        check_positive_integers(max_distance=max_distance, num_heads=num_heads, width=width)
+        self.max_distance = max_distance
+        self.num_heads = num_heads
+        self.width = width
+        self.signed = signed
+        self.untie_cls = untie_cls
+        self.initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
+        )
+
+    def build(self, hidden_states_shape=None):
+        rows = self.max_distance + 1 + (self.max_distance if self.signed else 0)
+        self.distance_embeddings = self._weight("distance_embeddings", rows)
+        self.cls_embeddings = self._weight("cls_embeddings", 2) if self.untie_cls else None
+
+    def _weight(self, name, rows):
+        return self.add_weight(
+            shape=(rows, self.num_heads, self.width),
+            initializer=fresh(self.initializer),
+            autocast=False,
+            name=name,
+        )
+
+    def tensors(self):
+        """Returns what a call returns."""
+        dtype = at_least_float32(self.compute_dtype)
+        distances = ops.cast(self.distance_embeddings, dtype)
+        if not self.signed:
+            distances = ops.concatenate([ops.flip(distances[1:], axis=0), distances], axis=0)
+        found = {"distances": distances}
+        if self.untie_cls:
+            found["cls"] = ops.cast(self.cls_embeddings, dtype)
+        return found
+
+    def call(self, hidden_states):
+        return self.tensors()
+
+    def compute_output_spec(self, hidden_states):
+        rows = {"distances": 2 * self.max_distance + 1, **({"cls": 2} if self.untie_cls else {})}
+        dtype = at_least_float32(self.compute_dtype)
+        return {
+            name: keras.KerasTensor((count, self.num_heads, self.width), dtype)
+            for name, count in rows.items()
+        }
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_distance": self.max_distance,
+            "num_heads": self.num_heads,
+            "width": self.width,
+            "signed": self.signed,
+            "untie_cls": self.untie_cls,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }

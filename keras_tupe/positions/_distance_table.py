@@ -1,0 +1,112 @@
+"""The table of a method whose attention depends on a learned vector per distance."""
+
+import keras
+
+from keras_tupe.layers import RelativePositionTable
+from keras_tupe.layers._checks import is_integer
+from keras_tupe.positions._method import KEY_BIAS, DeadWeight, PositionMethod, attention, is_untied
+
+INITIALIZERS = ("normal", "ones", "zeros")
+
+
+def table_options(initializer):
+    """Returns the options of the table and their defaults.
+
+    `k` is the clipping distance, `None` for none: then distances end with `max_sequence_length`.
+    """
+    return {
+        "k": None,
+        "share_heads": False,
+        "share_layers": False,
+        "initializer": initializer,
+        "cls": "tied",
+    }
+
+
+def distance_method(attention_class, initializer, width=None, signed=True, dead=(), **record):
+    """Returns the record of a method on `AbstractDistanceAttention`.
+
+    Args:
+        attention_class: the layer.
+        initializer: default of the option: `"normal"`, `"ones"` or `"zeros"`.
+        width: width of the table, `None` for the size of a head.
+        signed: whether left and right have rows of their own.
+        dead: names among `key_bias` and `cls_row` whose gradient is zero by mathematics, since
+            they add a constant to a row of the logits.
+        **record: the other fields of `PositionMethod`.
+    """
+
+    def table(dims, options, name):
+        return RelativePositionTable(
+            _reach(dims, options),
+            num_heads=1 if _boolean(options, "share_heads") else dims.num_heads,
+            width=width or dims.key_dim,
+            signed=signed,
+            untie_cls=is_untied(options["cls"]),
+            initializer=_initializer(dims, options),
+            dtype=dims.dtype,
+            name=name,
+        )
+
+    def shared(dims, options):
+        is_shared = _boolean(options, "share_layers")
+        return table(dims, options, "shared_positions") if is_shared else None
+
+    def own_attention(dims, options):
+        own = None if options["share_layers"] else table(dims, options, "position_table")
+        return attention(attention_class, dims, position_table=own)
+
+    return PositionMethod(
+        options=table_options(initializer),
+        shared=shared,
+        attention=own_attention,
+        dead_weights=lambda dims, options: _dead_weights(dims, options, signed, dead),
+        has_length_limit=lambda options: options["k"] is None,
+        **record,
+    )
+
+
+def _reach(dims, options):
+    """Returns the clipping distance.
+
+    Raises:
+        ValueError: if `k` is no integer from 1 to `max_sequence_length - 1`, nor `None`.
+    """
+    k, largest = options["k"], max(1, dims.max_sequence_length - 1)
+    if k is None:
+        return largest
+    if not is_integer(k) or not 1 <= k <= largest:
+        raise ValueError(
+            "`k` is the distance from which on all distances are one, in tokens: an integer from 1 "
+            f"to max_sequence_length - 1 = {largest}, or None for none. Received: k={k!r}"
+        )
+    return int(k)
+
+
+def _boolean(options, name):
+    if not isinstance(options[name], bool):
+        raise ValueError(f"`{name}` must be True or False. Received: {name}={options[name]!r}")
+    return options[name]
+
+
+def _initializer(dims, options):
+    name = options["initializer"]
+    if name not in INITIALIZERS:
+        raise ValueError(
+            f"`initializer` must be one of {list(INITIALIZERS)}, where 'normal' has the deviation "
+            f"of the other weights. Received: initializer={name!r}"
+        )
+    return dims.initializer() if name == "normal" else keras.initializers.get(name)
+
+
+def _dead_weights(dims, options, signed, dead):
+    records = [KEY_BIAS] if "key_bias" in dead else []
+    if is_untied(options["cls"]):
+        if "cls_row" in dead:
+            row = "it adds a constant to row 0 of the logits, which softmax ignores"
+            records.append(DeadWeight("cls_embeddings", row, row=0))
+        if options["k"] in (None, dims.max_sequence_length - 1):
+            far = "its distance occurs only between [CLS] and the last token"
+            rows = (0, -1) if signed else (-1,)
+            records += [DeadWeight("distance_embeddings", far, row=row) for row in rows]
+    return tuple(records)

@@ -1,0 +1,105 @@
+"""ALiBi: a fixed linear penalty on distance, symmetric for encoders."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._toeplitz import expand_distances
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._method import PositionMethod, additive_dead_weights, combined_bias
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class AlibiBias(keras.layers.Layer):
+    """A penalty that grows linearly with distance, at a fixed slope per head.
+
+    Equation (Press et al. 2022, Sec. 3; symmetric as in encoders):
+
+        bias[h, i, j] = -slope_h * |j - i|
+        slope_h = 2^(-8 h / H),  h = 1 .. H       for H a power of two
+
+    For other H the published rule: the slopes of the next lower power of two P, then every other
+    one of those of 2 P.
+
+    Args:
+        num_heads: number of attention heads H.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+
+    Returns:
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+
+    Masking: none; padding is masked later, in attention.
+
+    Raises:
+        ValueError: if `num_heads` is not a positive integer.
+
+    References:
+        Press, Smith, Lewis. Train Short, Test Long. ICLR 2022. https://arxiv.org/abs/2108.12409
+    """
+
+    def __init__(self, num_heads, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check_positive_integers(num_heads=num_heads)
+        self.num_heads = num_heads
+
+    def call(self, hidden_states):
+        dtype = at_least_float32(self.compute_dtype)
+        length = ops.shape(hidden_states)[1]
+        distances = ops.cast(ops.abs(ops.arange(2 * length, dtype="int32") - (length - 1)), dtype)
+        slopes = ops.cast(_slopes(self.num_heads), dtype)
+        values = -ops.expand_dims(slopes, 1) * ops.expand_dims(distances, 0)  # (h, 2n)
+        return ops.expand_dims(expand_distances(values, length), 0)
+
+    def compute_output_spec(self, hidden_states):
+        length = hidden_states.shape[1]
+        return keras.KerasTensor(
+            (1, self.num_heads, length, length), at_least_float32(self.compute_dtype)
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "num_heads": self.num_heads}
+
+
+def _slopes(num_heads):
+    """Returns the slope of each head, `(num_heads,)`."""
+    power = 2 ** int(math.log2(num_heads))
+    slopes = 2.0 ** (-8 * np.arange(1, power + 1) / power)
+    between = 2.0 ** (-8 * np.arange(1, 2 * power + 1, 2) / (2 * power))
+    return np.concatenate([slopes, between])[:num_heads]
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . k_j / sqrt(d) - slope_h |j - i|."""
+    power = 1
+    while power * 2 <= dims.num_heads:
+        power *= 2
+    slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
+    slopes += [2 ** (-8 * h / (2 * power)) for h in range(1, 2 * power + 1, 2)]
+    added = np.empty((dims.num_heads, len(tokens), len(tokens)))
+    for h, i, j in np.ndindex(added.shape):
+        added[h, i, j] = -slopes[h] * abs(j - i)
+    content = _oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + _oracle.cls_option(added, weights, options)
+
+
+def bias(dims, options):
+    """Returns the penalty, with [CLS] tied or untied."""
+    part = AlibiBias(dims.num_heads, dtype=dims.dtype, name="linear")
+    return combined_bias([part], dims, cls=options["cls"])
+
+
+METHOD = PositionMethod(
+    summary="a fixed linear penalty on distance, symmetric",
+    source="Press et al. 2022, Sec. 3 (ALiBi)",
+    logits_oracle=logits_oracle,
+    options={"cls": "tied"},
+    bias=bias,
+    dead_weights=additive_dead_weights,
+)

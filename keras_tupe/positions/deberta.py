@@ -1,0 +1,236 @@
+"""DeBERTa's disentangled attention: content-content, content-position and position-content."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers._checks import check_positive_integers, is_integer
+from keras_tupe.layers._cls import untie_cls
+from keras_tupe.layers._distance_products import key_distance_products, query_distance_products
+from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._method import DeadWeight, PositionMethod, attention, is_untied
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class DistanceVectors(keras.layers.Layer):
+    """DeBERTa's vectors of distances, one table for all layers.
+
+    Equation (He et al. 2021, eq. 3): row delta(i, j) = clip(i - j + k, 0, 2k - 1).
+
+    Args:
+        max_distance: k, half the number of rows.
+        width: size of a vector, that of the hidden states.
+        untie_cls: whether [CLS] has two vectors of its own (ours), one for the pairs in which it is
+            the query, one for the others in which it is the key. Defaults to `False`.
+        initializer: Keras initializer. Defaults to a normal of deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: any tensor, not used.
+
+    Returns:
+        Tensor `(2 k, width)` in at least float32; `(2 k + 2, width)` with those of [CLS] last.
+
+    Masking: none.
+
+    Raises:
+        ValueError: if a size is not a positive integer.
+
+    References:
+        He et al. DeBERTa. ICLR 2021. https://arxiv.org/abs/2006.03654
+    """
+
+    def __init__(self, max_distance, width, untie_cls=False, initializer=None, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check_positive_integers(max_distance=max_distance, width=width)
+        self.max_distance = max_distance
+        self.width = width
+        self.untie_cls = untie_cls
+        self.initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
+        )
+
+    def build(self, hidden_states_shape):
+        rows = {"embeddings": 2 * self.max_distance, "cls_embeddings": 2 if self.untie_cls else 0}
+        self.tables = [
+            self.add_weight(
+                shape=(count, self.width),
+                initializer=fresh(self.initializer),
+                autocast=False,
+                name=name,
+            )
+            for name, count in rows.items()
+            if count
+        ]
+
+    def call(self, hidden_states):
+        dtype = at_least_float32(self.compute_dtype)
+        return ops.concatenate([ops.cast(table, dtype) for table in self.tables], axis=0)
+
+    def compute_output_spec(self, hidden_states):
+        rows = 2 * self.max_distance + (2 if self.untie_cls else 0)
+        return keras.KerasTensor((rows, self.width), at_least_float32(self.compute_dtype))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_distance": self.max_distance,
+            "width": self.width,
+            "untie_cls": self.untie_cls,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class DisentangledAttention(AbstractSelfAttention):
+    """Self-attention with separate vectors for content and distance, three of the four products.
+
+    Equation (He et al. 2021, eqs. 3 and 4):
+
+        logits[h, i, j] = ( q_i . k_j + q_i . (r_{delta(i,j)} W^{Kr})
+                            + k_j . (r_{delta(j,i)} W^{Qr}) ) / sqrt(3 d)
+
+    Note delta(j, i) in the third term. An untied [CLS] has vectors of its own in place of r.
+
+    Differences from the source: the projections of r have no biases, as in the equation; no
+    enhanced mask decoder.
+
+    Args:
+        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        untie_cls: whether the last two rows of `shared_positions` are [CLS]'s. Defaults to
+            `False`.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments, shapes and masking are those of `AbstractSelfAttention`, except that
+    `shared_positions`, the answer of `DistanceVectors`, is required.
+
+    References:
+        He et al. DeBERTa. ICLR 2021. https://arxiv.org/abs/2006.03654
+    """
+
+    def __init__(self, num_heads, key_dim, untie_cls=False, **kwargs):
+        super().__init__(num_heads, key_dim, **kwargs)
+        self.untie_cls = untie_cls
+        self.distance_query_dense = self._of_distance("distance_query")
+        self.distance_key_dense = self._of_distance("distance_key")
+
+    def _of_distance(self, name):
+        return keras.layers.EinsumDense(
+            "rm,mhd->rhd",
+            output_shape=(self.num_heads, self.key_dim),
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=at_least_float32(self.compute_dtype),
+            name=name,
+        )
+
+    def build(self, hidden_states_shape):
+        super().build(hidden_states_shape)
+        for dense in (self.distance_query_dense, self.distance_key_dense):
+            dense.build((None, hidden_states_shape[-1]))
+
+    def logits(self, query, key, position_bias, shared_positions):
+        scale = (3 * self.key_dim) ** -0.5
+        for_query = self.distance_key_dense(shared_positions) * scale  # r W^Kr, (2k, h, d)
+        for_key = self.distance_query_dense(shared_positions) * scale
+        rows = shared_positions.shape[0] - (2 if self.untie_cls else 0)
+        # Tables from -k to k by key minus query: distance k shares the row of k - 1.
+        of_query = _with_last_twice(for_query[:rows])
+        of_key = _with_last_twice(for_key[:rows])
+        logits = self.content_logits(query, key, num_terms=3)
+        logits += query_distance_products(
+            ops.transpose(query, (0, 2, 1, 3)), ops.flip(of_query, axis=0)
+        )
+        logits += key_distance_products(ops.transpose(key, (0, 2, 1, 3)), of_key)
+        if self.untie_cls:
+            factors = [(for_query[rows + row], for_key[rows + row]) for row in (0, 1)]
+            logits = untie_cls(logits, query, key, factors, self._pair_logits)
+        return logits if position_bias is None else logits + position_bias
+
+    def _pair_logits(self, query, key, factor):
+        of_query = ops.sum(query * factor[0], axis=-1, keepdims=True)  # (b, t, h, 1)
+        of_key = ops.sum(key * factor[1], axis=-1, keepdims=True)
+        logits = self.content_logits(query, key, num_terms=3)
+        return logits + ops.transpose(of_query, (0, 2, 1, 3)) + ops.transpose(of_key, (0, 2, 3, 1))
+
+    def get_config(self):
+        return {**super().get_config(), "untie_cls": self.untie_cls}
+
+
+def _with_last_twice(table):
+    return ops.concatenate([table, table[-1:]], axis=0)
+
+
+def max_distance(dims, options):
+    """Returns k.
+
+    Raises:
+        ValueError: if it is no integer from 1 to `max_sequence_length`, nor `None`.
+    """
+    k, largest = options["k"], dims.max_sequence_length
+    if k is None:
+        return largest
+    if not is_integer(k) or not 1 <= k <= largest:
+        raise ValueError(
+            "`k` is half the number of distances that differ, in tokens: an integer from 1 to "
+            f"max_sequence_length = {largest}, or None for that. Received: k={k!r}"
+        )
+    return int(k)
+
+
+def shared(dims, options):
+    """Returns the table of distances."""
+    return DistanceVectors(
+        max_distance(dims, options),
+        dims.hidden_dim,
+        untie_cls=is_untied(options["cls"]),
+        initializer=dims.initializer(),
+        dtype=dims.dtype,
+        name="shared_positions",
+    )
+
+
+def dead_weights(dims, options):
+    """Returns the weights without a gradient."""
+    k, length = max_distance(dims, options), dims.max_sequence_length
+    path, rows = "shared_positions/embeddings", set()
+    if k == length:
+        rows.add(0)
+    if is_untied(options["cls"]) and k >= length - 1:
+        rows |= {0, 1, -1} if k == length else {0}
+    reason = "its distance does not occur, or only between [CLS] and the last token"
+    return tuple(DeadWeight(path, reason, row=row) for row in sorted(rows))
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = (q_i . k_j + q_i . r_{delta(i,j)} W^Kr + k_j . r_{delta(j,i)} W^Qr) / sqrt(3d)."""
+    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    r = weights["shared_positions/embeddings"]
+    k = len(r) // 2
+    logits = np.empty((dims.num_heads, len(tokens), len(tokens)))
+    for h, i, j in np.ndindex(logits.shape):
+        r_ij, r_ji = (r[min(max(e + k, 0), 2 * k - 1)] for e in (i - j, j - i))
+        if options["cls"] == "untied" and (i == 0 or j == 0):
+            r_ij = r_ji = weights["shared_positions/cls_embeddings"][0 if i == 0 else 1]
+        logit = query[h, i] @ key[h, j]
+        logit += query[h, i] @ (r_ij @ weights["attention/distance_key/kernel"][:, h])
+        logit += key[h, j] @ (r_ji @ weights["attention/distance_query/kernel"][:, h])
+        logits[h, i, j] = logit / math.sqrt(3 * dims.key_dim)
+    return logits
+
+
+METHOD = PositionMethod(
+    summary="content and distance disentangled: content-position and position-content",
+    source="He et al. 2021, eqs. 3 and 4 (DeBERTa)",
+    logits_oracle=logits_oracle,
+    options={"k": None, "cls": "tied"},
+    shared=shared,
+    attention=lambda dims, options: attention(
+        DisentangledAttention, dims, untie_cls=is_untied(options["cls"])
+    ),
+    dead_weights=dead_weights,
+)

@@ -1,0 +1,58 @@
+"""DIET-REL: a free scalar per distance, head and layer."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_tupe.layers import AbstractDistanceAttention
+from keras_tupe.layers._clipped_table import clipped_table
+from keras_tupe.layers._toeplitz import expand_distances
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._distance_table import distance_method
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class DistanceBiasAttention(AbstractDistanceAttention):
+    """Self-attention with a learned scalar per distance added, in every layer its own.
+
+    Equation (Chen et al. 2021, DIET-REL), the scalar unscaled:
+
+        logits[h, i, j] = q_i . k_j / sqrt(d) + a_{j - i}
+
+    Differences from T5: no buckets, and no sharing by layers.
+
+    Arguments, call arguments, errors, shapes and masking are those of `AbstractDistanceAttention`;
+    the table has the width 1.
+    """
+
+    @property
+    def table_widths(self):
+        return (1,)
+
+    def distance_logits(self, query, key, table):
+        length = ops.shape(query)[1]
+        values = clipped_table(ops.transpose(table, (1, 2, 0)), length)  # (h, 1, 2n)
+        bias = expand_distances(ops.squeeze(values, 1), length)
+        return self.content_logits(query, key, num_terms=1) + bias
+
+    def pair_logits(self, query, key, factor):
+        return self.content_logits(query, key, num_terms=1) + ops.expand_dims(factor, -1)
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . k_j / sqrt(d) + R[j - i]."""
+    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    a = _oracle.distance_vectors(len(tokens), weights, dims, options)
+    return _oracle.dot_products(query, key) / math.sqrt(dims.key_dim) + a[..., 0]
+
+
+METHOD = distance_method(
+    DistanceBiasAttention,
+    initializer="normal",
+    width=1,
+    dead=("key_bias", "cls_row"),
+    summary="a free scalar per distance, head and layer",
+    source="Chen et al. 2021, Sec. 3 (DIET-REL)",
+    logits_oracle=logits_oracle,
+)

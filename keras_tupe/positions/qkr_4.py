@@ -1,0 +1,29 @@
+"""Huang's method 4: the three dot products of query, key and a vector per distance."""
+
+import math
+
+import numpy as np
+
+from keras_tupe.layers import QKRPairwiseAttention
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._distance_table import distance_method
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = (q_i . k_j + q_i . a_{j - i} + k_j . a_{j - i}) / sqrt(d)."""
+    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    a = _oracle.distance_vectors(len(tokens), weights, dims, options)
+    logits = np.empty(a.shape[:3])
+    for h, i, j in np.ndindex(logits.shape):
+        q, k, r = query[h, i], key[h, j], a[h, i, j]
+        logits[h, i, j] = (np.dot(q, k) + np.dot(q, r) + np.dot(k, r)) / math.sqrt(dims.key_dim)
+    return logits
+
+
+METHOD = distance_method(
+    QKRPairwiseAttention,
+    initializer="normal",
+    summary="dot products of query, key and a vector per distance, all pairs",
+    source="Huang et al. 2020, eqs. 16 and 17 (method 4)",
+    logits_oracle=logits_oracle,
+)

@@ -1,0 +1,56 @@
+"""Shaw's relative positions: a learned vector per distance, added to the keys."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers import AbstractDistanceAttention
+from keras_tupe.layers._distance_products import query_distance_products
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._distance_table import distance_method
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class ShawAttention(AbstractDistanceAttention):
+    """Self-attention on keys that have a learned vector of the distance added.
+
+    Equation (Shaw et al. 2018, eq. 4; Huang et al. 2020, eqs. 7 to 9):
+
+        logits[h, i, j] = q_i . (k_j + a_{j - i}) / sqrt(d)
+
+    Differences from the source: only the keys; Shaw's vectors of the values are left out, as in
+    Huang et al., where no method changes the values.
+
+    Arguments, call arguments, errors, shapes and masking are those of `AbstractDistanceAttention`;
+    the table has the width `key_dim`.
+    """
+
+    def distance_logits(self, query, key, table):
+        logits = self.content_logits(query, key, num_terms=1)
+        table = table * self.key_dim**-0.5
+        return logits + query_distance_products(ops.transpose(query, (0, 2, 1, 3)), table)
+
+    def pair_logits(self, query, key, factor):
+        return self.content_logits(query, key + factor, num_terms=1)
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . (k_j + a_{j - i}) / sqrt(d)."""
+    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    a = _oracle.distance_vectors(len(tokens), weights, dims, options)
+    logits = np.empty(a.shape[:3])
+    for h, i, j in np.ndindex(logits.shape):
+        logits[h, i, j] = np.dot(query[h, i], key[h, j] + a[h, i, j]) / math.sqrt(dims.key_dim)
+    return logits
+
+
+METHOD = distance_method(
+    ShawAttention,
+    initializer="normal",
+    dead=("key_bias", "cls_row"),
+    summary="a learned vector per distance, added to the key",
+    source="Shaw et al. 2018; Huang et al. 2020, eqs. 7 to 9",
+    logits_oracle=logits_oracle,
+)

@@ -1,0 +1,160 @@
+"""TUPE's failed attempt: TUPE-R with a low-rank relative bias in place of the buckets."""
+
+import dataclasses
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._clipped_table import clipped_table
+from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._toeplitz import expand_distances
+from keras_tupe.positions import _oracle, tupe_a
+from keras_tupe.positions._method import DeadWeight, combined_bias, is_untied
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class LowRankDistanceBias(keras.layers.Layer):
+    """A bias of distance: the dot product of two projections of one learned vector.
+
+    Equation (Ke et al. 2021, the failed attempts of the appendix), unscaled:
+
+        bias[h, i, j] = (r_{j - i} F^Q_h) . (r_{j - i} F^K_h)
+
+    Differences from the source: the paper does not say how r is indexed and scaled. Here
+    it is clipped at `max_distance` and not scaled, like T5's bias.
+
+    Args:
+        num_heads: number of attention heads H.
+        key_dim: size of each head d; r has H * d values.
+        max_distance: distance, in tokens, from which on all are one. Defaults to 128.
+        initializer: Keras initializer of r, F^Q and F^K. Defaults to a normal of deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+
+    Returns:
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+
+    Masking: none; padding is masked later, in attention.
+
+    Raises:
+        ValueError: if a size is not a positive integer.
+
+    References:
+        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
+        https://arxiv.org/abs/2006.15595
+    """
+
+    def __init__(self, num_heads, key_dim, max_distance=128, initializer=None, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check_positive_integers(num_heads=num_heads, key_dim=key_dim, max_distance=max_distance)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.max_distance = max_distance
+        self.initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
+        )
+
+    def build(self, hidden_states_shape):
+        width = self.num_heads * self.key_dim
+        kernel = (width, self.num_heads, self.key_dim)
+        self.embeddings = self._weight("embeddings", (2 * self.max_distance + 1, width))
+        self.query_kernel = self._weight("query_kernel", kernel)
+        self.key_kernel = self._weight("key_kernel", kernel)
+
+    def _weight(self, name, shape):
+        return self.add_weight(
+            shape=shape, initializer=fresh(self.initializer), autocast=False, name=name
+        )
+
+    def call(self, hidden_states):
+        dtype = at_least_float32(self.compute_dtype)
+        rows = ops.cast(self.embeddings, dtype)
+        query, key = (
+            ops.einsum("rm,mhd->rhd", rows, ops.cast(kernel, dtype))
+            for kernel in (self.query_kernel, self.key_kernel)
+        )
+        values = ops.expand_dims(ops.transpose(ops.sum(query * key, axis=-1)), 1)
+        length = ops.shape(hidden_states)[1]
+        values = ops.squeeze(clipped_table(values, length), 1)  # (h, 2n)
+        return ops.expand_dims(expand_distances(values, length), 0)
+
+    def compute_output_spec(self, hidden_states):
+        length = hidden_states.shape[1]
+        return keras.KerasTensor(
+            (1, self.num_heads, length, length), at_least_float32(self.compute_dtype)
+        )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "max_distance": self.max_distance,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }
+
+
+def _absolute_options(options):
+    return {**options, "variant": "paper"}
+
+
+def _max_distance(dims, options):
+    """Returns the clipping distance: no row for what is longer than any sequence."""
+    check_positive_integers(max_distance=options["max_distance"])
+    return min(options["max_distance"], max(1, dims.max_sequence_length - 1))
+
+
+def bias(dims, options):
+    """Returns TUPE-A's correlation plus the low-rank bias."""
+    relative = LowRankDistanceBias(
+        dims.num_heads,
+        dims.key_dim,
+        max_distance=_max_distance(dims, options),
+        initializer=dims.initializer(),
+        dtype=dims.dtype,
+        name="relative",
+    )
+    absolute = tupe_a.untied_part(dims, _absolute_options(options))
+    return combined_bias([absolute, relative], dims, cls=options["cls"])
+
+
+def dead_weights(dims, options):
+    """Returns the weights without a gradient."""
+    records = tupe_a.dead_weights(dims, _absolute_options(options))
+    if is_untied(options["cls"]) and options["max_distance"] >= dims.max_sequence_length - 1:
+        far = "its distance occurs only between [CLS] and the last token"
+        records += tuple(DeadWeight("relative/embeddings", far, row=row) for row in (0, -1))
+    return records
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . k_j / sqrt(2d) + reset((p_i U^Q) . (p_j U^K) / sqrt(2d) + r F^Q . r F^K)."""
+    length = len(tokens)
+    correlation, theta = tupe_a.correlation_oracle(length, weights, dims, options)
+    prefix = "position_bias/relative"
+    table = weights[f"{prefix}/embeddings"]
+    reach = (len(table) - 1) // 2
+    relative = np.empty_like(correlation)
+    for h, i, j in np.ndindex(relative.shape):
+        row = table[_oracle.clip(j - i, reach) + reach]
+        query = row @ weights[f"{prefix}/query_kernel"][:, h]
+        relative[h, i, j] = query @ (row @ weights[f"{prefix}/key_kernel"][:, h])
+    both = correlation + relative
+    content = _oracle.content_logits(tokens, weights, dims, num_terms=2)
+    return content + (both if theta is None else _oracle.reset_cls(both, *theta))
+
+
+METHOD = dataclasses.replace(
+    tupe_a.METHOD,
+    summary="TUPE-R with a low-rank bias of distance in place of the buckets",
+    source="Ke et al. 2021, appendix (failed attempts)",
+    logits_oracle=logits_oracle,
+    options={"max_distance": 128, "cls": "untied"},
+    bias=bias,
+    dead_weights=dead_weights,
+)

@@ -1,0 +1,198 @@
+"""XLNet's relative positions: projected sinusoids of the distance, with two learned query biases."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers._cls import untie_cls
+from keras_tupe.layers._distance_products import query_distance_products
+from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.positions import _oracle
+from keras_tupe.positions._method import (
+    KEY_BIAS,
+    DeadWeight,
+    PositionMethod,
+    attention,
+    is_untied,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class RelativeSinusoids(keras.layers.Layer):
+    """Sines and cosines of all distances of a sequence, once for all layers.
+
+    Equation (Dai et al. 2019, after Vaswani et al. 2017; all sines first, then all cosines):
+
+        R[r] = [sin(e / 10000^(2t / D)) for t < D/2, cos(...) for t < D/2],  e = i - j
+
+    Args:
+        width: number of channels D; an odd one has one more sine.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+
+    Returns:
+        Tensor `(2 * length - 1, width)` in at least float32; row r is for j - i = r - (n - 1).
+
+    Masking: none.
+
+    References:
+        Dai et al. Transformer-XL. ACL 2019. https://arxiv.org/abs/1901.02860
+    """
+
+    def __init__(self, width, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self.width = width
+
+    def call(self, hidden_states):
+        dtype = at_least_float32(self.compute_dtype)
+        length = ops.shape(hidden_states)[1]
+        query_minus_key = ops.cast((length - 1) - ops.arange(2 * length - 1, dtype="int32"), dtype)
+        rate = ops.cast(10000.0 ** -(np.arange(0, self.width, 2) / self.width), dtype)
+        angle = ops.expand_dims(query_minus_key, -1) * ops.expand_dims(rate, 0)
+        cosines = ops.cos(angle[:, : self.width // 2])
+        return ops.concatenate([ops.sin(angle), cosines], axis=-1)
+
+    def compute_output_spec(self, hidden_states):
+        length = hidden_states.shape[1]
+        rows = None if length is None else 2 * length - 1
+        return keras.KerasTensor((rows, self.width), at_least_float32(self.compute_dtype))
+
+    def get_config(self):
+        return {**super().get_config(), "width": self.width}
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class XLNetAttention(AbstractSelfAttention):
+    """Self-attention on content and on projected sinusoids of the distance.
+
+    Equation (Yang et al. 2019 after Dai et al. 2019; Huang et al. 2020, eq. 10):
+
+        logits[h, i, j] = ((q_i + u) . k_j + (q_i + v) . (R_{i-j} W^R)) / sqrt(d)
+
+    with u and v learned, per layer and head. An untied [CLS] has two learned vectors in place of
+    R_{i-j} W^R, one in its row and one in its column (ours).
+
+    Differences from the source: no memory of earlier segments, no two-stream attention, no
+    segment term.
+
+    Args:
+        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        use_biases: whether u and v exist. Defaults to `True`.
+        untie_cls: whether [CLS] is freed from distance. Defaults to `False`.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments, shapes and masking are those of `AbstractSelfAttention`, except that
+    `shared_positions`, the answer of `RelativeSinusoids`, is required.
+
+    References:
+        Yang et al. XLNet. NeurIPS 2019. https://arxiv.org/abs/1906.08237
+    """
+
+    def __init__(self, num_heads, key_dim, use_biases=True, untie_cls=False, **kwargs):
+        super().__init__(num_heads, key_dim, **kwargs)
+        self.use_biases = use_biases
+        self.untie_cls = untie_cls
+        self.distance_dense = keras.layers.EinsumDense(
+            "rm,mhd->rhd",
+            output_shape=(num_heads, key_dim),
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=at_least_float32(self.compute_dtype),
+            name="distance",
+        )
+
+    def build(self, hidden_states_shape):
+        super().build(hidden_states_shape)
+        self.distance_dense.build((None, hidden_states_shape[-1]))
+        rows = (self.num_heads, self.key_dim)
+        if self.use_biases:
+            self.content_bias = self._weight("content_bias", rows)  # u
+            self.distance_bias = self._weight("distance_bias", rows)  # v
+        if self.untie_cls:
+            self.cls_embeddings = self._weight("cls_embeddings", (2, *rows))
+
+    def _weight(self, name, shape):
+        return self.add_weight(
+            shape=shape, initializer=fresh(self.kernel_initializer), autocast=False, name=name
+        )
+
+    def logits(self, query, key, position_bias, shared_positions):
+        table = self.distance_dense(shared_positions) * self.key_dim**-0.5  # (2n - 1, h, d)
+        of_distance = ops.transpose(self._biased(query, "distance_bias"), (0, 2, 1, 3))
+        logits = self.content_logits(self._biased(query, "content_bias"), key, num_terms=1)
+        logits += query_distance_products(of_distance, table)
+        if self.untie_cls:
+            factors = ops.cast(self.cls_embeddings, self.logits_dtype)
+            logits = untie_cls(logits, query, key, factors, self._pair_logits)
+        return logits if position_bias is None else logits + position_bias
+
+    def _biased(self, query, name):
+        return query + ops.cast(getattr(self, name), query.dtype) if self.use_biases else query
+
+    def _pair_logits(self, query, key, factor):
+        of_distance = self._biased(query, "distance_bias") * factor * self.key_dim**-0.5
+        of_distance = ops.transpose(ops.sum(of_distance, axis=-1, keepdims=True), (0, 2, 1, 3))
+        content = self.content_logits(self._biased(query, "content_bias"), key, num_terms=1)
+        return content + of_distance
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "use_biases": self.use_biases,
+            "untie_cls": self.untie_cls,
+        }
+
+
+def xlnet_attention(dims, options):
+    """Returns the attention of one block."""
+    return attention(
+        XLNetAttention,
+        dims,
+        use_biases=options["use_biases"],
+        untie_cls=is_untied(options["cls"]),
+    )
+
+
+def dead_weights(dims, options):
+    """Returns the weights without a gradient."""
+    row = "it adds a constant to row 0 of the logits, which softmax ignores"
+    untied = is_untied(options["cls"])
+    return (KEY_BIAS, DeadWeight("attention/cls_embeddings", row, row=0)) if untied else (KEY_BIAS,)
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = ((q_i + u) . k_j + (q_i + v) . (R_{i-j} W^R)) / sqrt(d)."""
+    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    length, width = len(tokens), dims.hidden_dim
+    zeros = np.zeros((dims.num_heads, dims.key_dim))
+    u, v = (weights.get(f"attention/{name}_bias", zeros) for name in ("content", "distance"))
+    logits = np.empty((dims.num_heads, length, length))
+    for i, j in np.ndindex(length, length):
+        angles = [(i - j) / 10000 ** (2 * t / width) for t in range((width + 1) // 2)]
+        sines, cosines = [math.sin(a) for a in angles], [math.cos(a) for a in angles]
+        r = np.array((sines + cosines)[:width])
+        for h in range(dims.num_heads):
+            factor = r @ weights["attention/distance/kernel"][:, h]
+            if options["cls"] == "untied" and (i == 0 or j == 0):
+                factor = weights["attention/cls_embeddings"][0 if i == 0 else 1, h]
+            logit = (query[h, i] + u[h]) @ key[h, j] + (query[h, i] + v[h]) @ factor
+            logits[h, i, j] = logit / math.sqrt(dims.key_dim)
+    return logits
+
+
+METHOD = PositionMethod(
+    summary="projected sinusoids of the distance, two learned query biases",
+    source="Yang et al. 2019; Huang et al. 2020, eq. 10",
+    logits_oracle=logits_oracle,
+    options={"use_biases": True, "cls": "tied"},
+    shared=lambda dims, options: RelativeSinusoids(
+        dims.hidden_dim, dtype=dims.dtype, name="shared_positions"
+    ),
+    attention=xlnet_attention,
+    dead_weights=dead_weights,
+)

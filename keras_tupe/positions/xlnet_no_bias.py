@@ -1,0 +1,9 @@
+"""XLNet's relative positions without u and v, which Huang et al. found unstable in BERT."""
+
+from keras_tupe.positions import xlnet
+
+METHOD = xlnet.METHOD.with_options(
+    summary="projected sinusoids of the distance, without query biases",
+    source="Huang et al. 2020, Sec. 3.4",
+    use_biases=False,
+)

@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+
+from keras_tupe.analysis import (
+    correlation_rank,
+    name_patterns,
+    remove_row_constants,
+    toeplitz_energy,
+    toeplitz_factors,
+    toeplitz_from_factors,
+    toeplitz_part,
+)
+
+RNG = np.random.default_rng(0)
+HEADS, LENGTH = 3, 11
+
+
+def toeplitz(values):
+    """Returns B[i, j] = values[n - 1 + j - i], entry by entry."""
+    length = (values.shape[-1] + 1) // 2
+    matrices = np.empty((len(values), length, length))
+    for h, i, j in np.ndindex(matrices.shape):
+        matrices[h, i, j] = values[h, length - 1 + j - i]
+    return matrices
+
+
+@pytest.mark.parametrize("rank", [1, 2, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_correlation_of_heads_of_size_d_has_rank_d(rank, dtype):
+    query, key = RNG.normal(size=(2, HEADS, LENGTH, rank)).astype(dtype)
+    assert correlation_rank(query @ key.swapaxes(1, 2)).tolist() == [rank] * HEADS
+
+
+def test_rank_follows_the_rule_of_numpy_for_every_head_alone():
+    matrices = RNG.normal(size=(HEADS, LENGTH, LENGTH))
+    matrices[1] = 0
+    matrices[2] *= 1e-9
+    assert correlation_rank(matrices).tolist() == [LENGTH, 0, LENGTH]
+    assert correlation_rank(matrices).tolist() == np.linalg.matrix_rank(matrices).tolist()
+
+
+@pytest.mark.parametrize("length", [1, 2, LENGTH])
+def test_the_toeplitz_part_is_an_orthogonal_projection(length):
+    matrices = RNG.normal(size=(HEADS, length, length))
+    part = toeplitz_part(matrices)
+    np.testing.assert_allclose(toeplitz_part(part), part, atol=1e-14)
+    other = toeplitz(RNG.normal(size=(HEADS, 2 * length - 1)))
+    np.testing.assert_allclose(((matrices - part) * other).sum(axis=(1, 2)), 0, atol=1e-12)
+    for h in range(HEADS):
+        for distance in range(1 - length, length):
+            diagonal = np.diagonal(matrices[h], distance)
+            np.testing.assert_allclose(np.diagonal(part[h], distance), diagonal.mean())
+
+
+def test_toeplitz_matrices_have_all_their_energy_in_that_part_whatever_rows_share():
+    matrices = toeplitz(RNG.normal(size=(HEADS, 2 * LENGTH - 1)))
+    for rows in ("ignored", "counted"):
+        np.testing.assert_allclose(toeplitz_energy(matrices, rows), 1, atol=1e-12)
+    shifted = matrices + 7 * RNG.normal(size=(HEADS, LENGTH, 1))
+    np.testing.assert_allclose(toeplitz_energy(shifted), 1, atol=1e-12)
+    assert (toeplitz_energy(shifted, "counted") < 0.9).all()
+
+
+@pytest.mark.parametrize("rows", ["ignored", "counted"])
+def test_toeplitz_energy_is_what_least_squares_explains(rows):
+    matrices = RNG.normal(size=(HEADS, LENGTH, LENGTH)) + 0.3
+    place = np.arange(LENGTH)
+    distance = (place[None, :] - place[:, None]).ravel()
+    columns = np.stack([distance == d for d in range(1 - LENGTH, LENGTH)], axis=1).astype(float)
+    in_row = np.repeat(np.eye(LENGTH), LENGTH, axis=0)  # a constant for each row
+    constants = in_row if rows == "ignored" else np.zeros((LENGTH**2, 1))
+    energies = toeplitz_energy(matrices, rows)
+    for matrix, energy in zip(matrices, energies, strict=True):
+
+        def left(design, matrix=matrix):
+            target = matrix.ravel()
+            return ((target - design @ np.linalg.lstsq(design, target)[0]) ** 2).sum()
+
+        expected = 1 - left(np.hstack([columns, constants])) / left(constants)
+        np.testing.assert_allclose(energy, expected, atol=1e-10)
+    assert ((energies > 0) & (energies < 1)).all()
+
+
+def test_a_large_constant_does_not_make_a_matrix_toeplitz_unless_it_is_counted():
+    matrices = RNG.normal(size=(HEADS, LENGTH, LENGTH))
+    np.testing.assert_allclose(toeplitz_energy(matrices + 1e3), toeplitz_energy(matrices))
+    assert (toeplitz_energy(matrices + 1e3, "counted") > 0.999).all()
+
+
+def test_a_matrix_with_nothing_to_explain_has_energy_one():
+    nothing = np.zeros((1, LENGTH, LENGTH))
+    rows = nothing + RNG.normal(size=(1, LENGTH, 1))
+    assert toeplitz_energy(nothing) == toeplitz_energy(nothing, "counted") == 1
+    assert toeplitz_energy(rows) == 1
+    assert toeplitz_energy(rows, "counted") < 1
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 16, 64, 129])
+def test_proposition_1_every_toeplitz_matrix_is_g_d_g_star(length):
+    values = RNG.normal(size=(HEADS, 2 * length - 1))
+    waves, diagonal = toeplitz_factors(values)
+    assert waves.shape == (length, 2 * length)
+    assert diagonal.shape == (HEADS, 2 * length)
+    np.testing.assert_allclose(toeplitz_from_factors(waves, diagonal), toeplitz(values), atol=1e-12)
+    for j, k in [(0, 0), (0, 1), (length - 1, 2 * length - 1)]:  # the waves as they are printed
+        printed = np.exp(1j * np.pi * (j + 1) * k / length) / np.sqrt(2 * length)
+        np.testing.assert_allclose(waves[j, k], printed, atol=1e-12)
+    alone, of_one = toeplitz_factors(values[1])
+    np.testing.assert_allclose(alone, waves)
+    np.testing.assert_allclose(of_one, diagonal[1])
+    other = toeplitz_factors(values + 1)[0]
+    np.testing.assert_array_equal(other, waves)  # vectors of positions, the same for every bias
+
+
+@pytest.mark.parametrize("length", [1, 2, LENGTH])
+def test_without_row_constants_a_function_of_distance_looks_like_one(length):
+    matrices = toeplitz(RNG.normal(size=(HEADS, 2 * length - 1)))
+    rows = 5 * RNG.normal(size=(HEADS, length, 1))
+    expected = matrices - matrices.mean(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(remove_row_constants(matrices + rows), expected, atol=1e-12)
+
+
+def test_removing_row_constants_changes_rows_by_constants_and_nothing_else():
+    matrices = RNG.normal(size=(HEADS, LENGTH, LENGTH))
+    change = remove_row_constants(matrices) - matrices
+    np.testing.assert_allclose(change, change[:, :, :1] + 0 * change, atol=1e-12)
+    moved = matrices + RNG.normal(size=(HEADS, LENGTH, 1))
+    np.testing.assert_allclose(
+        remove_row_constants(moved), remove_row_constants(matrices), atol=1e-12
+    )
+
+
+FUNCTIONS = [
+    correlation_rank,
+    toeplitz_part,
+    toeplitz_energy,
+    remove_row_constants,
+    name_patterns,
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    ("matrices", "error", "message"),
+    [
+        (np.zeros((7, 7)), ValueError, r"\(heads, length, length\).*Received: .*\(7, 7\)"),
+        (np.zeros((2, 7, 8)), ValueError, r"\(2, 7, 8\)"),
+        (np.zeros((0, 7, 7)), ValueError, "at least one head"),
+        (np.zeros((1, 0, 0)), ValueError, "length >="),
+        (np.full((1, 7, 7), np.nan), ValueError, "must be finite.*49 values"),
+        (np.full((1, 7, 7), -np.inf), ValueError, "must be finite"),
+        (np.zeros((1, 7, 7), complex), TypeError, "real numbers.*complex128"),
+        ([[["a"]]], TypeError, "real numbers"),
+        ([[1.0], [1.0, 2.0]], ValueError, "must be an array"),
+    ],
+)
+def test_what_is_no_matrix_per_head_is_refused(function, matrices, error, message):
+    with pytest.raises(error, match=message):
+        function(matrices)
+
+
+def test_other_mistakes_are_answered_with_a_sentence():
+    with pytest.raises(ValueError, match="'ignored' or 'counted'. Received: row_constants='no'"):
+        toeplitz_energy(np.zeros((1, 3, 3)), "no")
+    with pytest.raises(ValueError, match=r"\(2n - 1,\).*Received: values of shape \(4,\)"):
+        toeplitz_factors(np.zeros(4))
+    with pytest.raises(ValueError, match="one value per distance"):
+        toeplitz_factors(np.zeros((2, 2, 3)))
+    with pytest.raises(ValueError, match=r"\(n, 2n\).*Received"):
+        toeplitz_from_factors(np.zeros((3, 6)), np.zeros(5))
+    with pytest.raises(ValueError, match="length >= 5"):
+        name_patterns(np.zeros((1, 4, 4)))

@@ -1,0 +1,162 @@
+"""Where the encoders and the texts of `training.draw` come from."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+
+import keras
+import numpy as np
+
+from keras_tupe import (
+    SIZES,
+    TupeBackbone,
+    TupeTextClassifierPreprocessor,
+    TupeTokenizer,
+    positions,
+)
+
+MOST_TEXTS = 64
+VOCABULARY = 256
+LONGEST = 512
+
+
+def load_method(name):
+    """Returns the name of a method, after loading it if `name` is a Python file.
+
+    Raises:
+        ValueError: if there is no such method or file.
+    """
+    name = positions.load_file(name) if name.endswith(".py") else name
+    positions.get(name)
+    return name
+
+
+@contextlib.contextmanager
+def blaming(files):
+    """Turns whatever fails in the block into a `ValueError` that names the methods' files.
+
+    Args:
+        files: list of the Python files of methods in use; if empty, errors pass as they are.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not files:
+            raise
+        message = " ".join(str(error).split())
+        raise ValueError(
+            "A position method from a file of your own does not work in an encoder: "
+            f"{type(error).__name__}: {message} Received: {', '.join(files)}"
+        ) from error
+
+
+def initial_encoder(name, size, length, seed):
+    """Returns an encoder with the method, at its initialization."""
+    keras.utils.set_random_seed(seed)
+    return TupeBackbone(
+        VOCABULARY,
+        **dataclasses.asdict(SIZES[size]),
+        position=name,
+        max_sequence_length=max(LONGEST, length),
+        dropout=0.0,
+    )
+
+
+def saved_encoder(folder, names):
+    """Returns the encoder of a preset folder.
+
+    Args:
+        folder: what `save_to_preset` wrote.
+        names: names of methods that the user expects in it; may be empty.
+
+    Raises:
+        ValueError: if there is no preset that can be loaded, or its method is another one.
+    """
+    folder = pathlib.Path(folder)
+    if not (folder / "config.json").is_file():
+        inside = folder / "preset"
+        hint = f" Did you mean {str(inside)!r}?" if (inside / "config.json").is_file() else ""
+        raise ValueError(
+            "--model must be the folder of a preset, with its config.json, as `save_to_preset` "
+            f"and `python -m training.quickstart` write it.{hint} Received: {str(folder)!r}"
+        )
+    backbone = _from_preset(TupeBackbone, folder)
+    if set(names) - {backbone.position}:
+        raise ValueError(
+            f"The encoder in {str(folder)!r} has the method {backbone.position!r}. Name that one, "
+            f"or none. Received: {', '.join(names)}"
+        )
+    return backbone
+
+
+def read_texts(arguments):
+    """Returns the texts of the command line: files by paragraphs, strings as they are.
+
+    Raises:
+        ValueError: if a file cannot be read, or there is no text.
+    """
+    texts = []
+    for argument in arguments:
+        if os.path.isfile(argument):
+            texts += _paragraphs(argument)
+        elif len(argument.split()) == 1 and ("/" in argument or argument.endswith(".txt")):
+            raise ValueError(
+                "--text must be text, or a text file that exists. There is no such file. "
+                f"Received: {argument!r}"
+            )
+        elif argument.strip():
+            texts.append(argument)
+    if not texts:
+        raise ValueError(f"--text must hold some text. Received: {arguments!r}")
+    return texts[:MOST_TEXTS]
+
+
+def _paragraphs(path):
+    try:
+        content = pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"A --text file must be readable UTF-8 text. Received: {path!r}, {error}"
+        ) from error
+    paragraphs = content.replace("\r\n", "\n").split("\n\n")
+    return [paragraph for paragraph in paragraphs if paragraph.strip()]
+
+
+def tokenize(folder, texts, length):
+    """Returns ids and padding mask `(texts, longest)`, and the tokens if there is one text.
+
+    Args:
+        folder: preset with the tokenizer.
+        texts: list of strings.
+        length: tokens to which longer texts are cut, [CLS] and [SEP] included.
+
+    Raises:
+        ValueError: if the preset has no tokenizer, or the texts are too short to be analyzed.
+    """
+    tokenizer = _from_preset(TupeTokenizer, folder)
+    inputs = TupeTextClassifierPreprocessor(tokenizer, sequence_length=length)(texts)
+    ids, mask = (keras.ops.convert_to_numpy(inputs[name]) for name in ("token_ids", "padding_mask"))
+    longest = int(mask.sum(axis=1).max())
+    if longest < 5:
+        raise ValueError(
+            "--text must have at least three pieces between [CLS] and [SEP], else there is no "
+            f"pattern to see. Received: {texts!r}"
+        )
+    tokens = [tokenizer.id_to_token(int(id)) for id in ids[0, :longest]]
+    return (
+        np.array(ids[:, :longest]),
+        np.array(mask[:, :longest]),
+        tokens if len(ids) == 1 else None,
+    )
+
+
+def _from_preset(kind, folder):
+    try:
+        return kind.from_preset(str(folder))
+    except (ValueError, TypeError, KeyError, OSError, ImportError) as error:
+        raise ValueError(
+            f"The preset could not be loaded as a {kind.__name__}. If its method is in a file of "
+            "your own, name that file as METHOD. Received: "
+            f"{str(folder)!r}, {type(error).__name__}: {error}"
+        ) from error
