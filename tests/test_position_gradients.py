@@ -4,7 +4,18 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from position_cases import ENCODER_CASES, VOCABULARY, Case, encoder, inputs
+from position_cases import (
+    CASES,
+    ENCODER_CASES,
+    HEADS,
+    KEY_DIM,
+    VOCABULARY,
+    Case,
+    encoder,
+    inputs,
+)
+
+from keras_tupe import positions
 
 LENGTH = 101  # every bucket of T5's default 32 occurs from distance 91 on
 
@@ -54,17 +65,26 @@ def rows_without_gradient(case):
 
 
 FEW_BUCKETS = Case("t5", (("max_distance", 11), ("num_buckets", 8)))
+OTHER_CLS = [case for case in CASES if [key for key, _ in case.options] == ["cls"]]
+EDGES = [  # clipping distances just at the length
+    Case("shaw", (("cls", "untied"), ("k", LENGTH - 1))),
+    Case("shaw", (("cls", "untied"), ("k", LENGTH - 2))),
+    Case("deberta", (("cls", "untied"), ("k", LENGTH - 1))),
+    Case("deberta", (("cls", "untied"), ("k", LENGTH - 2))),
+]
 
 
-@pytest.mark.parametrize("case", [*ENCODER_CASES, FEW_BUCKETS], ids=str)
+@pytest.mark.parametrize("case", [*ENCODER_CASES, FEW_BUCKETS, *OTHER_CLS, *EDGES], ids=str)
 def test_the_weights_without_a_gradient_are_exactly_those_listed(case):
     dead, rows = rows_without_gradient(case)
     listed = set()
-    for record in case.method.dead_weights(case.resolved()):
+    dims = positions.Dims(HEADS, KEY_DIM, LENGTH)
+    for record in case.method.dead_weights(dims, case.resolved()):
         matching = {
             (path, row)
             for path, row in rows
-            if path.endswith(record.path) and record.row in (None, row)
+            if path.endswith(record.path)
+            and record.row in (None, row, row - 1 - max(r for p, r in rows if p == path))
         }
         assert matching, f"{record.path} is no weight of the encoder"
         assert record.reason

@@ -94,33 +94,51 @@ def test_order_is_seen_by_every_method_but_none(name):
     shuffled, shuffled_pooled = outputs(model, inputs(token_ids[:, order]))
     difference = np.abs(shuffled - straight[:, order]).max()
     pooled_difference = np.abs(shuffled_pooled - pooled).max()
-    method = positions.get(name)
-    knows_order = any((method.embed, method.bias, method.shared))
-    assert knows_order == (name != "none")
-    if knows_order:
+    if name != "none":
         assert min(difference, pooled_difference) > 1e-3
     else:
         assert max(difference, pooled_difference) < in_float64(1e-12)
 
 
-@pytest.mark.parametrize(("name", "is_relative"), [
-    ("none", True),
-    ("t5", True),
-    ("absolute", False),
-    ("sinusoidal", False),
-    ("bert_r", False),
-    ("tupe_a_tied_cls", False),
-    ("tupe_r_tied_cls", False),
-    ("bert_ad", False),
-])  # fmt: skip
-def test_a_shift_of_all_positions_is_seen_by_absolute_methods_only(name, is_relative):
+RELATIVE = [
+    "none",
+    "t5",
+    "alibi",
+    "shaw",
+    "xlnet",
+    "xlnet_no_bias",
+    "qkr_1",
+    "qkr_2",
+    "qkr_3",
+    "qkr_4",
+    "rope",
+    "deberta",
+    "diet_rel",
+]
+ABSOLUTE = [
+    "absolute",
+    "sinusoidal",
+    "bert_r",
+    "tupe_a",
+    "tupe_r",
+    "tupe_a_tied_cls",
+    "tupe_r_tied_cls",
+    "bert_ad",
+    "free_table",
+    "t5_low_rank",
+    "diet_abs",
+]
+
+
+@pytest.mark.parametrize("name", RELATIVE + ABSOLUTE)
+def test_a_shift_of_all_positions_is_seen_by_absolute_methods_only(name):
     model = shared_encoder(Case(name))
     token_ids = random_ids(2, 7)
     sequence, _ = outputs(model, inputs(token_ids))
     shifted = inputs(np.concatenate([random_ids(2, 3, seed=1), token_ids], axis=1))
     shifted["padding_mask"][:, :3] = 0  # three padded places in front
     difference = np.abs(outputs(model, shifted)[0][:, 3:] - sequence).max()
-    assert difference < in_float64(1e-12) if is_relative else difference > 1e-3
+    assert difference < in_float64(1e-12) if name in RELATIVE else difference > 1e-3
 
 
 def bias_matrix(case, length):
@@ -147,7 +165,14 @@ def cls_is(case):
     return case.resolved().get("cls")
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if cls_is(case)], ids=str)
+def has_bias(case):
+    return case.method.bias is not None
+
+
+CLS_CASES = [case for case in CASES if cls_is(case)]
+
+
+@pytest.mark.parametrize("case", [case for case in CLS_CASES if has_bias(case)], ids=str)
 def test_untied_cls_has_one_value_in_its_row_and_one_in_its_column_at_every_length(case):
     rows, columns = [], []
     for length in (2, 3, 7, MAX_LENGTH):
@@ -165,6 +190,35 @@ def test_untied_cls_has_one_value_in_its_row_and_one_in_its_column_at_every_leng
     assert np.ptp(rest, axis=(1, 2)).min() > 1e-3
 
 
+@pytest.mark.parametrize("case", [case for case in CLS_CASES if not case.method.embed], ids=str)
+def test_places_are_invisible_to_and_from_an_untied_cls_and_to_no_tied_one(case):
+    method = method_layers(case, "float64")
+    tokens = np.random.default_rng(0).normal(size=(1, 7, 10))
+    order = np.array([0, 3, 1, 6, 2, 5, 4])
+    straight, shuffled = (method.run(x)[0][0] for x in (tokens, tokens[:, order]))
+    row = np.abs(shuffled[:, 0] - straight[:, 0, order]).max()
+    column = np.abs(shuffled[:, :, 0] - straight[:, order, 0]).max()
+    words = np.abs(shuffled - straight[:, order][:, :, order])[:, 1:, 1:].max()
+    assert words > 1e-3, "words see places"
+    if cls_is(case) == "untied":
+        assert max(row, column) < in_float64(1e-12)
+    else:
+        assert min(row, column) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["none", "absolute", "sinusoidal", "bert_ad"])
+def test_methods_without_a_position_term_of_its_own_cannot_untie_cls(name):
+    with pytest.raises(ValueError, match="no option 'cls'(.|\n)*it has none"):
+        encoder(Case(name, (("cls", "untied"),)))
+
+
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_all_other_methods_can_untie_cls(name):
+    assert ("cls" in positions.get(name).options) == (
+        name not in ("none", "absolute", "sinusoidal", "bert_ad")
+    )
+
+
 # Work
 
 
@@ -177,34 +231,40 @@ def test_position_work_is_done_once_per_forward_pass(name, monkeypatch):
         call = layer.call
 
         def record(hidden_states):
-            result = call(hidden_states)
-            calls.append((layer.name, keras.tree.map_structure(lambda x: tuple(x.shape), result)))
-            return result
+            calls.append((layer.name, call(hidden_states)))
+            return calls[-1][1]
 
         return record
 
-    shapes = {
-        "position_embedding": (3, 7, 10) if method.embed else None,
-        "position_bias": (1, 2, 7, 7) if method.bias else None,
-        "shared_positions": ((7, 2, 5), (7, 2, 5)) if method.shared else None,
-    }
-    wanted = {place: shape for place, shape in shapes.items() if shape}
+    has = {"position_embedding": method.embed, "position_bias": method.bias}
+    names = {layer.name for layer in model.layers}
+    wanted = {place for place, factory in has.items() if factory} | names & {"shared_positions"}
     for place in wanted:
         monkeypatch.setattr(model.get_layer(place), "call", spied(model.get_layer(place)))
     model(inputs(random_ids(3, 7)))
-    assert sorted(calls) == sorted(wanted.items())
+    assert sorted(place for place, _ in calls) == sorted(wanted)
+    for place, result in calls:
+        if place == "position_bias":
+            assert tuple(result.shape) == (1, 2, 7, 7)
+        elif place == "shared_positions":  # nothing per sequence or per pair
+            shapes = [tuple(x.shape) for x in keras.tree.flatten(result)]
+            assert all(3 not in shape and shape[:2] != (7, 7) for shape in shapes), shapes
     assert len([layer for layer in model.layers if layer.name.startswith("block_")]) == 3
 
 
 # Length
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_a_table_bounds_the_length_and_nothing_else_does(name):
-    model = shared_encoder(Case(name))
+CLIPPED_CASES = [case for case in CASES if case.options == (("k", 3),)]
+
+
+@pytest.mark.parametrize("case", [*map(Case, METHOD_NAMES), *CLIPPED_CASES], ids=str)
+def test_a_table_bounds_the_length_and_nothing_else_does(case):
+    model = shared_encoder(case)
     one_more = inputs(random_ids(2, MAX_LENGTH + 1))
     symbols = {key: keras.Input((MAX_LENGTH + 1,), dtype="int32") for key in one_more}
-    if positions.get(name).has_length_limit:
+    assert not (model.has_length_limit and case.options), "a clipped table has no limit"
+    if model.has_length_limit:
         message = (
             rf"at most max_sequence_length={MAX_LENGTH} tokens(.|\n)*Truncate(.|\n)*"
             rf"Received: sequence length={MAX_LENGTH + 1}"

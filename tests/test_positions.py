@@ -30,6 +30,7 @@ from tolerances import in_float64
 
 from keras_tupe import layers, positions
 
+WITH_K = [name for name in METHOD_NAMES if "k" in positions.get(name).options]
 LENGTHS = (1, 2, 3, 4, 7, MAX_LENGTH)  # 3, 4 and 7 are k, k + 1 and 2 k + 1 of the cases
 
 
@@ -64,9 +65,13 @@ def test_attention_equals_the_papers_equation_in_float32(name, padding):
     check_parity(method_layers(Case(name), "float32"), LENGTHS, padding, 2e-5)
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_far_distances_equal_the_papers_equation(name):
-    method = method_layers(Case(name), "float64", max_length=139)
+# Three blocks of rows; 70 is more than a block.
+FAR = [Case(name, (("cls", "untied"), ("k", k))) for k in (3, 70) for name in WITH_K]
+
+
+@pytest.mark.parametrize("case", [*map(Case, METHOD_NAMES), *FAR], ids=str)
+def test_far_distances_equal_the_papers_equation(case):
+    method = method_layers(case, "float64", max_length=139)
     tokens = np.random.normal(size=(1, 139, WIDTH))
     got, wanted = method.run(tokens)[0], method.oracle(tokens)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=in_float64(1e-12))

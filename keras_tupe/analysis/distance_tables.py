@@ -54,5 +54,6 @@ def distance_tables(backbone):
 
 
 def _read(layer):
-    tensors = {name: ops.convert_to_numpy(value) for name, value in layer.tensors().items()}
+    tensors = layer(ops.zeros((1, 1, 1)))  # of any sequence: the rows do not depend on it
+    tensors = {name: ops.convert_to_numpy(value) for name, value in tensors.items()}
     return DistanceTable(tensors["distances"].swapaxes(0, 1), tensors.get("cls"))

@@ -79,9 +79,7 @@ def _block_row(block, query, key, band, lowest, highest):
     inside = skew(band, end - start)
     distance = ops.arange(start, end) - ops.expand_dims(ops.arange(block.start, block.end), 1)
     left_part, before = ops.split(before, [start], axis=-1) if start else (None, before)
-    after, right_part = (
-        ops.split(after, [end - start], axis=-1) if end < length else (after, None)
-    )
+    after, right_part = ops.split(after, [end - start], axis=-1) if end < length else (after, None)
     window = ops.where(distance < 0, before, after)
     window = ops.where(ops.abs(distance) <= reach, inside, window)
     parts = [part for part in (left_part, window, right_part) if part is not None]
@@ -174,5 +172,7 @@ def _is_first_side(r, length):
 
 def _factor(table, r, length):
     _, sides, heads, dim = ops.shape(table)
-    rows = ops.reshape(ops.slice(table, (r, 0, 0, 0), (1, sides, heads, dim)), (sides, heads, dim, 1))
+    rows = ops.reshape(
+        ops.slice(table, (r, 0, 0, 0), (1, sides, heads, dim)), (sides, heads, dim, 1)
+    )
     return rows if sides == 1 else ops.where(_is_first_side(r, length), rows[:1], rows[1:])

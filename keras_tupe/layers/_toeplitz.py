@@ -21,5 +21,7 @@ def expand_distances(values, length):
         Tensor `(heads, length, length)`.
     """
     heads, columns = ops.shape(values)
-    rows = ops.broadcast_to(ops.reshape(values, (1, heads, 1, columns)), (1, heads, length, columns))
+    rows = ops.broadcast_to(
+        ops.reshape(values, (1, heads, 1, columns)), (1, heads, length, columns)
+    )
     return ops.squeeze(skew(rows, length), 0)

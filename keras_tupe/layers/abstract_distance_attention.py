@@ -3,6 +3,7 @@
 import abc
 
 import keras
+from keras import ops
 
 from keras_tupe.layers._cls import untie_cls
 from keras_tupe.layers._nested import unbuilt_layer
@@ -76,11 +77,17 @@ class AbstractDistanceAttention(AbstractSelfAttention):
                 "The attention layer needs one table of distances: `position_table` when it is "
                 f"made, or `shared_positions` when it is called. Received: {received}"
             )
-        table = shared_positions if self.position_table is None else self.position_table.tensors()
+        table = shared_positions if self.position_table is None else self.position_table(query)
+        table = {name: ops.cast(rows, self.logits_dtype) for name, rows in table.items()}
         logits = self.distance_logits(query, key, table["distances"])
         if "cls" in table:
             logits = untie_cls(logits, query, key, table["cls"], self.pair_logits)
         return logits if position_bias is None else logits + position_bias
+
+    def compute_output_spec(self, hidden_states, *args, **kwargs):
+        if self.position_table is not None:
+            self.position_table.compute_output_spec(hidden_states)  # refuses a length
+        return super().compute_output_spec(hidden_states, *args, **kwargs)
 
     def _check_table(self, table):
         if not isinstance(table, RelativePositionTable):

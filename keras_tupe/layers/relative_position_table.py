@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._lengths import checked_length
 from keras_tupe.layers._precision import at_least_float32
 
 
@@ -27,12 +28,14 @@ class RelativePositionTable(keras.layers.Layer):
         num_heads: heads with a table of their own; 1 if they share one. Defaults to 1.
         width: size of a vector: the key dim of a head, or 1 for a scalar. Defaults to 1.
         signed: whether left and right differ. Defaults to `True`.
+        clip: whether distances beyond k have the vector of k. Defaults to `True`; otherwise
+            sequences longer than k + 1 are refused.
         untie_cls: whether [CLS] has vectors of its own. Defaults to `False`.
         initializer: Keras initializer. Defaults to a normal of deviation 0.02.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        hidden_states: any tensor, not used; the layer is called once for all blocks that share it.
+        hidden_states: `(batch, length, ...)`; only its length is used.
 
     Returns:
         Dictionary of tensors in at least float32: `distances`, `(2 k + 1, num_heads, width)`, row
@@ -42,7 +45,8 @@ class RelativePositionTable(keras.layers.Layer):
     Masking: none; padding is masked later, in attention.
 
     Raises:
-        ValueError: if a size is not a positive integer.
+        ValueError: if a size is not a positive integer, or the length is known and above k + 1
+            without clipping.
 
     Example:
         >>> table = RelativePositionTable(max_distance=8, num_heads=2, width=4)
@@ -62,6 +66,7 @@ class RelativePositionTable(keras.layers.Layer):
         num_heads=1,
         width=1,
         signed=True,
+        clip=True,
         untie_cls=False,
         initializer=None,
         **kwargs,
@@ -72,6 +77,7 @@ class RelativePositionTable(keras.layers.Layer):
         self.num_heads = num_heads
         self.width = width
         self.signed = signed
+        self.clip = clip
         self.untie_cls = untie_cls
         self.initializer = keras.initializers.get(
             keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
@@ -90,8 +96,8 @@ class RelativePositionTable(keras.layers.Layer):
             name=name,
         )
 
-    def tensors(self):
-        """Returns what a call returns."""
+    def call(self, hidden_states):
+        self._check_length(hidden_states)
         dtype = at_least_float32(self.compute_dtype)
         distances = ops.cast(self.distance_embeddings, dtype)
         if not self.signed:
@@ -101,16 +107,18 @@ class RelativePositionTable(keras.layers.Layer):
             found["cls"] = ops.cast(self.cls_embeddings, dtype)
         return found
 
-    def call(self, hidden_states):
-        return self.tensors()
-
     def compute_output_spec(self, hidden_states):
+        self._check_length(hidden_states)
         rows = {"distances": 2 * self.max_distance + 1, **({"cls": 2} if self.untie_cls else {})}
         dtype = at_least_float32(self.compute_dtype)
         return {
             name: keras.KerasTensor((count, self.num_heads, self.width), dtype)
             for name, count in rows.items()
         }
+
+    def _check_length(self, hidden_states):
+        if not self.clip:
+            checked_length(hidden_states, self.max_distance + 1, self.name)
 
     def get_config(self):
         return {
@@ -119,6 +127,7 @@ class RelativePositionTable(keras.layers.Layer):
             "num_heads": self.num_heads,
             "width": self.width,
             "signed": self.signed,
+            "clip": self.clip,
             "untie_cls": self.untie_cls,
             "initializer": keras.initializers.serialize(self.initializer),
         }

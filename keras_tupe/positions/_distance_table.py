@@ -42,6 +42,7 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
             num_heads=1 if _boolean(options, "share_heads") else dims.num_heads,
             width=width or dims.key_dim,
             signed=signed,
+            clip=options["k"] is not None,
             untie_cls=is_untied(options["cls"]),
             initializer=_initializer(dims, options),
             dtype=dims.dtype,

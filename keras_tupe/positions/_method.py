@@ -102,7 +102,9 @@ def is_untied(cls):
 
 
 THETA_ROW = DeadWeight(
-    "cls_reset/theta", "it fills row 0 of the logits with one constant, which softmax ignores", row=0
+    "cls_reset/theta",
+    "it fills row 0 of the logits with one constant, which softmax ignores",
+    row=0,
 )
 
 
@@ -163,7 +165,9 @@ class PositionMethod:
         options = dict(options or {})
         unknown = sorted(set(options) - set(self.options))
         if unknown:
-            expected = f"a subset of {sorted(self.options)}" if self.options else "none, it has none"
+            expected = (
+                f"a subset of {sorted(self.options)}" if self.options else "none, it has none"
+            )
             raise ValueError(
                 f"The position method has no option {', '.join(map(repr, unknown))}. Expected "
                 f"{expected}. Received: position_options={options!r}"

@@ -80,7 +80,8 @@ class LowRankPositionBias(keras.layers.Layer):
         length = checked_length(hidden_states, self.max_sequence_length, self.name)
         dtype = at_least_float32(self.compute_dtype)
         query, key = (
-            ops.cast(table, dtype)[:length] for table in (self.query_embeddings, self.key_embeddings)
+            ops.cast(table, dtype)[:length]
+            for table in (self.query_embeddings, self.key_embeddings)
         )
         return ops.expand_dims(ops.einsum("thr,shr->hts", query, key), 0)
 

@@ -83,3 +83,33 @@ def test_any_matrix_gets_one_of_the_five_names():
             found = name_patterns(rng.normal(0, scale, (20, length, length)))
             assert set(found) <= set(ATTENTION_PATTERNS)
             assert len(found) == 20
+
+
+@pytest.mark.parametrize("length", [9, 33, 80])
+@pytest.mark.parametrize("area", ["near", "right"])
+def test_names_change_where_the_docstring_says(length, area):
+    words = length - 1
+    reach = max(1, min(4, words // 8))
+    distance = distances(words)
+    near, left, right = np.abs(distance) <= reach, distance < 0, distance > 0
+    found = []
+    for logit in np.linspace(-4, 4, 161):
+        matrix = np.zeros((length, length))
+        matrix[1:, 1:] = logit * (near if area == "near" else right)
+        weights = np.exp(matrix[1:, 1:])
+        weights /= weights.sum(axis=1, keepdims=True)
+        shares = [weights[where].sum() / words for where in (near, left, right, near | ~near)]
+        even = near.sum() / words**2
+        assert shares[3] == pytest.approx(1)
+        if shares[1] - shares[2] >= 1 / 3:
+            expected = PREVIOUS
+        elif shares[2] - shares[1] >= 1 / 3:
+            expected = NEXT
+        elif shares[0] - even >= 0.25 * (1 - even):
+            expected = LOCALLY
+        else:
+            expected = GLOBALLY if shares[0] <= 0.5 * even else BROADLY
+        assert name_patterns(matrix[None]) == [expected]
+        found.append(expected)
+    ends = (GLOBALLY, LOCALLY) if area == "near" else (PREVIOUS, NEXT)
+    assert list(dict.fromkeys(found)) == [ends[0], BROADLY, ends[1]]

@@ -13,7 +13,7 @@ from keras_tupe.layers._toeplitz import expand_distances
 
 @pytest.mark.parametrize("length", [1, 2, 7])
 def test_entry_i_j_of_the_expansion_is_the_value_of_distance_j_minus_i(length):
-    values = np.random.normal(size=(3, 2 * length - 1))
+    values = np.random.normal(size=(3, 2 * length))
     out = ops.convert_to_numpy(expand_distances(ops.convert_to_tensor(values), length))
     assert out.shape == (3, length, length)
     for i in range(length):

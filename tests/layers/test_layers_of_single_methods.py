@@ -1,13 +1,21 @@
 """Layers that live in the file of the one positional method that uses them."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
 from layer_contract import run_layer_contract
 from tolerances import in_float64
 
+from keras_tupe.positions.alibi import AlibiBias
 from keras_tupe.positions.bert_ad import FourTermAttention
+from keras_tupe.positions.deberta import DisentangledAttention, DistanceVectors
+from keras_tupe.positions.diet_abs import LowRankPositionBias
+from keras_tupe.positions.free_table import FreeTableBias
+from keras_tupe.positions.rope import RotaryAngles, RotaryAttention
 from keras_tupe.positions.sinusoidal import SinusoidalPositionEmbedding
+from keras_tupe.positions.t5_low_rank import LowRankDistanceBias
+from keras_tupe.positions.xlnet import RelativeSinusoids, XLNetAttention
 
 
 def test_layer_contract_of_the_sinusoids(tmp_path):
@@ -54,3 +62,168 @@ def test_angles_are_computed_in_float32_under_half_precision(dtype):
     out = ops.convert_to_numpy(ops.cast(layer(np.zeros((1, 3001, 10), "float32")), "float64"))[0]
     expected = np.sin(np.arange(3001))  # channel 0
     np.testing.assert_allclose(out[:, 0], expected, atol=0.01)  # half precision of the sum
+
+
+def attention_settings(dtype):
+    return {"num_heads": 2, "key_dim": 5, "dropout": 0.1}
+
+
+HIDDEN = np.random.default_rng(0).normal(size=(3, 7, 11)).astype("float32")
+
+
+def waves(*shape):
+    return np.random.default_rng(1).normal(size=shape).astype("float32")
+
+
+def test_layer_contract_of_alibi(tmp_path):
+    run_layer_contract(
+        AlibiBias,
+        lambda dtype: {"num_heads": 6},
+        {"hidden_states": HIDDEN},
+        output_shape=(1, 6, 7, 7),
+        num_weights=0,
+        folder=tmp_path,
+        is_position_term=True,
+    )
+
+
+def test_slopes_are_the_published_ones():
+    def slopes(num_heads):
+        bias = AlibiBias(num_heads, dtype="float64")(np.zeros((1, 2, 4)))
+        return -ops.convert_to_numpy(bias)[0, :, 0, 1]
+
+    np.testing.assert_allclose(slopes(8), 0.5 ** np.arange(1, 9), rtol=in_float64(1e-15))
+    np.testing.assert_allclose(slopes(1), [1 / 256])
+    three = [2**-4, 2**-8, 2**-2]  # those of two heads, then the first of four
+    np.testing.assert_allclose(slopes(3), three)
+    twelve = [*0.5 ** np.arange(1, 9), *0.5 ** np.arange(0.5, 4.5)]
+    np.testing.assert_allclose(slopes(12), twelve, rtol=1e-6)
+
+
+def test_layer_contract_of_the_free_table(tmp_path):
+    run_layer_contract(
+        FreeTableBias,
+        lambda dtype: {"num_heads": 2, "max_sequence_length": 13, "initializer": "ones"},
+        {"hidden_states": HIDDEN},
+        output_shape=(1, 2, 7, 7),
+        num_weights=1,
+        folder=tmp_path,
+        is_position_term=True,
+    )
+
+
+def test_layer_contract_of_the_low_rank_bias_of_distance(tmp_path):
+    run_layer_contract(
+        LowRankDistanceBias,
+        lambda dtype: {
+            "num_heads": 2,
+            "key_dim": 5,
+            "max_distance": 3,
+            "initializer": keras.initializers.RandomNormal(0.3),
+        },
+        {"hidden_states": HIDDEN},
+        output_shape=(1, 2, 7, 7),
+        num_weights=3,
+        folder=tmp_path,
+        at_least_float32=True,
+    )
+
+
+def test_layer_contract_of_the_low_rank_bias_of_positions(tmp_path):
+    run_layer_contract(
+        LowRankPositionBias,
+        lambda dtype: {
+            "num_heads": 2,
+            "max_sequence_length": 13,
+            "rank": 3,
+            "initializer": keras.initializers.RandomNormal(0.3),
+        },
+        {"hidden_states": HIDDEN},
+        output_shape=(1, 2, 7, 7),
+        num_weights=2,
+        folder=tmp_path,
+        at_least_float32=True,
+    )
+
+
+def test_layer_contract_of_relative_sinusoids(tmp_path):
+    run_layer_contract(
+        RelativeSinusoids,
+        lambda dtype: {"width": 11},
+        {"hidden_states": HIDDEN},
+        output_shape=(13, 11),
+        num_weights=0,
+        folder=tmp_path,
+        is_position_term=True,
+    )
+
+
+@pytest.mark.parametrize(("use_biases", "num_weights"), [(True, 12), (False, 10)])
+def test_layer_contract_of_xlnet(use_biases, num_weights, tmp_path):
+    run_layer_contract(
+        XLNetAttention,
+        lambda dtype: {
+            **attention_settings(dtype),
+            "use_biases": use_biases,
+            "untie_cls": True,
+        },
+        {"hidden_states": HIDDEN, "shared_positions": waves(13, 11)},
+        output_shape=(3, 7, 11),
+        num_weights=num_weights,
+        num_states=1,
+        folder=tmp_path,
+        dead_weights=["key/bias"],
+    )
+
+
+def test_layer_contract_of_rotary_angles(tmp_path):
+    run_layer_contract(
+        RotaryAngles,
+        lambda dtype: {"key_dim": 5},
+        {"hidden_states": HIDDEN},
+        output_shape=[(7, 2), (7, 2)],
+        num_weights=0,
+        folder=tmp_path,
+        is_position_term=True,
+    )
+
+
+def test_layer_contract_of_rotary_attention(tmp_path):
+    run_layer_contract(
+        RotaryAttention,
+        lambda dtype: {**attention_settings(dtype), "untie_cls": True},
+        {"hidden_states": HIDDEN, "shared_positions": [waves(7, 2), waves(7, 2)]},
+        output_shape=(3, 7, 11),
+        num_weights=8,
+        num_states=1,
+        folder=tmp_path,
+    )
+
+
+def test_layer_contract_of_the_distance_vectors(tmp_path):
+    run_layer_contract(
+        DistanceVectors,
+        lambda dtype: {
+            "max_distance": 4,
+            "width": 11,
+            "untie_cls": True,
+            "initializer": keras.initializers.RandomNormal(0.3),
+        },
+        {"hidden_states": HIDDEN},
+        output_shape=(10, 11),
+        num_weights=2,
+        folder=tmp_path,
+        is_position_term=True,
+    )
+
+
+def test_layer_contract_of_disentangled_attention(tmp_path):
+    run_layer_contract(
+        DisentangledAttention,
+        lambda dtype: {**attention_settings(dtype), "untie_cls": True},
+        {"hidden_states": HIDDEN, "shared_positions": waves(10, 11)},
+        output_shape=(3, 7, 11),
+        num_weights=10,
+        num_states=1,
+        folder=tmp_path,
+    )
