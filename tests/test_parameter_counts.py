@@ -72,6 +72,56 @@ def test_a_method_adds_exactly_its_tables_to_base(name, options, expected):
     assert added_by(name, **options) == expected
 
 
+LAYERS, HEADS, LENGTH, DIM = 12, 12, 512, 64  # of BERT-base
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "per_layer", "once"),
+    [
+        ("qkr_1", {}, HEADS * LENGTH, 0),
+        ("qkr_2", {}, HEADS * (2 * LENGTH - 1), 0),
+        ("qkr_3", {}, HEADS * (2 * LENGTH - 1) * DIM, 0),
+        ("qkr_4", {}, HEADS * (2 * LENGTH - 1) * DIM, 0),
+        ("shaw", {}, HEADS * (2 * LENGTH - 1) * DIM, 0),
+        ("qkr_4", {"share_heads": True}, (2 * LENGTH - 1) * DIM, 0),
+        ("qkr_4", {"share_layers": True}, 0, HEADS * (2 * LENGTH - 1) * DIM),
+        ("qkr_1", {"k": 64}, HEADS * 65, 0),
+        ("qkr_4", {"k": 64}, HEADS * 129 * DIM, 0),
+        ("qkr_4", {"cls": "untied"}, HEADS * (2 * LENGTH - 1 + 2) * DIM, 0),
+        ("qkr_2", {"cls": "untied"}, HEADS * (2 * LENGTH - 1 + 2), 0),
+        ("diet_rel", {}, HEADS * (2 * LENGTH - 1), 0),
+        ("xlnet", {}, 768 * 768 + 2 * 768, 0),
+        ("xlnet_no_bias", {}, 768 * 768, 0),
+        ("xlnet", {"cls": "untied"}, 768 * 768 + 4 * 768, 0),
+        ("deberta", {}, 2 * 768 * 768, 2 * LENGTH * 768),
+        ("deberta", {"cls": "untied"}, 2 * 768 * 768, (2 * LENGTH + 2) * 768),
+        ("rope", {}, 0, 0),
+        ("rope", {"cls": "untied"}, 0, 0),
+        ("alibi", {}, 0, 0),
+        ("alibi", {"cls": "untied"}, 0, 2 * HEADS),
+        ("t5", {"cls": "untied"}, 0, 32 * HEADS + 2 * HEADS),
+        ("free_table", {}, 0, HEADS * LENGTH * LENGTH + 2 * HEADS),
+        ("diet_abs", {}, 0, 2 * HEADS * LENGTH * 64),
+        ("diet_abs", {"rank": 8}, 0, 2 * HEADS * LENGTH * 8),
+        (
+            "t5_low_rank",
+            {},
+            0,
+            (PROJECTIONS + 512 * 768 + NORM + 2 * 768) + 257 * 768 + 2 * 768 * 768,
+        ),
+    ],
+)
+def test_relative_methods_add_what_the_formulas_say(name, options, per_layer, once):
+    assert added_by(name, **options) == 2 * per_layer + once
+
+
+def test_the_tables_of_base_have_the_published_sizes():
+    assert LAYERS * HEADS * LENGTH == 73_728
+    assert LAYERS * HEADS * (2 * LENGTH - 1) == 147_312
+    assert LAYERS * HEADS * (2 * LENGTH - 1) * DIM == 9_427_968
+    assert LAYERS * (2 * LENGTH - 1) * DIM == 785_664
+
+
 def test_tupe_adds_1_179_648_projection_weights_in_one_layer_that_all_blocks_share():
     assert PROJECTIONS == 1_179_648
     layers = parameters_by_layer("tupe_a", 12)

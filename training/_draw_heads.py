@@ -7,7 +7,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from keras_tupe.analysis import remove_row_constants
-from training._pictures import _save
+from training._pictures import save
 
 # Inches: a panel is the matrix of the words, strips of [CLS] above and left, a color bar right.
 PANEL_WIDTH, PANEL_HEIGHT, TOP = 3.62, 3.22, 0.5
@@ -71,7 +71,7 @@ def _draw_panels(path, matrices, titles, title, ticks, signed):
             return figure.add_axes(box)
 
         _draw_panel(axes, matrix, text, ticks, signed)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _draw_panel(axes, matrix, text, ticks, signed):

@@ -5,7 +5,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from training._pictures import _save
+from training._pictures import save
 
 MOST_LABELS = 12
 FARTHEST = 32  # distances drawn to each side; tables often have hundreds
@@ -43,7 +43,7 @@ def draw_tables(path, tables, title):
     lines, labels = figure.axes[0].get_legend_handles_labels()
     if 1 < len(lines) <= MOST_LABELS:
         figure.legend(lines, labels, loc="outside lower center", ncols=6, fontsize=7)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _views(table):

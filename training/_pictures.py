@@ -33,7 +33,7 @@ def draw_curves(path, curves, floor=None):
     axes.margins(x=0.08)
     axes.grid(alpha=0.3)
     axes.legend()
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_position_bias(path, bias, title):
@@ -69,8 +69,9 @@ def draw_position_bias(path, bias, title):
         if head % columns == 0:
             axes.set_ylabel("query position")
         figure.colorbar(image, ax=axes, shrink=0.75)
-    _save(figure, path)
+    save(figure, path)
 
 
-def _save(figure, path):
+def save(figure, path):
+    """Writes a figure as a PNG file."""
     FigureCanvasAgg(figure).print_figure(path, dpi=110)
