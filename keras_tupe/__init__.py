@@ -5,7 +5,10 @@ from keras_tupe.layers import (
     AbsolutePositionEmbedding,
     ClsReset,
     MaskedLMHead,
+    QKRMultiplicativeAttention,
+    QKRPairwiseAttention,
     RelativeBucketBias,
+    RelativePositionTable,
     TokenEmbedding,
     UntiedPositionalAttention,
     UntiedPositionBias,
@@ -18,6 +21,7 @@ from keras_tupe.models import (
     TupeTextClassifier,
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
+    extend_positions,
 )
 
 __version__ = "0.1.0"
@@ -27,7 +31,10 @@ __all__ = [
     "AbsolutePositionEmbedding",
     "ClsReset",
     "MaskedLMHead",
+    "QKRMultiplicativeAttention",
+    "QKRPairwiseAttention",
     "RelativeBucketBias",
+    "RelativePositionTable",
     "TokenEmbedding",
     "TupeBackbone",
     "TupeMaskedLM",
@@ -37,6 +44,7 @@ __all__ = [
     "TupeTokenizer",
     "UntiedPositionBias",
     "UntiedPositionalAttention",
+    "extend_positions",
     "layers",
     "models",
     "positions",

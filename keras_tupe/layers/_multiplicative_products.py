@@ -156,7 +156,7 @@ def _backward(query, key, table, upstream):
 
 
 def _sum_of_places(x):
-    """Sums over batch and places, as a matrix product: XLA's sum over a last axis is slow on CPU."""
+    """Sums over batch and places; a matrix product, as XLA's sum over the last axis is slow."""
     ones = ops.ones((ops.shape(x)[-1], 1), x.dtype)
     return ops.squeeze(ops.matmul(ops.sum(x, axis=0), ones), -1)
 

@@ -1,5 +1,6 @@
 """Encoders and tasks as KerasHub classes."""
 
+from keras_tupe.models.extend_positions import extend_positions
 from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
@@ -17,4 +18,5 @@ __all__ = [
     "TupeTextClassifier",
     "TupeTextClassifierPreprocessor",
     "TupeTokenizer",
+    "extend_positions",
 ]

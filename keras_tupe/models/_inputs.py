@@ -70,7 +70,8 @@ def check_preprocessor(preprocessor, backbone):
     Raises:
         ValueError: if the preprocessor makes longer rows than the backbone has positions for,
             makes segment ids for a backbone without or none for one with segments, or has a larger
-            vocabulary (an id outside the backbone's would go unseen inside a compiled graph).
+            vocabulary (an id outside the backbone's would go unseen inside a compiled graph), or
+            puts no [CLS] first for a backbone that frees the first token from positions.
     """
     if preprocessor is None:
         return
@@ -85,6 +86,12 @@ def check_preprocessor(preprocessor, backbone):
             "A preprocessor makes segment ids (`segments=True`) for a backbone with `num_segments` "
             f"> 0, and for no other. Received: segments={preprocessor.segments}, "
             f"num_segments={backbone.num_segments}"
+        )
+    if backbone.position_options.get("cls") == "untied" and not preprocessor.add_start_token:
+        raise ValueError(
+            f"The backbone's method {backbone.position!r} frees the first token from positions, "
+            "which must be [CLS]. Make the preprocessor with `add_start_token=True`, or the "
+            "backbone with position_options={'cls': 'tied'}. Received: add_start_token=False"
         )
     tokenizer = preprocessor.tokenizer
     if tokenizer.has_vocabulary and tokenizer.vocabulary_size() > backbone.vocabulary_size:

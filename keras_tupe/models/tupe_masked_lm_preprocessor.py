@@ -40,6 +40,8 @@ class TupeMaskedLMPreprocessor(keras_hub.models.MaskedLMPreprocessor):
             0.1. The rest stays as it is.
         segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0. Defaults
             to `False`.
+        add_start_token: whether rows begin with the start token; a backbone with an untied [CLS]
+            needs it. Defaults to `True`.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -83,6 +85,7 @@ class TupeMaskedLMPreprocessor(keras_hub.models.MaskedLMPreprocessor):
         mask_token_rate=0.8,
         random_token_rate=0.1,
         segments=False,
+        add_start_token=True,
         **kwargs,
     ):
         check_positive_integers(sequence_length=sequence_length)
@@ -111,6 +114,7 @@ class TupeMaskedLMPreprocessor(keras_hub.models.MaskedLMPreprocessor):
             **kwargs,
         )
         self.segments = segments
+        self.add_start_token = add_start_token
 
     @property
     def num_predictions(self):
@@ -134,9 +138,12 @@ class TupeMaskedLMPreprocessor(keras_hub.models.MaskedLMPreprocessor):
             self.tokenizer.op,
             x,
             self._generator,
-            sequence_length=self.sequence_length,
-            truncate=self.truncate,
             segments=self.segments,
+            row_options={
+                "sequence_length": self.sequence_length,
+                "truncate": self.truncate,
+                "add_start_token": self.add_start_token,
+            },
             num_predictions=self.num_predictions,
             mask_selection_rate=self.mask_selection_rate,
             mask_token_rate=self.mask_token_rate,
@@ -144,4 +151,8 @@ class TupeMaskedLMPreprocessor(keras_hub.models.MaskedLMPreprocessor):
         )
 
     def get_config(self):
-        return {**super().get_config(), "segments": self.segments}
+        return {
+            **super().get_config(),
+            "segments": self.segments,
+            "add_start_token": self.add_start_token,
+        }

@@ -30,6 +30,8 @@ class TupeTextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor
             `"waterfall"` fills it with the first text first.
         segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0. Defaults
             to `False`.
+        add_start_token: whether rows begin with the start token; a backbone with an untied [CLS]
+            needs it. Defaults to `True`.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -60,11 +62,18 @@ class TupeTextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor
     tokenizer_cls = TupeTokenizer
 
     def __init__(
-        self, tokenizer, sequence_length=512, truncate="round_robin", segments=False, **kwargs
+        self,
+        tokenizer,
+        sequence_length=512,
+        truncate="round_robin",
+        segments=False,
+        add_start_token=True,
+        **kwargs,
     ):
         check_positive_integers(sequence_length=sequence_length)
         super().__init__(tokenizer, sequence_length=sequence_length, truncate=truncate, **kwargs)
         self.segments = segments
+        self.add_start_token = add_start_token
 
     def build(self, input_shape):
         # The parent would make a packer of its own here.
@@ -79,9 +88,14 @@ class TupeTextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor
             x,
             sequence_length=self.sequence_length,
             truncate=self.truncate,
+            add_start_token=self.add_start_token,
             segments=self.segments,
         )
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def get_config(self):
-        return {**super().get_config(), "segments": self.segments}
+        return {
+            **super().get_config(),
+            "segments": self.segments,
+            "add_start_token": self.add_start_token,
+        }

@@ -103,18 +103,12 @@ def _absolute_options(options):
     return {**options, "variant": "paper"}
 
 
-def _max_distance(dims, options):
-    """Returns the clipping distance: no row for what is longer than any sequence."""
-    check_positive_integers(max_distance=options["max_distance"])
-    return min(options["max_distance"], max(1, dims.max_sequence_length - 1))
-
-
 def bias(dims, options):
     """Returns TUPE-A's correlation plus the low-rank bias."""
     relative = LowRankDistanceBias(
         dims.num_heads,
         dims.key_dim,
-        max_distance=_max_distance(dims, options),
+        max_distance=options["max_distance"],
         initializer=dims.initializer(),
         dtype=dims.dtype,
         name="relative",
@@ -126,10 +120,15 @@ def bias(dims, options):
 def dead_weights(dims, options):
     """Returns the weights without a gradient."""
     records = tupe_a.dead_weights(dims, _absolute_options(options))
-    if is_untied(options["cls"]) and options["max_distance"] >= dims.max_sequence_length - 1:
-        far = "its distance occurs only between [CLS] and the last token"
-        records += tuple(DeadWeight("relative/embeddings", far, row=row) for row in (0, -1))
-    return records
+    reach = options["max_distance"]
+    # The longest distance is between [CLS] and the last token.
+    longest = dims.max_sequence_length - (2 if is_untied(options["cls"]) else 1)
+    far = "no two tokens with a relative bias are so far apart"
+    return records + tuple(
+        DeadWeight("relative/embeddings", far, row=row)
+        for distance in range(longest + 1, reach + 1)
+        for row in (reach - distance, reach + distance)
+    )
 
 
 def logits_oracle(tokens, weights, dims, options):

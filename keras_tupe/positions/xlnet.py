@@ -1,4 +1,4 @@
-"""XLNet's relative positions: projected sinusoids of the distance, with two learned query biases."""
+"""XLNet's relative positions: projected sinusoids of the distance and two query biases."""
 
 import math
 

@@ -58,14 +58,16 @@ def detokenize(tokenizer, inputs):
     return _handed_out(tokenizer.detokenize(row)[0])
 
 
-def classifier_inputs(tokenizer, x, *, sequence_length, truncate, segments):
+def classifier_inputs(tokenizer, x, *, segments, **row_options):
     """Model inputs of one text, a batch of texts, or a tuple of two batches (pairs).
+
+    `row_options` are those of `pack_segments`.
 
     Returns:
         Dictionary of `token_ids`, `padding_mask` and, if `segments`, `segment_ids`, each
         `(batch, sequence_length)`, or `(sequence_length,)` for one text.
     """
-    rows, is_batch = _rows(tokenizer, x, sequence_length, truncate, segments)
+    rows, is_batch = _rows(tokenizer, x, segments, row_options)
     return _finished(rows, is_batch)
 
 
@@ -80,16 +82,15 @@ def random_generator():
         return tf.random.Generator.from_seed(random.getrandbits(31))
 
 
-def masked_lm_inputs(
-    tokenizer, x, generator, *, sequence_length, truncate, segments, **mask_options
-):
+def masked_lm_inputs(tokenizer, x, generator, *, segments, row_options, **mask_options):
     """As `classifier_inputs`, with masks by the next seed of a `random_generator`.
 
     Returns:
         Tuple of the model's inputs with `mask_positions`, the labels and the weights; the last
-        three `(batch, num_predictions)`. `mask_options` are those of `mask_tokens`.
+        three `(batch, num_predictions)`. `row_options` are those of `pack_segments`, and
+        `mask_options` those of `mask_tokens`.
     """
-    rows, is_batch = _rows(tokenizer, x, sequence_length, truncate, segments)
+    rows, is_batch = _rows(tokenizer, x, segments, row_options)
     token_ids, positions, labels, weights = mask_tokens(
         rows["token_ids"], tokenizer, generator.make_seeds()[:, 0], **mask_options
     )
@@ -112,7 +113,7 @@ def check_labels(y):
         )
 
 
-def _rows(tokenizer, x, sequence_length, truncate, segments):
+def _rows(tokenizer, x, segments, row_options):
     batches = [_as_batch(part) for part in (x if isinstance(x, tuple) else (x,))]
     if len({is_batch for _, is_batch in batches}) > 1:
         raise ValueError(
@@ -122,8 +123,7 @@ def _rows(tokenizer, x, sequence_length, truncate, segments):
     token_ids, padding_mask, segment_ids = pack_segments(
         tokenizer,
         tuple(tokenizer.tokenize(strings) for strings, _ in batches),
-        sequence_length,
-        truncate,
+        **row_options,
     )
     rows = {"token_ids": token_ids, "padding_mask": padding_mask}
     return rows | ({"segment_ids": segment_ids} if segments else {}), batches[0][1]

@@ -9,7 +9,9 @@ _TRIMMERS = {
 }
 
 
-def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
+def pack_segments(
+    tokenizer, segments, sequence_length, truncate="round_robin", add_start_token=True
+):
     """Frames texts with special tokens, cuts what is too long, pads what is short.
 
     The rows are, by the kind of vocabulary,
@@ -17,7 +19,7 @@ def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
         WordPiece:     [CLS] A [SEP]      [CLS] A [SEP] B [SEP]
         SentencePiece: <s> A </s>         <s> A </s> </s> B </s>
 
-    The start token is always first. **Text that does not fit is dropped silently from the end.**
+    **Text that does not fit is dropped silently from the end.**
 
     Args:
         tokenizer: a `WordPiece` or `SentencePieceBpe`.
@@ -25,6 +27,7 @@ def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
         sequence_length: length of the rows, in tokens, special ones included.
         truncate: `"round_robin"` takes tokens from the two texts in turn until the row is full;
             `"waterfall"` fills it with the first text first.
+        add_start_token: whether the start token, [CLS] or <s>, comes first. Defaults to `True`.
 
     Returns:
         Tuple of three int32 tensors of shape (batch, sequence_length): token ids; padding mask,
@@ -56,7 +59,7 @@ def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
             "The two batches of a pair must have one size. "
             f"Received: batches of {' and '.join(str(s.shape[0]) for s in segments)} texts"
         )
-    frames = [(tokenizer.start_id,)]
+    frames = [(tokenizer.start_id,) if add_start_token else ()]
     frames += [tokenizer.separator_ids] * (len(segments) - 1) + [(tokenizer.end_id,)]
     room = sequence_length - sum(map(len, frames))
     if room < len(segments):
@@ -70,7 +73,7 @@ def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
         rows = tf.tile(tf.constant([ids], tf.int32), [segments[0].nrows(), 1])
         return tf.RaggedTensor.from_tensor(rows)
 
-    parts = [columns(frames[0])]
+    parts = [columns(frames[0])] if add_start_token else []
     for segment, frame in zip(segments, frames[1:], strict=True):
         parts += [segment, columns(frame)]
     rows = tf.concat(parts, axis=1)  # (batch, (tokens))
@@ -79,6 +82,7 @@ def pack_segments(tokenizer, segments, sequence_length, truncate="round_robin"):
     # Not bool: Keras sums what it hands to replicas, which TensorFlow cannot do with booleans.
     padding_mask = tf.ones_like(rows).to_tensor(0, shape=shape)
     places = tf.range(sequence_length)[tf.newaxis]
-    second = parts[1].row_lengths() + 1 + len(frames[1])  # where B begins
+    # Where B begins.
+    second = segments[0].row_lengths() + len(frames[0]) + len(frames[1])
     is_second = tf.cast(places >= tf.cast(second, tf.int32)[:, tf.newaxis], tf.int32)
     return token_ids, padding_mask, is_second * padding_mask

@@ -96,3 +96,15 @@ def test_a_row_holds_as_much_of_both_texts_as_fits(lengths, room, kind, truncate
 def test_rows_that_cannot_be_packed_are_refused_with_a_sentence(segments, options, sentence):
     with pytest.raises(ValueError, match=sentence):
         pack("wordpiece", *segments, **options)
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "sentencepiece"])
+def test_rows_without_a_start_token_are_those_with_one_moved(kind):
+    made = tokenizer(kind)
+    for texts in ((["a b", "b"],), (["a b", "b"], ["b a", "a"])):
+        ragged = tuple(made.tokenize(part) for part in texts)
+        framed = [x.numpy() for x in pack_segments(made, ragged, 12)]
+        bare = [x.numpy() for x in pack_segments(made, ragged, 11, add_start_token=False)]
+        for one, other in zip(framed, bare, strict=True):
+            np.testing.assert_array_equal(one[:, 1:], other)
+        assert (framed[0][:, 0] == made.start_id).all()
