@@ -161,3 +161,37 @@ def test_every_record_is_complete(name):
 def test_a_record_without_an_oracle_cannot_be_made():
     with pytest.raises(TypeError, match="logits_oracle"):
         positions.PositionMethod(summary="no equation", source="nowhere")
+
+
+WRONG_BIAS = """
+import keras
+from keras import ops
+from keras_tupe.positions import PositionMethod, none
+
+class WrongBias(keras.layers.Layer):
+    def call(self, hidden_states):
+        length = ops.shape(hidden_states)[1]
+        return ops.zeros({shape})
+
+METHOD = PositionMethod(
+    summary="a bias of a wrong shape",
+    source="a test",
+    logits_oracle=none.logits_oracle,
+    bias=lambda dims, options: WrongBias(name="position_bias"),
+)
+"""
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["(1, 2, length)", "(1, 3, length, length)", "(2, length, length)", "(1, 1, 1, length)"],
+)
+def test_a_method_whose_bias_has_a_wrong_shape_is_refused_at_the_door(
+    loaded_files, tmp_path, shape
+):
+    file = tmp_path / "wrong_bias.py"
+    file.write_text(WRONG_BIAS.format(shape=shape), encoding="utf-8")
+    name = positions.load_file(file)
+    message = r"`position_bias` must have the shape \(1 or batch, num_heads(.|\n)*Received:"
+    with pytest.raises(ValueError, match=message):
+        encoder(Case(name))

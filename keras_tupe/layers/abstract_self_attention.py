@@ -43,6 +43,9 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
     Returns:
         Hidden states of the shape of the input, in the compute dtype.
 
+    Raises:
+        ValueError: if a size is not a positive integer, or `position_bias` has another shape.
+
     Masking: padded keys get exactly zero weight. A sequence without any real token attends to
     nothing and yields the output bias, which is finite. Padded queries attend like others.
 
@@ -116,6 +119,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
 
     def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
         """Returns the attention scores `(batch, num_heads, length, length)` of a call."""
+        self._check_bias(position_bias, hidden_states)
         query = ops.cast(self.query_dense(hidden_states), self.logits_dtype)
         key = ops.cast(self.key_dense(hidden_states), self.logits_dtype)
         if position_bias is not None:
@@ -140,7 +144,25 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         value = self.value_dense(hidden_states)  # (b, s, h, d)
         return self.output_dense(ops.einsum("bhts,bshd->bthd", scores, value))
 
-    def compute_output_spec(self, hidden_states, *args, **kwargs):
+    def _check_bias(self, position_bias, hidden_states):
+        if position_bias is None:
+            return
+        batch, length = hidden_states.shape[:2]
+        received = tuple(position_bias.shape)
+        expected = (batch, self.num_heads, length, length)
+        fits = len(received) == 4 and all(
+            None in (size, wanted) or size == wanted or (axis == 0 and size == 1)
+            for axis, (size, wanted) in enumerate(zip(received, expected, strict=True))
+        )
+        if not fits:
+            raise ValueError(
+                "`position_bias` must have the shape (1 or batch, num_heads, length, length), "
+                f"here {('1 or batch', *expected[1:])}. Received: a position bias of shape "
+                f"{received}"
+            )
+
+    def compute_output_spec(self, hidden_states, position_bias=None, *args, **kwargs):
+        self._check_bias(position_bias, hidden_states)
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
 
     def get_config(self):

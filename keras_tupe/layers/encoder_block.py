@@ -124,7 +124,7 @@ class EncoderBlock(keras.layers.Layer):
         return self.feedforward_norm(x + feed_forward(x))
 
     def compute_output_spec(self, hidden_states, *args, **kwargs):
-        self.attention.compute_output_spec(hidden_states)  # a table may refuse a length
+        self.attention.compute_output_spec(hidden_states, *args, **kwargs)  # refuses misfits
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
 
     def get_config(self):

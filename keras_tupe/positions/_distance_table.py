@@ -4,7 +4,14 @@ import keras
 
 from keras_tupe.layers import RelativePositionTable
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.positions._method import KEY_BIAS, DeadWeight, PositionMethod, attention, is_untied
+from keras_tupe.positions._method import (
+    KEY_BIAS,
+    DeadWeight,
+    PositionMethod,
+    attention,
+    boolean,
+    is_untied,
+)
 
 INITIALIZERS = ("normal", "ones", "zeros")
 
@@ -39,7 +46,7 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
     def table(dims, options, name):
         return RelativePositionTable(
             _reach(dims, options),
-            num_heads=1 if _boolean(options, "share_heads") else dims.num_heads,
+            num_heads=1 if boolean(options, "share_heads") else dims.num_heads,
             width=width or dims.key_dim,
             signed=signed,
             clip=options["k"] is not None,
@@ -50,7 +57,7 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
         )
 
     def shared(dims, options):
-        is_shared = _boolean(options, "share_layers")
+        is_shared = boolean(options, "share_layers")
         return table(dims, options, "shared_positions") if is_shared else None
 
     def own_attention(dims, options):
@@ -82,12 +89,6 @@ def _reach(dims, options):
             f"to max_sequence_length - 1 = {largest}, or None for none. Received: k={k!r}"
         )
     return int(k)
-
-
-def _boolean(options, name):
-    if not isinstance(options[name], bool):
-        raise ValueError(f"`{name}` must be True or False. Received: {name}={options[name]!r}")
-    return options[name]
 
 
 def _initializer(dims, options):

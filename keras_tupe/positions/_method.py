@@ -101,6 +101,17 @@ def is_untied(cls):
     return cls == "untied"
 
 
+def boolean(options, name):
+    """Returns an option that is `True` or `False`.
+
+    Raises:
+        ValueError: if it is neither.
+    """
+    if not isinstance(options[name], bool):
+        raise ValueError(f"`{name}` must be True or False. Received: {name}={options[name]!r}")
+    return options[name]
+
+
 THETA_ROW = DeadWeight(
     "cls_reset/theta",
     "it fills row 0 of the logits with one constant, which softmax ignores",

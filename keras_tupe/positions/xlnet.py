@@ -17,6 +17,7 @@ from keras_tupe.positions._method import (
     DeadWeight,
     PositionMethod,
     attention,
+    boolean,
     is_untied,
 )
 
@@ -153,7 +154,7 @@ def xlnet_attention(dims, options):
     return attention(
         XLNetAttention,
         dims,
-        use_biases=options["use_biases"],
+        use_biases=boolean(options, "use_biases"),
         untie_cls=is_untied(options["cls"]),
     )
 

@@ -8,7 +8,14 @@ import pytest
 from position_cases import inputs, random_ids
 
 from keras_tupe import positions
-from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
+from keras_tupe.models import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeMaskedLMPreprocessor,
+    TupeTextClassifier,
+    TupeTextClassifierPreprocessor,
+    TupeTokenizer,
+)
 
 SIZES = {
     "vocabulary_size": 23,
@@ -123,6 +130,57 @@ def test_impossible_values_of_options(options, part):
         backbone(position="tupe_r", position_options=options)
     key, value = list(options.items())[-1]
     check_helpful(error, part, f"{key}={value!r}")
+
+
+@pytest.mark.parametrize(
+    ("position", "options", "part"),
+    [
+        ("shaw", {"k": 0}, "from 1 to max_sequence_length - 1 = 16"),
+        ("qkr_4", {"k": -3}, "from 1 to max_sequence_length - 1 = 16"),
+        ("qkr_3", {"k": 17}, "from 1 to max_sequence_length - 1 = 16"),
+        ("qkr_1", {"k": 2.0}, "or None for none"),
+        ("qkr_2", {"k": "64"}, "or None for none"),
+        ("deberta", {"k": 0}, "from 1 to max_sequence_length = 17"),
+        ("deberta", {"k": 18}, "from 1 to max_sequence_length = 17"),
+        ("shaw", {"share_heads": "yes"}, "True or False"),
+        ("shaw", {"share_layers": 1}, "True or False"),
+        ("qkr_1", {"initializer": "one"}, "['normal', 'ones', 'zeros']"),
+        ("qkr_4", {"cls": "free"}, "('untied')"),
+        ("rope", {"cls": True}, "('tied')"),
+        ("xlnet", {"cls": "no"}, "('tied')"),
+        ("xlnet", {"use_biases": "no"}, "True or False"),
+        ("diet_abs", {"rank": 0}, "a positive integer"),
+        ("t5_low_rank", {"max_distance": 0}, "a positive integer"),
+        ("alibi", {"cls": "none"}, "('untied')"),
+    ],
+)
+def test_impossible_values_of_options_of_relative_methods(position, options, part):
+    with pytest.raises(ValueError, match="Received") as error:
+        backbone(position=position, position_options=options)
+    ((key, value),) = options.items()
+    check_helpful(error, part, f"{key}={value!r}")
+
+
+@pytest.mark.parametrize("position", ["t5", "shaw", "rope"])
+def test_a_preprocessor_without_start_token_refuses_an_untied_cls(position):
+    tokenizer = TupeTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+    free = backbone(position=position, position_options={"cls": "untied"})
+    tied = backbone(position=position, position_options={"cls": "tied"})
+    tasks = (
+        (TupeTextClassifierPreprocessor, lambda b, p: TupeTextClassifier(b, 2, p)),
+        (TupeMaskedLMPreprocessor, TupeMaskedLM),
+    )
+    for preprocessor_class, task in tasks:
+        with_start, without = (
+            preprocessor_class(tokenizer, sequence_length=8, add_start_token=start)
+            for start in (True, False)
+        )
+        assert without.get_config()["add_start_token"] is False
+        for made in (task(free, with_start), task(tied, with_start), task(tied, without)):
+            assert made.preprocessor is not None
+        with pytest.raises(ValueError, match="must be \\[CLS\\]") as error:
+            task(free, without)
+        check_helpful(error, repr(position), "add_start_token=True", "add_start_token=False")
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "3", None])
