@@ -45,7 +45,7 @@ class RotaryAngles(keras.layers.Layer):
         pair = np.arange(self.key_dim // 2)
         rate = ops.cast(10000.0 ** -(2 * pair / self.key_dim), dtype)
         angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)
-        return ops.cos(angle), ops.sin(angle)
+        return ops.cast(ops.cos(angle), dtype), ops.cast(ops.sin(angle), dtype)
 
     def compute_output_spec(self, hidden_states):
         shape = (hidden_states.shape[1], self.key_dim // 2)

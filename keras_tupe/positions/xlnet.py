@@ -57,7 +57,7 @@ class RelativeSinusoids(keras.layers.Layer):
         rate = ops.cast(10000.0 ** -(np.arange(0, self.width, 2) / self.width), dtype)
         angle = ops.expand_dims(query_minus_key, -1) * ops.expand_dims(rate, 0)
         cosines = ops.cos(angle[:, : self.width // 2])
-        return ops.concatenate([ops.sin(angle), cosines], axis=-1)
+        return ops.cast(ops.concatenate([ops.sin(angle), cosines], axis=-1), dtype)
 
     def compute_output_spec(self, hidden_states):
         length = hidden_states.shape[1]
