@@ -41,7 +41,8 @@ def export_encoder(model, path, length=None, dynamic_length=False):
             whole batches of one length.
 
     Raises:
-        ValueError: if `length` is not a positive integer or above `max_sequence_length`.
+        ValueError: if `length` is not a positive integer, or above `max_sequence_length` for a
+            method with a table that ends there.
 
     References:
         TF Hub, Common SavedModel APIs for Text; Reusable SavedModels.
@@ -49,7 +50,7 @@ def export_encoder(model, path, length=None, dynamic_length=False):
     backbone = getattr(model, "backbone", model)
     length = backbone.max_sequence_length if length is None else length
     check_positive_integers(length=length)
-    if length > backbone.max_sequence_length:
+    if backbone.has_length_limit and length > backbone.max_sequence_length:
         raise ValueError(
             "`length` must not exceed the model's max_sequence_length="
             f"{backbone.max_sequence_length}. Received: length={length}"

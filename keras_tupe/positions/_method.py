@@ -139,9 +139,11 @@ class PositionMethod:
             (token vectors `(length, hidden_dim)`, weights by path, dims, options) -> attention
             logits `(num_heads, length, length)`.
         options: what `position_options` may set, with the defaults.
-        embed: layer, hidden states -> hidden states; added positions.
-        bias: layer, hidden states -> position bias; called once per forward pass.
-        shared: layer, hidden states -> position tensors that every attention layer receives.
+        embed: layer named `position_embedding`, hidden states -> hidden states; added positions.
+        bias: layer named `position_bias`, hidden states -> position bias; called once per forward
+            pass.
+        shared: layer named `shared_positions`, hidden states -> position tensors that every
+            attention layer receives.
         attention: layer, one per block.
         dead_weights: weights without a gradient, with the reason: (dims, options) -> records.
         has_length_limit: (options) -> whether a table bounds the length to `max_sequence_length`.
