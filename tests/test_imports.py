@@ -33,8 +33,9 @@ MAY_IMPORT_IT_LATE = {"keras_tupe.layers._compiled"}
 
 
 def modules():
-    """Returns the source files of package and scripts, by dotted name."""
-    files = [*PACKAGE.rglob("*.py"), *(ROOT / "training").rglob("*.py")]
+    """Returns the source files of package, scripts and benchmarks, by dotted name."""
+    folders = (PACKAGE, ROOT / "training", ROOT / "benchmarks")
+    files = [file for folder in folders for file in folder.rglob("*.py")]
     found = {}
     for file in files:
         parts = file.relative_to(ROOT).with_suffix("").parts
@@ -86,8 +87,12 @@ def test_arrows_point_downwards(name):
         top = imported.split(".")[0]
         assert top != "tests", f"{name} imports {imported}"
         if name == "keras_tupe" or part == "training":
+            assert top != "benchmarks", f"{name} imports {imported}"
             continue
         assert top != "training", f"{name} imports {imported}"
+        if part == "benchmarks":
+            continue
+        assert top != "benchmarks", f"{name} imports {imported}"
         if top == "keras_tupe":
             assert part in MAY_IMPORT, f"{name}: say in MAY_IMPORT what {part} may import"
             assert target in MAY_IMPORT[part] | {part}, f"{name} imports {imported}"

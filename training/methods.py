@@ -24,12 +24,20 @@ def method_table():
             f"`{name}`",
             method.summary,
             ", ".join(f"`{key}={value!r}`" for key, value in method.options.items()) or "-",
-            "`max_sequence_length`" if method.has_length_limit(method.options) else "any",
+            _length(method),
             method.source,
         ]
         for name, method in sorted(positions.METHODS.items())
     ]
     return table(["name", "what it is", "options", "length", "source"], rows)
+
+
+def _length(method):
+    """Returns which sequences a method takes, in words."""
+    if not method.has_length_limit(method.options):
+        return "any"
+    clips = "k" in method.options and not method.has_length_limit({**method.options, "k": 1})
+    return "`max_sequence_length`" + (", any with `k`" if clips else "")
 
 
 def updated(text):

@@ -1,0 +1,1 @@
+"""Side-by-side timings, run as `python -m benchmarks.NAME`."""

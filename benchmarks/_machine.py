@@ -1,0 +1,48 @@
+"""Where numbers come from: the machine and the state of the source."""
+
+import os
+import platform
+import subprocess
+
+from benchmarks._child import ROOT
+
+
+def machine():
+    """Returns the kind of machine: `cpu`, `cores` that this process may use, `gpu` or `None`.
+
+    The GPU is the first that the driver lists, whether or not the backend uses it.
+    """
+    gpus = _output(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
+    return {
+        "cpu": _cpu(),
+        "cores": len(os.sched_getaffinity(0)),
+        "gpu": gpus.splitlines()[0].strip() if gpus else None,
+    }
+
+
+def source():
+    """Returns the `commit` and whether the tree is `dirty`; both `None` outside of git."""
+    commit = _output(["git", "rev-parse", "HEAD"]) if (ROOT / ".git").exists() else None
+    if commit is None:
+        return {"commit": None, "dirty": None}
+    return {"commit": commit, "dirty": bool(_output(["git", "status", "--porcelain"]))}
+
+
+def _cpu():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [
+                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
+            ]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _output(command):
+    """Returns what a command prints, or `None` if it fails or is not there."""
+    try:
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return result.stdout.strip()

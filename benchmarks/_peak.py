@@ -1,0 +1,34 @@
+"""Peak memory of a train step, in a process that does nothing else.
+
+The standard library only, since the peer's environment has no Keras.
+"""
+
+import pathlib
+
+STEPS = 3
+SMALL = (1, 2)  # batch size and length of the step before the measurement
+
+
+def resident():
+    """Returns the largest memory that this process has held, in bytes. Linux only."""
+    # not `resource.getrusage`: a child's starts at the largest memory of its parent
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return 1024 * int(line.split()[1])
+
+
+def peak_mib(small_step, step, before=resident, after=resident):
+    """Returns by how much memory grows at most in `STEPS` train steps, in MiB.
+
+    Args:
+        small_step: function without arguments, a train step on a tiny batch. It makes the
+            optimizer's state and loads what every model loads, which is then not counted.
+        step: function without arguments, the train step to measure.
+        before: function without arguments, the memory in use, in bytes.
+        after: function without arguments, the largest memory that was in use, in bytes.
+    """
+    small_step()
+    start = before()
+    for _ in range(STEPS):
+        step()
+    return (after() - start) / 2**20
