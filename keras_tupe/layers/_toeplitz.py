@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_tupe.layers._clipped_table import clipped_table
 from keras_tupe.layers._skew import skew
 
 
@@ -25,3 +26,17 @@ def expand_distances(values, length):
         ops.reshape(values, (1, heads, 1, columns)), (1, heads, length, columns)
     )
     return ops.squeeze(skew(rows, length), 0)
+
+
+def expand_table(table, length):
+    """Returns the matrices of a table of scalars by clipped distance.
+
+    Args:
+        table: tensor `(2 k + 1, heads, 1)`; row r belongs to distance r - k.
+        length: as above.
+
+    Returns:
+        Tensor `(heads, length, length)`.
+    """
+    values = clipped_table(ops.transpose(table, (1, 2, 0)), length)  # (h, 1, 2n)
+    return expand_distances(ops.squeeze(values, 1), length)

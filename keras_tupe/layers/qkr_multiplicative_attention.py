@@ -3,9 +3,8 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._clipped_table import clipped_table
 from keras_tupe.layers._multiplicative_products import multiplicative_products
-from keras_tupe.layers._toeplitz import expand_distances
+from keras_tupe.layers._toeplitz import expand_table
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 
 
@@ -49,9 +48,7 @@ class QKRMultiplicativeAttention(AbstractDistanceAttention):
 
     def distance_logits(self, query, key, table):
         if table.shape[-1] == 1:
-            length = ops.shape(query)[1]
-            values = clipped_table(ops.transpose(table, (1, 2, 0)), length)  # (h, 1, 2n)
-            factors = expand_distances(ops.squeeze(values, 1), length)  # (h, n, n)
+            factors = expand_table(table, ops.shape(query)[1])  # (h, n, n)
             return self.content_logits(query, key, num_terms=1) * factors
         query = ops.transpose(query * self.key_dim**-0.5, (0, 2, 1, 3))
         return multiplicative_products(query, ops.transpose(key, (0, 2, 1, 3)), table)

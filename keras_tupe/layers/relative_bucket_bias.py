@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._bias_spec import bias_spec
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.layers._relative_buckets import relative_buckets
@@ -101,10 +102,7 @@ class RelativeBucketBias(keras.layers.Layer):
         return ops.expand_dims(expand_distances(values, length), 0)  # (1, h, n, n)
 
     def compute_output_spec(self, hidden_states):
-        length = hidden_states.shape[1]
-        return keras.KerasTensor(
-            (1, self.num_heads, length, length), at_least_float32(self.compute_dtype)
-        )
+        return bias_spec(self, hidden_states)
 
     def get_config(self):
         return {

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._bias_spec import bias_spec
 from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.layers.position_projection import PositionProjection
 
 
@@ -121,9 +121,7 @@ class UntiedPositionBias(keras.layers.Layer):
 
     def compute_output_spec(self, hidden_states):
         self.projection.compute_output_spec(hidden_states)
-        length = hidden_states.shape[1]
-        shape = (1, self.projection.num_heads, length, length)
-        return keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
+        return bias_spec(self, hidden_states)
 
     def get_config(self):
         projection = self.projection.get_config()

@@ -6,8 +6,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers import AbstractDistanceAttention
-from keras_tupe.layers._clipped_table import clipped_table
-from keras_tupe.layers._toeplitz import expand_distances
+from keras_tupe.layers._toeplitz import expand_table
 from keras_tupe.positions import _oracle
 from keras_tupe.positions._distance_table import distance_method
 
@@ -31,9 +30,7 @@ class DistanceBiasAttention(AbstractDistanceAttention):
         return (1,)
 
     def distance_logits(self, query, key, table):
-        length = ops.shape(query)[1]
-        values = clipped_table(ops.transpose(table, (1, 2, 0)), length)  # (h, 1, 2n)
-        bias = expand_distances(ops.squeeze(values, 1), length)
+        bias = expand_table(table, ops.shape(query)[1])
         return self.content_logits(query, key, num_terms=1) + bias
 
     def pair_logits(self, query, key, factor):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers import UntiedPositionalAttention
+from keras_tupe.layers._bias_spec import bias_spec
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._lengths import checked_length
 from keras_tupe.layers._precision import at_least_float32
@@ -77,10 +78,7 @@ class FreeTableBias(keras.layers.Layer):
 
     def compute_output_spec(self, hidden_states):
         checked_length(hidden_states, self.max_sequence_length, self.name)
-        length = hidden_states.shape[1]
-        return keras.KerasTensor(
-            (1, self.num_heads, length, length), at_least_float32(self.compute_dtype)
-        )
+        return bias_spec(self, hidden_states)
 
     def get_config(self):
         return {

@@ -6,11 +6,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_tupe.layers._bias_spec import bias_spec
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._clipped_table import clipped_table
 from keras_tupe.layers._initializers import fresh
 from keras_tupe.layers._precision import at_least_float32
-from keras_tupe.layers._toeplitz import expand_distances
+from keras_tupe.layers._toeplitz import expand_table
 from keras_tupe.positions import _oracle, tupe_a
 from keras_tupe.positions._method import DeadWeight, combined_bias, is_untied
 
@@ -78,16 +78,11 @@ class LowRankDistanceBias(keras.layers.Layer):
             ops.einsum("rm,mhd->rhd", rows, ops.cast(kernel, dtype))
             for kernel in (self.query_kernel, self.key_kernel)
         )
-        values = ops.expand_dims(ops.transpose(ops.sum(query * key, axis=-1)), 1)
-        length = ops.shape(hidden_states)[1]
-        values = ops.squeeze(clipped_table(values, length), 1)  # (h, 2n)
-        return ops.expand_dims(expand_distances(values, length), 0)
+        values = ops.sum(query * key, axis=-1, keepdims=True)  # (2k + 1, h, 1)
+        return ops.expand_dims(expand_table(values, ops.shape(hidden_states)[1]), 0)
 
     def compute_output_spec(self, hidden_states):
-        length = hidden_states.shape[1]
-        return keras.KerasTensor(
-            (1, self.num_heads, length, length), at_least_float32(self.compute_dtype)
-        )
+        return bias_spec(self, hidden_states)
 
     def get_config(self):
         return {
