@@ -219,6 +219,17 @@ def test_all_other_methods_can_untie_cls(name):
     )
 
 
+@pytest.mark.parametrize("options", [(), (("cls", "untied"), ("k", 3))])
+@pytest.mark.parametrize("name", ["qkr_1", "qkr_2", "qkr_3"])
+def test_multiplicative_methods_start_as_an_encoder_without_positions(name, options):
+    model, plain = encoder(Case(name, options), scale=None), encoder(Case("none"))
+    values = {weight.path: weight for weight in model.weights}
+    for weight in plain.weights:
+        values[weight.path].assign(weight)
+    given = inputs(random_ids(3, 11), lengths=[11, 7, 1])
+    assert_close(outputs(model, given), outputs(plain, given), in_float64(1e-13))
+
+
 # Work
 
 
