@@ -220,7 +220,7 @@ BROKEN = {
         "        return keras.ops.zeros((1, 7, 64, 64))\n"
         "METHOD = dataclasses.replace(\n"
         "    none.METHOD, bias=lambda dims, options: Bias(name='position_bias'))",
-        r"must return the shape .*\(1, 4, 64, 64\).*Received: a bias of shape \(1, 7, 64, 64\)",
+        r"must have the shape .*Received: a position bias of shape \(1, 7, 64, 64\)",
     ),
     "needs_a_length": (
         "import dataclasses, keras\nfrom keras_tupe.positions import none\n"
