@@ -13,7 +13,8 @@ def parse(settings_class, arguments=None, description=None):
     """Returns the settings that a command line asks for.
 
     A field `max_steps` becomes the option `--max-steps`. The type of the default is the type of
-    the option; a `None` default takes its type from the annotation.
+    the option; a `None` default takes its type from the annotation. A boolean `skip_bad` becomes
+    `--skip-bad` and `--no-skip-bad`; a tuple takes one text or more.
 
     Args:
         settings_class: frozen dataclass whose fields are made with `setting`. If it has a
@@ -28,21 +29,31 @@ def parse(settings_class, arguments=None, description=None):
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     for field in dataclasses.fields(settings_class):
-        default = "" if field.default is None else f" Default: {field.default}."
+        default = "" if field.default in (None, ()) else f" Default: {field.default}."
         parser.add_argument(
             "--" + field.name.replace("_", "-"),
-            type=_type_of(field),
             default=field.default,
             help=field.metadata["help"] + default,
+            **_kind_of(field),
         )
-    settings = settings_class(**vars(parser.parse_args(arguments)))
+    values = vars(parser.parse_args(arguments))
+    settings = settings_class(**{key: _hashable(value) for key, value in values.items()})
     problems = settings.problems() if hasattr(settings, "problems") else []
     if problems:
         parser.exit(2, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
     return settings
 
 
-def _type_of(field):
+def _kind_of(field):
+    if isinstance(field.default, bool):
+        return {"action": argparse.BooleanOptionalAction}
+    if isinstance(field.default, tuple):
+        return {"nargs": "+"}
     if field.default is not None:
-        return type(field.default)
-    return next(kind for kind in (int, float, str) if kind.__name__ in str(field.type))
+        return {"type": type(field.default)}
+    kinds = (int, float, str)
+    return {"type": next(kind for kind in kinds if kind.__name__ in str(field.type))}
+
+
+def _hashable(value):
+    return tuple(value) if isinstance(value, list) else value

@@ -5,34 +5,92 @@ tokenizer's function.
 """
 
 from keras_tupe.data.checks import check_rows
+from keras_tupe.data.clean import clean_text
 from keras_tupe.data.corpus import corpus_hash, count_words, read_documents, split_documents
+from keras_tupe.data.dataset_writer import (
+    PREPARATION_FILE,
+    file_hash,
+    row_features,
+    rows_hash,
+    seal,
+    write_json,
+    write_rows,
+)
 from keras_tupe.data.embedded import SOURCES, embedded_documents
 from keras_tupe.data.masking import Masking, mask_rows
-from keras_tupe.data.packing import PackedRows, pack_rows, tokenize_documents
+from keras_tupe.data.packing import PackedRows, pack_rows, pack_sentences, tokenize_documents
+from keras_tupe.data.placement import (
+    block_number,
+    choose_num_blocks,
+    document_digest,
+    is_held_out,
+    is_sampled,
+    multiset_hash,
+)
 from keras_tupe.data.prose import prose_paragraphs
 from keras_tupe.data.rows import Rows
 from keras_tupe.data.sentences import split_sentences
-from keras_tupe.data.vocabulary import train_sentencepiece_bpe, train_wordpiece
+from keras_tupe.data.sources import (
+    FORMATS,
+    MAX_DOCUMENT_BYTES,
+    Document,
+    Source,
+    find_sources,
+    read_source,
+)
+from keras_tupe.data.vocabulary import (
+    sentencepiece_bpe_from_counts,
+    train_sentencepiece_bpe,
+    train_wordpiece,
+    wordpiece_from_counts,
+    wordpiece_words,
+)
+from keras_tupe.data.word_counts import WordCounts
 from keras_tupe.data.word_order import WordOrderPairs, word_order_pairs
 
 __all__ = [
+    "FORMATS",
+    "MAX_DOCUMENT_BYTES",
+    "PREPARATION_FILE",
     "SOURCES",
+    "Document",
     "Masking",
     "PackedRows",
     "Rows",
+    "Source",
+    "WordCounts",
     "WordOrderPairs",
+    "block_number",
     "check_rows",
+    "choose_num_blocks",
+    "clean_text",
     "corpus_hash",
     "count_words",
+    "document_digest",
     "embedded_documents",
+    "file_hash",
+    "find_sources",
+    "is_held_out",
+    "is_sampled",
     "mask_rows",
+    "multiset_hash",
     "pack_rows",
+    "pack_sentences",
     "prose_paragraphs",
     "read_documents",
+    "read_source",
+    "row_features",
+    "rows_hash",
+    "seal",
+    "sentencepiece_bpe_from_counts",
     "split_documents",
     "split_sentences",
     "tokenize_documents",
     "train_sentencepiece_bpe",
     "train_wordpiece",
     "word_order_pairs",
+    "wordpiece_from_counts",
+    "wordpiece_words",
+    "write_json",
+    "write_rows",
 ]

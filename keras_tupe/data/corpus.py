@@ -1,46 +1,31 @@
 """Text files to documents, and documents to a training and a held-out part."""
 
-import hashlib
-import pathlib
-import re
-
-_SUFFIXES = (".md", ".rst", ".txt")
-_BLANK_LINES = re.compile(r"\n(?:[ \t\f\v]*\n)+")
+from keras_tupe.data.clean import clean_text
+from keras_tupe.data.placement import document_digest, is_held_out, multiset_hash
+from keras_tupe.data.sources import find_sources, read_source
 
 
 def read_documents(path):
-    """Reads the documents of a text file or of a folder of text files.
-
-    A blank line ends a document. Line breaks inside a document are kept (`split_sentences` knows
-    what to do with them).
+    """Reads and cleans (`clean_text`) the documents of a corpus that fits into memory.
 
     Args:
-        path: a UTF-8 file of any name, or a folder in which all files named `.txt`, `.md` or
-            `.rst`, at any depth, are read in the order of their names.
+        path: what `find_sources` takes, such as a text file in which blank lines separate
+            documents, or a folder of such files.
 
     Returns:
         A list of strings, none of them blank.
 
     Raises:
-        ValueError: if nothing is at `path`, a folder has no text files, a file is not UTF-8 (the
-            message names the first bad byte), or there is no text.
+        ValueError: if nothing is at `path`, something in it cannot be read (the message names
+            the place), or there is no text.
     """
-    path = pathlib.Path(path)
-    if not path.exists():
-        raise ValueError(
-            "The corpus must be a text file or a folder of text files, and there is nothing under "
-            f"this name. Received: path={str(path)!r}"
-        )
-    files = [path]
-    if path.is_dir():
-        found = (file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES)
-        files = sorted((file for file in found if file.is_file()), key=lambda file: file.parts)
-        if not files:
-            raise ValueError(
-                f"The corpus folder must hold files named {', '.join(_SUFFIXES)}. "
-                f"Received: path={str(path)!r}"
-            )
-    documents = [document for file in files for document in _file_documents(file)]
+    found = []
+    for source in find_sources([str(path)]):
+        for document in read_source(source):
+            if document.problem:
+                raise ValueError(document.message)
+            found.append(clean_text(document.text))
+    documents = [document for document in found if document]
     if not documents:
         raise ValueError(
             f"The corpus must have text; it is empty or blank. Received: path={str(path)!r}"
@@ -69,38 +54,18 @@ def split_documents(documents, held_out=0.1):
         raise ValueError(
             f"`held_out` must be a share from 0 to 1, such as 0.1. Received: held_out={held_out}"
         )
-    by_digest = sorted({_digest(document): document for document in documents}.items())
+    by_digest = sorted({document_digest(document): document for document in documents}.items())
     parts = [], []
     for digest, document in by_digest:
-        share = int.from_bytes(digest[:8], "big") / 2**64
-        parts[share < held_out].append(document)
+        parts[is_held_out(digest, held_out)].append(document)
     return parts
 
 
 def corpus_hash(documents):
-    """Sixteen hexadecimal digits that name a set of documents, whatever their order."""
-    digests = sorted(_digest(document) for document in documents)
-    return hashlib.sha256(b"".join(digests)).hexdigest()[:16]
+    """Sixteen hexadecimal digits that name a multiset of documents, whatever their order."""
+    return f"{multiset_hash(map(document_digest, documents)):064x}"[:16]
 
 
 def count_words(documents):
     """The number of words, separated by white space, in all documents."""
     return sum(len(document.split()) for document in documents)
-
-
-def _file_documents(file):
-    content = file.read_bytes()
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            "The corpus must be UTF-8 text; convert the file, for instance with iconv. "
-            f"Received: file={str(file)!r}, first bad byte at offset {error.start}"
-        ) from None
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    documents = (document.strip() for document in _BLANK_LINES.split(text))
-    return [document for document in documents if document]
-
-
-def _digest(document):
-    return hashlib.sha256(document.encode("utf-8")).digest()

@@ -72,29 +72,56 @@ def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
     References:
         Liu et al. RoBERTa: A Robustly Optimized BERT Pretraining Approach. 2019. Section 4.2.
     """
+    check_length(length)
+    flat, sizes, opens_document = _flatten(documents)
+    check_fills_a_row(len(flat), length, part)
+    return pack_sentences(
+        flat, sizes, opens_document, length, start_id=start_id, end_id=end_id, pad_id=pad_id
+    )
+
+
+def check_length(length):
+    """Raises a ValueError if a row of `length` tokens cannot hold a token of text."""
     if length < 3:
         raise ValueError(
             "`length` must be at least 3, because each row has a start and an end token. "
             f"Received: length={length}"
         )
-    flat, sizes, opens_document = _flatten(documents)
-    if len(flat) < length - 2:
+
+
+def check_fills_a_row(num_tokens, length, part):
+    """Raises a ValueError, which calls the text `part`, if it has not enough tokens for a row."""
+    if num_tokens < length - 2:
         raise ValueError(
             f"The {part} is too small for one row of {length} tokens. Give more text (a blank line "
-            f"separates documents) or choose shorter rows. Received: tokens={len(flat)}"
+            f"separates documents) or choose shorter rows. Received: tokens={num_tokens}"
         )
+
+
+def pack_sentences(token_ids, sizes, opens_document, length, *, start_id, end_id, pad_id):
+    """Packs sentences that lie end to end in one array: `pack_rows` without Python lists.
+
+    Args:
+        token_ids: integers, `(tokens,)`: all sentences of all documents, at least one token.
+        sizes: integers >= 1, `(sentences,)`: tokens of each sentence.
+        opens_document: bool, `(sentences,)`: whether it is the first of its document.
+        length, start_id, end_id, pad_id: as in `pack_rows`.
+
+    Returns:
+        A `PackedRows`, with at least one row, which may be short.
+    """
     pieces, separators, num_split = _place(sizes.tolist(), opens_document.tolist(), length - 2)
     rows, columns, piece_sizes = np.array(pieces, "int64").T  # (pieces,)
-    token_ids = np.full((rows[-1] + 1, length), pad_id, "int32")
-    token_ids[:, 0] = start_id
+    packed = np.full((rows[-1] + 1, length), pad_id, "int32")
+    packed[:, 0] = start_id
     piece_starts = np.cumsum(piece_sizes) - piece_sizes
     shift = np.repeat(rows * length + columns - piece_starts, piece_sizes)
-    token_ids.ravel()[np.arange(len(flat)) + shift] = flat
+    packed.ravel()[np.arange(len(token_ids)) + shift] = token_ids
     for row, column in separators:
-        token_ids[row, column] = end_id
+        packed[row, column] = end_id
     last_piece = np.flatnonzero(np.diff(rows, append=rows[-1] + 1))  # of each row
-    token_ids[rows[last_piece], columns[last_piece] + piece_sizes[last_piece]] = end_id
-    return PackedRows(token_ids, len(sizes), num_split, len(flat))
+    packed[rows[last_piece], columns[last_piece] + piece_sizes[last_piece]] = end_id
+    return PackedRows(packed, len(sizes), num_split, len(token_ids))
 
 
 def _sentence_blocks(documents):

@@ -24,7 +24,6 @@ def test_a_folder_is_read_in_the_order_of_names_at_any_depth(tmp_path):
         "a.md": "one\n\nmore",
         "c/d.RST": "three",
         "a.py": "code",
-        "e.txt": " ",
     }.items():
         write(tmp_path / name, text)
     (tmp_path / "z.txt").mkdir()
@@ -33,27 +32,31 @@ def test_a_folder_is_read_in_the_order_of_names_at_any_depth(tmp_path):
 
 def test_a_missing_corpus_is_named(tmp_path):
     path = tmp_path / "nowhere.txt"
-    with pytest.raises(ValueError, match=r"nothing under this name\. Received: path='.*nowhere"):
+    with pytest.raises(ValueError, match=r"nothing under this name\. Received: input='.*nowhere"):
         read_documents(path)
 
 
 def test_a_folder_without_text_files_is_named(tmp_path):
     write(tmp_path / "a.py", "x = 1")
-    with pytest.raises(ValueError, match=r"files named \.md, \.rst, \.txt\. Received: path='"):
+    with pytest.raises(ValueError, match=r"files named \.txt, \.md, \.rst.* Received: input='"):
         read_documents(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", " \n\n\t\n"])
 def test_an_empty_corpus_is_refused(tmp_path, content):
     file = write(tmp_path / "empty.txt", content)
-    with pytest.raises(ValueError, match=r"must have text.*Received: path='.*empty\.txt'$"):
+    with pytest.raises(
+        ValueError, match=r"holds nothing but white space\. Received: .*empty\.txt$"
+    ):
         read_documents(file)
 
 
 def test_the_first_byte_that_is_not_utf8_is_named(tmp_path):
     write(tmp_path / "good.txt", "fine")
     write(tmp_path / "latin.txt", "caf\u00e9".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"UTF-8.*latin\.txt', first bad byte at offset 3$"):
+    with pytest.raises(
+        ValueError, match=r"not UTF-8 \(byte 0xe9 after 3 bytes.*Received: .*latin\.txt, line 1$"
+    ):
         read_documents(tmp_path)
 
 
@@ -84,7 +87,7 @@ def test_an_impossible_share_is_refused(share):
 
 
 def test_the_hash_names_the_texts_and_not_their_order():
-    assert corpus_hash(["a", "b"]) == corpus_hash(["b", "a"]) == "18d79cb747ea174c"
+    assert corpus_hash(["a", "b"]) == corpus_hash(["b", "a"]) == "08bb6928ca551715"
     assert corpus_hash(["a", "b"]) != corpus_hash(["ab"]) != corpus_hash(["a", "b", "b"])
 
 

@@ -1,0 +1,125 @@
+"""Packed rows to a TFDS data set of ArrayRecord shards, and the record of how they were made."""
+
+import hashlib
+import json
+import os
+import pathlib
+
+import numpy as np
+
+from keras_tupe.data.placement import multiset_hash
+
+NAME = "packed_rows"
+VERSION = "1.0.0"
+PREPARATION_FILE = "preparation.json"
+FORMAT = 1
+
+_ROWS_PER_CALL = 4096
+_READ_BYTES = 2**20
+
+
+def row_features(length):
+    """The features of a row, as TFDS describes them: `token_ids`, int32, `(length,)`, as bytes."""
+    import tensorflow_datasets as tfds
+
+    return tfds.features.FeaturesDict(
+        {
+            "token_ids": tfds.features.Tensor(
+                shape=(length,), dtype=np.int32, encoding=tfds.features.Encoding.BYTES
+            )
+        }
+    )
+
+
+def write_rows(folder, splits, length, *, rows_per_shard=2**17, progress=iter):
+    """Writes the ArrayRecord shards and the metadata of a TFDS data set.
+
+    Equal rows in equal order give equal files.
+
+    Args:
+        folder: an empty folder.
+        splits: mapping of the names of the splits to iterables of int32 arrays `(rows, length)`.
+            A split without rows is not written.
+        length: tokens per row.
+        rows_per_shard: rows of each shard but the last. Defaults to 131,072 (256 MiB at 512
+            tokens, before compression).
+        progress: function that wraps the iterable of each split's blocks, such as `tqdm.tqdm`.
+
+    Returns:
+        Dictionary of the number of rows per split.
+
+    Raises:
+        OSError: if the disk is full.
+    """
+    import tensorflow_datasets as tfds
+
+    identity = tfds.core.dataset_info.DatasetIdentity(
+        name=NAME, version=tfds.core.Version(VERSION), data_dir=os.fspath(folder), module_name=""
+    )
+    info = tfds.core.DatasetInfo(
+        builder=identity,
+        features=row_features(length),
+        description="Rows of whole sentences for masked language models, made by keras_tupe.",
+    )
+    writer = tfds.core.SequentialWriter(info, rows_per_shard, file_format="array_record")
+    sizes = {}
+    for split, blocks in splits.items():
+        size = 0
+        for block in progress(blocks):
+            if len(block) and not size:
+                writer.initialize_splits([split])
+            for start in range(0, len(block), _ROWS_PER_CALL):
+                rows = block[start : start + _ROWS_PER_CALL]
+                writer.add_examples({split: [{"token_ids": row} for row in rows]})
+            size += len(block)
+        if size:
+            sizes[split] = size
+    writer.close_all()
+    return sizes
+
+
+def seal(folder, facts):
+    """Writes `preparation.json`: what a data set holds, and the hash of each of its files.
+
+    Args:
+        folder: the data set, with all of its other files.
+        facts: dictionary for JSON; `format` and `sha256` are added.
+    """
+    folder = pathlib.Path(folder)
+    hashes = {file.name: file_hash(file) for file in sorted(folder.iterdir())}
+    record = {"format": FORMAT, **facts, "sha256": hashes}
+    write_json(folder / PREPARATION_FILE, record)
+
+
+def write_json(path, record):
+    """Writes a JSON file that is either complete, on the disk, or not there."""
+    path = pathlib.Path(path)
+    temporary = path.with_name(f".unfinished-{path.name}")
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump(record, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def file_hash(path):
+    """The SHA-256 of a file, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while content := file.read(_READ_BYTES):
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def rows_hash(rows):
+    """A number that names a multiset of rows, whatever their order: hashes of parts add up.
+
+    Args:
+        rows: integers, `(rows, length)`.
+
+    Returns:
+        The `multiset_hash` of the SHA-256 of each row as little-endian int32.
+    """
+    rows = np.ascontiguousarray(rows, dtype="<i4")
+    return multiset_hash(hashlib.sha256(row).digest() for row in rows)

@@ -1,0 +1,75 @@
+"""A block of documents to rows: the one transform that one process and Beam share."""
+
+import numpy as np
+
+from keras_tupe.data import pack_sentences, split_sentences
+
+_STATISTICS = (
+    "documents",
+    "words",
+    "sentences",
+    "split_sentences",
+    "tokens",
+    "unknown_tokens",
+    "padding_tokens",
+    "rows",
+)
+
+
+def no_statistics():
+    """The statistics of no text: what sums start with."""
+    return dict.fromkeys(_STATISTICS, 0)
+
+
+def add_statistics(*parts):
+    """The sum of the statistics of several blocks."""
+    return {name: sum(part[name] for part in parts) for name in _STATISTICS}
+
+
+def pack_block(documents, tokenizer, length):
+    """Packs the documents of a block, which are together in memory.
+
+    Args:
+        documents: list of strings, in the order of their hashes.
+        tokenizer: a `WordPiece` or `SentencePieceBpe`.
+        length: tokens per row.
+
+    Returns:
+        `(token_ids, statistics)`: int32 `(rows, length)`, and a dictionary of integers.
+    """
+    sentences, document_numbers = [], []
+    for number, document in enumerate(documents):
+        found = split_sentences(document)
+        sentences.extend(found)
+        document_numbers.extend([number] * len(found))
+    ragged = tokenizer.tokenize(sentences)
+    token_ids, sizes = ragged.flat_values.numpy(), ragged.row_lengths().numpy()
+    has_tokens = sizes > 0
+    numbers = np.array(document_numbers, "int64")[has_tokens]
+    opens_document = np.diff(numbers, prepend=-1) != 0
+    statistics = {
+        **no_statistics(),
+        "documents": len(documents),
+        "words": sum(len(document.split()) for document in documents),
+    }
+    if not len(token_ids):
+        return np.zeros((0, length), "int32"), statistics
+    packed = pack_sentences(
+        token_ids,
+        sizes[has_tokens],
+        opens_document,
+        length,
+        start_id=tokenizer.start_id,
+        end_id=tokenizer.end_id,
+        pad_id=tokenizer.pad_id,
+    )
+    rows = packed.token_ids
+    statistics |= {
+        "sentences": packed.num_sentences,
+        "split_sentences": packed.num_split,
+        "tokens": packed.num_tokens,
+        "unknown_tokens": int((token_ids == tokenizer.unknown_id).sum()),
+        "padding_tokens": int((rows == tokenizer.pad_id).sum()),
+        "rows": len(rows),
+    }
+    return rows, statistics

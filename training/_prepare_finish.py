@@ -1,0 +1,105 @@
+"""Rows to the finished data set: written, read back, recorded."""
+
+import tensorflow_datasets as tfds
+
+from keras_tupe.data import file_hash, rows_hash, seal, write_rows
+from training import _prepare_vocabulary
+from training._prepare_blocks import add_statistics, no_statistics
+
+_ROWS_PER_READ = 4096
+
+
+def check_size(statistics, settings):
+    """Raises a ValueError if the training text does not fill one row."""
+    if statistics["train"]["tokens"] < settings.length - 2:
+        raise ValueError(
+            f"The training part is too small for one row of {settings.length} tokens. Give more "
+            "text, choose shorter rows (--length) or hold less out (--valid). "
+            f"Received: tokens={statistics['train']['tokens']}, "
+            f"documents={statistics['train']['documents']}"
+        )
+
+
+def total(blocks):
+    """The facts of all blocks of a part in one: statistics and the two hashes, as integers."""
+    return {
+        "statistics": add_statistics(no_statistics(), *(b.facts["statistics"] for b in blocks)),
+        **{
+            name: sum(block.facts[name] for block in blocks) % 2**256
+            for name in ("rows_hash", "corpus_hash")
+        },
+    }
+
+
+def write(folder, packed, settings, bar):
+    """Writes the shards and reads them back.
+
+    Args:
+        folder: an empty folder, `pathlib.Path`.
+        packed: dictionary of part -> list of `PackedBlock`.
+        settings: a `Settings`.
+        bar: function that wraps an iterable of the blocks' rows.
+
+    Raises:
+        OSError: if the disk is full, or does not give back what was written.
+    """
+    splits = {part: (block.rows() for block in blocks) for part, blocks in packed.items()}
+    write_rows(
+        folder, splits, settings.length, rows_per_shard=settings.rows_per_shard, progress=bar
+    )
+    builder = tfds.builder_from_directory(folder)
+    for part, blocks in packed.items():
+        expected = total(blocks)["rows_hash"]
+        if _read_hash(builder, part) != expected:
+            raise OSError(
+                f"The rows that were read back are not those written. Is the disk full or broken? "
+                f"Received: part={part!r}, folder={str(folder)!r}"
+            )
+
+
+def record(folder, tokenizer, settings, facts):
+    """Adds the vocabulary and `preparation.json`.
+
+    Args:
+        folder: the data set.
+        tokenizer: the tokenizer.
+        settings: a `Settings`.
+        facts: dictionary of `command`, `fingerprint`, `duplicates`, `problems` (their state) and
+            `parts` (part -> what `total` returned).
+    """
+    tokenizer.save(folder / tokenizer.file_name)
+    if facts["problems"]["count"]:
+        text = "".join(f"{message}\n" for message in facts["problems"]["messages"])
+        (folder / "skipped.txt").write_text(text, encoding="utf-8")
+    parts = facts["parts"]
+    corpus = sum(part["corpus_hash"] for part in parts.values()) % 2**256
+    vocabulary_hash = file_hash(folder / tokenizer.file_name)
+    seal(
+        folder,
+        {
+            "command": facts["command"],
+            "length": settings.length,
+            "vocabulary": _prepare_vocabulary.facts(tokenizer, settings, vocabulary_hash),
+            "splits": {
+                name: {**part["statistics"], "rows_hash": f"{part['rows_hash']:064x}"}
+                for name, part in parts.items()
+                if part["statistics"]["rows"]
+            },
+            "duplicates": facts["duplicates"],
+            "skipped": facts["problems"]["count"],
+            "corpus_hash": f"{corpus:064x}",
+            "fingerprint": facts["fingerprint"],
+        },
+    )
+
+
+def _read_hash(builder, part):
+    """The hash of all rows of a split on disk; 0 if there is no such split."""
+    if part not in builder.info.splits:
+        return 0
+    source = builder.as_data_source(split=part)
+    result = 0
+    for start in range(0, len(source), _ROWS_PER_READ):
+        examples = source.__getitems__(range(start, min(start + _ROWS_PER_READ, len(source))))
+        result += rows_hash([example["token_ids"] for example in examples])
+    return result % 2**256

@@ -1,0 +1,101 @@
+"""The folder that is made, and the one beside it in which the work is done."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+
+from keras_tupe.data import PREPARATION_FILE, write_json
+from training._prepare_settings import difference
+
+_SETTINGS = "settings.json"
+
+
+def check_output(out, fingerprint):
+    """Returns whether `out` is already there, made by the same settings from the same input.
+
+    Raises:
+        ValueError: if something else is there; the message says what differs.
+    """
+    out = pathlib.Path(out)
+    record = out / PREPARATION_FILE
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return False
+    if not record.is_file():
+        raise ValueError(
+            f"The output folder exists and has no {PREPARATION_FILE}, so it was not made here and "
+            f"is left alone. Choose another --out, or remove this one. Received: {str(out)!r}"
+        )
+    _compare(out, json.loads(record.read_text("utf-8")).get("fingerprint", {}), fingerprint)
+    return True
+
+
+@contextlib.contextmanager
+def work_folder(out, fingerprint):
+    """Yields the folder beside `out` that holds unfinished work, from an earlier run if it may.
+
+    It is removed when the block ends well, and when the input turned out to be at fault
+    (ValueError); otherwise it stays, and the same command goes on from there.
+
+    Raises:
+        ValueError: if another process works there, or the work was begun with other settings.
+    """
+    out = pathlib.Path(out).resolve()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    folder = out.with_name(f"{out.name}.unfinished")
+    folder.mkdir(exist_ok=True)
+    with _only_us(folder):
+        settings = folder / _SETTINGS
+        if settings.exists():
+            _compare(folder, json.loads(settings.read_text("utf-8")), fingerprint)
+        else:
+            write_json(settings, fingerprint)
+        try:
+            yield folder
+        except ValueError:
+            shutil.rmtree(folder)
+            raise
+        shutil.rmtree(folder)
+
+
+def move_into_place(folder, out):
+    """Gives a finished folder its final name, in one step that survives a loss of power."""
+    out = pathlib.Path(out).resolve()
+    for path in [*folder.iterdir(), folder]:
+        _sync(path)
+    os.rename(folder, out)  # also onto an empty folder
+    _sync(out.parent)
+
+
+@contextlib.contextmanager
+def _only_us(folder):
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                "Another process is preparing this folder. Wait for it, or choose another --out. "
+                f"Received: {str(folder)!r}"
+            ) from None
+        yield
+
+
+def _compare(folder, theirs, ours):
+    theirs = json.loads(json.dumps(theirs))
+    ours = json.loads(json.dumps(ours))
+    if theirs != ours:
+        raise ValueError(
+            "The folder was begun by a command with other settings. Choose another --out, or "
+            f"remove this one. Received: {str(folder)!r}, which differs in: "
+            f"{difference(ours, theirs)}"
+        )
+
+
+def _sync(path):
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

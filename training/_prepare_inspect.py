@@ -1,0 +1,87 @@
+"""What is in a prepared folder, for people; and whether it is still what was written."""
+
+import json
+import pathlib
+
+import tensorflow_datasets as tfds
+
+from keras_tupe.data import PREPARATION_FILE, file_hash
+from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+from training._tables import table
+
+_CLASSES = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
+_NUM_ROWS = 3
+
+
+def statistics(folder):
+    """The statistics of a prepared folder, as a table."""
+    record = _record(folder)
+    splits = record["splits"]
+    names = [name for name in next(iter(splits.values())) if name != "rows_hash"]
+    rows = [[name.replace("_", " "), *(f"{s[name]:,}" for s in splits.values())] for name in names]
+    vocabulary = record["vocabulary"]
+    return "\n".join(
+        [
+            f"{folder}: rows of {record['length']} tokens, {vocabulary['kind']} vocabulary of "
+            f"{vocabulary['size']:,} pieces",
+            table(["", *splits], rows),
+            f"duplicate documents dropped: {record['duplicates']:,}; "
+            f"bad documents skipped: {record['skipped']:,}",
+            f"hash of the documents: {record['corpus_hash'][:16]}",
+        ]
+    )
+
+
+def describe(folder):
+    """Statistics, the command, and some rows as text."""
+    record = _record(folder)
+    vocabulary = record["vocabulary"]
+    path = pathlib.Path(folder) / vocabulary["file"]
+    tokenizer = _CLASSES[vocabulary["kind"]](path, lowercase=vocabulary["lowercase"])
+    lines = [f"made by: {record['command']}", statistics(folder)]
+    for split in record["splits"]:
+        source = tfds.builder_from_directory(folder).as_data_source(split=split)
+        for number in range(min(_NUM_ROWS, len(source))):
+            token_ids = source[number]["token_ids"]
+            pieces = " ".join(tokenizer.pieces[token] for token in token_ids)
+            text = tokenizer.detokenize([token_ids.tolist()]).numpy()[0].decode("utf-8", "replace")
+            lines += ["", f"{split} row {number}: {text}", f"  in pieces: {pieces}"]
+    return "\n".join(lines)
+
+
+def verify(folder):
+    """Checks that every file is there, and is what was written.
+
+    Returns:
+        A sentence that says so.
+
+    Raises:
+        ValueError: naming the files that are missing, changed, or too many.
+    """
+    record = _record(folder)
+    folder = pathlib.Path(folder)
+    there = {file.name for file in folder.iterdir()} - {PREPARATION_FILE}
+    hashes = record["sha256"]
+    problems = [f"{name} is missing" for name in sorted(hashes.keys() - there)]
+    problems += [f"{name} does not belong here" for name in sorted(there - hashes.keys())]
+    problems += [
+        f"{name} has changed"
+        for name in sorted(hashes.keys() & there)
+        if file_hash(folder / name) != hashes[name]
+    ]
+    if problems:
+        raise ValueError(
+            "The folder is not what was written. Remove it and prepare it again. "
+            f"Received: {str(folder)!r}: {'; '.join(problems)}"
+        )
+    return f"{folder}: all {len(hashes)} files are what was written."
+
+
+def _record(folder):
+    path = pathlib.Path(folder) / PREPARATION_FILE
+    if not path.is_file():
+        raise ValueError(
+            f"A prepared folder holds {PREPARATION_FILE}; make one with --input and --out. "
+            f"Received: {str(folder)!r}"
+        )
+    return json.loads(path.read_text("utf-8"))

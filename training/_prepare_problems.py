@@ -1,0 +1,34 @@
+"""Bad documents: the first ends the work, or all are counted and listed."""
+
+_MAX_LISTED = 10_000
+
+
+class Problems:
+    """Collects what is wrong with the input.
+
+    Args:
+        skip: whether to go on after a problem.
+        state: what `state` returned in an earlier run, or `{}`.
+    """
+
+    def __init__(self, skip, state):
+        self._skip = skip
+        self.count = state.get("count", 0)
+        self.messages = list(state.get("messages", []))
+
+    def add(self, message):
+        """Notes a problem.
+
+        Raises:
+            ValueError: with the message, unless problems are skipped.
+        """
+        if not self._skip:
+            raise ValueError(f"{message} (--skip-bad lists bad documents instead, and goes on.)")
+        self.count += 1
+        if len(self.messages) < _MAX_LISTED:
+            self.messages.append(message)
+
+    @property
+    def state(self):
+        """Everything so far, as a JSON dictionary."""
+        return {"count": self.count, "messages": self.messages}

@@ -1,0 +1,191 @@
+"""The stages of a preparation in one process; each leaves its result in the work folder."""
+
+import json
+import pathlib
+
+import numpy as np
+
+from keras_tupe.data import (
+    block_number,
+    choose_num_blocks,
+    clean_text,
+    is_held_out,
+    is_sampled,
+    multiset_hash,
+    read_source,
+    rows_hash,
+    write_json,
+)
+from training import _prepare_vocabulary
+from training._prepare_blocks import pack_block
+from training._prepare_problems import Problems
+from training._prepare_spill import NUM_BUCKETS, digests
+
+PARTS = ("train", "valid")
+
+
+def read(sources, spill, settings, bar):
+    """Reads and cleans all documents into the spill.
+
+    Args:
+        sources: list of `Source`.
+        spill: a `Spill`; what it holds already is not read again.
+        settings: a `Settings`.
+        bar: function of `(num_bytes, num_documents, num_words)` read since it was last called.
+
+    Raises:
+        ValueError: at the first problem, unless problems are skipped.
+    """
+    if spill.is_complete:
+        return
+    problems = Problems(settings.skip_bad, spill.state.get("problems", {}))
+    state = {"sources": 0, **spill.state}
+    for number, source in enumerate(sources[state["sources"] :], start=state["sources"] + 1):
+        documents = read_source(
+            source,
+            settings.text_field,
+            settings.max_document_bytes,
+            advance=lambda num_bytes: bar(num_bytes, 0, 0),
+        )
+        for document in documents:
+            text = "" if document.problem else clean_text(document.text)
+            if document.problem:
+                problems.add(document.message)
+            elif not text:
+                problems.add(f"The document is empty or blank. Received: {document.place}")
+            else:
+                bar(0, 1, spill.add(text))
+        state = {"sources": number, "problems": problems.state}
+        spill.commit(state)
+    spill.commit(state, complete=True)
+
+
+def choose_blocks(spill, settings):
+    """Counts what is left after exact duplicates are dropped, and chooses the number of blocks.
+
+    Returns:
+        Dictionary of `duplicates`, `train_words`, and `num_blocks` per part.
+    """
+    num_bytes, num_words, duplicates = dict.fromkeys(PARTS, 0), dict.fromkeys(PARTS, 0), 0
+    for bucket in range(NUM_BUCKETS):
+        entries, repeated = spill.index(bucket, bucket + 1)
+        duplicates += repeated
+        held_out = np.array([is_held_out(key, settings.valid) for key in digests(entries)], bool)
+        for part, chosen in (("train", ~held_out), ("valid", held_out)):
+            num_bytes[part] += int(entries["size"][chosen].sum())
+            num_words[part] += int(entries["words"][chosen].sum())
+    blocks = {part: choose_num_blocks(num_bytes[part], settings.block_bytes) for part in PARTS}
+    return {"duplicates": duplicates, "train_words": num_words["train"], "num_blocks": blocks}
+
+
+def make_vocabulary(spill, plan, settings, work, bar):
+    """Trains the vocabulary on a sample of the training documents, or takes the user's.
+
+    Args:
+        spill: a complete `Spill`.
+        plan: what `choose_blocks` returned.
+        settings: a `Settings`.
+        work: folder that keeps the vocabulary, `pathlib.Path`.
+        bar: function that wraps the numbers of the buckets.
+
+    Returns:
+        The tokenizer.
+    """
+    if settings.vocabulary is not None:
+        return _prepare_vocabulary.load(settings.vocabulary, settings)
+    path = work / "vocabulary"
+    if path.exists():
+        return _prepare_vocabulary.load(path, settings)
+    share = sample_share(plan["train_words"], settings)
+    counts = _prepare_vocabulary.word_counts(settings)
+    for bucket in bar(range(NUM_BUCKETS)):
+        entries, _ = spill.index(bucket, bucket + 1)
+        keys = digests(entries)
+        chosen = [not is_held_out(key, settings.valid) and is_sampled(key, share) for key in keys]
+        for document in spill.documents(entries[np.array(chosen, bool)]):
+            counts.add(document)
+    tokenizer = _prepare_vocabulary.train(counts.total(), settings)
+    tokenizer.save(path)
+    return tokenizer
+
+
+def sample_share(train_words, settings):
+    """The share of the training documents that the vocabulary is trained on."""
+    return min(1.0, settings.vocabulary_words / max(train_words, 1))
+
+
+def pack(spill, plan, tokenizer, settings, work, bar):
+    """Packs each block of each part, and keeps the rows.
+
+    Args:
+        spill, plan, settings, work: as in `make_vocabulary`.
+        tokenizer: the tokenizer.
+        bar: function of `(blocks, words)` packed since it was last called.
+
+    Returns:
+        Dictionary of part -> list of `PackedBlock`, in the order of the blocks.
+    """
+    folder = work / "rows"
+    folder.mkdir(exist_ok=True)
+    return {
+        part: [
+            _packed(spill, part, block, plan, tokenizer, settings, folder, bar)
+            for block in range(plan["num_blocks"][part])
+        ]
+        for part in PARTS
+    }
+
+
+class PackedBlock:
+    """The rows of one block on disk.
+
+    Attributes:
+        facts: dictionary of `statistics`, `rows_hash` and `corpus_hash`.
+    """
+
+    def __init__(self, path):
+        self._path = pathlib.Path(path)
+        self._facts = self._path.with_suffix(".json")
+        self.is_there = self._path.exists()
+        self.facts = json.loads(self._facts.read_text("utf-8")) if self.is_there else None
+
+    def save(self, rows, facts):
+        """Keeps rows and facts; they are there both or not at all."""
+        write_json(self._facts, facts)
+        temporary = self._path.with_suffix(".unfinished")
+        with temporary.open("wb") as file:
+            np.save(file, rows)
+        temporary.replace(self._path)
+        self.facts, self.is_there = facts, True
+
+    def rows(self):
+        """Reads the rows, int32 `(rows, length)`."""
+        return np.load(self._path)
+
+
+def _packed(spill, part, block, plan, tokenizer, settings, folder, bar):
+    packed = PackedBlock(folder / f"{part}-{block:08d}.npy")
+    if not packed.is_there:
+        entries = _entries(spill, part, block, plan["num_blocks"][part], settings)
+        rows, statistics = pack_block(list(spill.documents(entries)), tokenizer, settings.length)
+        facts = {
+            "statistics": statistics,
+            "rows_hash": rows_hash(rows),
+            "corpus_hash": multiset_hash(digests(entries)),
+        }
+        packed.save(rows, facts)
+    bar(1, packed.facts["statistics"]["words"])
+    return packed
+
+
+def _entries(spill, part, block, num_blocks, settings):
+    """The index entries of the documents of one block of one part, sorted by hash."""
+    first = block * NUM_BUCKETS // num_blocks
+    end = max((block + 1) * NUM_BUCKETS // num_blocks, first + 1)
+    entries, _ = spill.index(first, end)
+    wanted = part == "valid"
+    chosen = [
+        is_held_out(key, settings.valid) == wanted and block_number(key, num_blocks) == block
+        for key in digests(entries)
+    ]
+    return entries[np.array(chosen, bool)]

@@ -1,0 +1,189 @@
+"""Raw text to rows for pre-training: a TFDS data set with its vocabulary and statistics.
+
+    python -m training.prepare --input 'wiki/*.txt.xz' --out rows
+    python -m training.prepare --input books.jsonl.gz --tokenizer sentencepiece --out rows
+    python -m training.prepare --input 'gs://text/*.jsonl' --runner DataflowRunner --out rows
+    python -m training.prepare --describe rows
+    python -m training.prepare --verify rows
+
+The rows depend on the text and the settings alone: not on the order of the files, the number of
+workers, or how often the work was killed and started again (the same command goes on).
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import contextlib
+import errno
+import shlex
+import shutil
+import sys
+import time
+
+import tqdm
+
+from keras_tupe.data import find_sources
+from training import (
+    _prepare_finish,
+    _prepare_folder,
+    _prepare_inspect,
+    _prepare_stages,
+    _prepare_vocabulary,
+)
+from training._prepare_settings import Settings, fingerprint
+from training._prepare_spill import Spill
+from training._settings import parse
+from training._tables import table
+
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Clock:
+    """Seconds per stage."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    @contextlib.contextmanager
+    def stage(self, name):
+        """Measures the block."""
+        start = time.monotonic()
+        yield
+        self.seconds[name] = time.monotonic() - start
+
+    def profile(self, num_words):
+        """A table of where the time went."""
+        whole = sum(self.seconds.values())
+        rows = [
+            [name, f"{seconds:.1f}", f"{seconds / whole:.0%}", f"{num_words / seconds:,.0f}"]
+            for name, seconds in [*self.seconds.items(), ("all", whole)]
+            if seconds >= 0.05
+        ]
+        return table(["stage", "seconds", "share", "words per second"], rows)
+
+
+def prepare(settings, command):
+    """Makes the data set of `settings`, or finds that it is there.
+
+    Args:
+        settings: a `Settings` with `out`.
+        command: the command line, for the record.
+
+    Raises:
+        ValueError: if something is wrong with the input.
+        OSError: if the disk is full.
+    """
+    sources = find_sources(settings.input, settings.format)
+    if settings.vocabulary is not None:
+        _prepare_vocabulary.load(settings.vocabulary, settings)  # before the long work
+    key = fingerprint(settings, sources)
+    if _prepare_folder.check_output(settings.out, key):
+        print(f"{settings.out} is already there, made from the same input and settings.")
+        return
+    clock = Clock()
+    with _prepare_folder.work_folder(settings.out, key) as work:
+        spill = Spill(work / "documents")
+        with clock.stage("read and clean"), _reading_bar(sources) as bar:
+            _prepare_stages.read(sources, spill, settings, bar)
+        with clock.stage("drop duplicates"):
+            plan = _prepare_stages.choose_blocks(spill, settings)
+        with clock.stage("vocabulary"):
+            bar = _wrapper("counting words", " parts")
+            tokenizer = _prepare_stages.make_vocabulary(spill, plan, settings, work, bar)
+        with clock.stage("tokenize and pack"), _packing_bar(plan) as bar:
+            packed = _prepare_stages.pack(spill, plan, tokenizer, settings, work, bar)
+        parts = {part: _prepare_finish.total(blocks) for part, blocks in packed.items()}
+        statistics = {part: facts["statistics"] for part, facts in parts.items()}
+        _prepare_finish.check_size(statistics, settings)
+        with clock.stage("write and check"):
+            folder = work / "dataset"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            _prepare_finish.write(folder, packed, settings, _wrapper("writing", " blocks"))
+            facts = {
+                "command": command,
+                "fingerprint": key,
+                "duplicates": plan["duplicates"],
+                "problems": spill.state["problems"],
+                "parts": parts,
+            }
+            _prepare_finish.record(folder, tokenizer, settings, facts)
+            _prepare_folder.move_into_place(folder, settings.out)
+    words = sum(part["words"] for part in statistics.values())
+    print(_prepare_inspect.statistics(settings.out))
+    print("\n" + clock.profile(words))
+
+
+@contextlib.contextmanager
+def _reading_bar(sources):
+    """A bar over the bytes of the files, which also counts documents and words."""
+    size = sum(source.num_bytes for source in sources) or None
+    documents = words = 0
+    start = time.monotonic()
+    with tqdm.tqdm(
+        total=size, desc="reading", unit="B", unit_scale=True, disable=None, smoothing=0.05
+    ) as bar:
+
+        def advance(num_bytes, num_documents, num_words):
+            nonlocal documents, words
+            documents += num_documents
+            words += num_words
+            bar.update(num_bytes)
+            if num_bytes:
+                rate = words / max(time.monotonic() - start, 1e-9)
+                bar.set_postfix_str(f"{documents:,} documents, {rate:,.0f} words/s", refresh=False)
+
+        yield advance
+
+
+@contextlib.contextmanager
+def _packing_bar(plan):
+    words = 0
+    start = time.monotonic()
+    total = sum(plan["num_blocks"].values())
+    with tqdm.tqdm(total=total, desc="packing", unit=" blocks", disable=None) as bar:
+
+        def advance(num_blocks, num_words):
+            nonlocal words
+            words += num_words
+            rate = words / max(time.monotonic() - start, 1e-9)
+            bar.set_postfix_str(f"{rate:,.0f} words/s", refresh=False)
+            bar.update(num_blocks)
+
+        yield advance
+
+
+def _wrapper(text, unit):
+    return lambda items: tqdm.tqdm(items, desc=text, unit=unit, disable=None)
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, description=__doc__)
+    command = shlex.join(["python", "-m", "training.prepare", *(arguments or sys.argv[1:])])
+    try:
+        if settings.describe is not None:
+            print(_prepare_inspect.describe(settings.describe))
+        elif settings.verify is not None:
+            print(_prepare_inspect.verify(settings.verify))
+        elif settings.runner is not None:
+            from training import _prepare_beam
+
+            _prepare_beam.prepare(settings, command)
+        else:
+            prepare(settings, command)
+    except (ValueError, TypeError, FileNotFoundError) as error:
+        sys.exit(f"prepare: {error}")
+    except OSError as error:
+        if error.errno not in _FULL_DISK:
+            raise
+        sys.exit(
+            f"prepare: There is no room on the disk for the rows and the work on them, which needs "
+            f"about three times the size of the uncompressed text. Make room and run the same "
+            f"command again, or remove {settings.out}.unfinished. Received: {error.strerror}"
+        )
+
+
+if __name__ == "__main__":
+    main()
