@@ -3,6 +3,11 @@
 _MAX_LISTED = 10_000
 
 
+def blank(document):
+    """The message about a `Document` of which cleaning left nothing."""
+    return f"The document is empty or blank. Received: {document.place}"
+
+
 class Problems:
     """Collects what is wrong with the input.
 

@@ -122,6 +122,11 @@ def vocabulary_size(settings):
     return settings.vocabulary_size or TOKENIZERS[settings.tokenizer]
 
 
+def sample_share(train_words, settings):
+    """The share of the training documents that the vocabulary is trained on."""
+    return min(1.0, settings.vocabulary_words / max(train_words, 1))
+
+
 def difference(ours, theirs):
     """Says in which settings two fingerprints differ, as a phrase."""
     names = [name for name in ours if ours[name] != theirs.get(name)]

@@ -18,7 +18,8 @@ from keras_tupe.data import (
 )
 from training import _prepare_vocabulary
 from training._prepare_blocks import pack_block
-from training._prepare_problems import Problems
+from training._prepare_problems import Problems, blank
+from training._prepare_settings import sample_share
 from training._prepare_spill import NUM_BUCKETS, digests
 
 PARTS = ("train", "valid")
@@ -49,12 +50,10 @@ def read(sources, spill, settings, bar):
         )
         for document in documents:
             text = "" if document.problem else clean_text(document.text)
-            if document.problem:
-                problems.add(document.message)
-            elif not text:
-                problems.add(f"The document is empty or blank. Received: {document.place}")
-            else:
+            if text:
                 bar(0, 1, spill.add(text))
+            else:
+                problems.add(document.message or blank(document))
         state = {"sources": number, "problems": problems.state}
         spill.commit(state)
     spill.commit(state, complete=True)
@@ -107,11 +106,6 @@ def make_vocabulary(spill, plan, settings, work, bar):
     tokenizer = _prepare_vocabulary.train(counts.total(), settings)
     tokenizer.save(path)
     return tokenizer
-
-
-def sample_share(train_words, settings):
-    """The share of the training documents that the vocabulary is trained on."""
-    return min(1.0, settings.vocabulary_words / max(train_words, 1))
 
 
 def pack(spill, plan, tokenizer, settings, work, bar):

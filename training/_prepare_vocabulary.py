@@ -1,6 +1,7 @@
 """The vocabulary of a preparation: trained on word counts, or the user's own."""
 
 import pathlib
+import tempfile
 
 from keras_tupe.data import (
     WordCounts,
@@ -37,6 +38,16 @@ def train(counts, settings):
 def load(path, settings):
     """The tokenizer of a vocabulary file; raises as the tokenizer's class does."""
     return _CLASSES[settings.tokenizer](pathlib.Path(path), lowercase=settings.lowercase)
+
+
+def from_bytes(content, settings):
+    """The tokenizer of the content of a vocabulary file: what Beam sends to its workers."""
+    if settings.tokenizer == "sentencepiece":
+        return SentencePieceBpe(content, lowercase=settings.lowercase)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        return load(file.name, settings)
 
 
 def facts(tokenizer, settings, file_hash):

@@ -16,6 +16,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import contextlib
 import errno
+import importlib.util
 import shlex
 import shutil
 import sys
@@ -93,7 +94,10 @@ def prepare(settings, command):
             tokenizer = _prepare_stages.make_vocabulary(spill, plan, settings, work, bar)
         with clock.stage("tokenize and pack"), _packing_bar(plan) as bar:
             packed = _prepare_stages.pack(spill, plan, tokenizer, settings, work, bar)
-        parts = {part: _prepare_finish.total(blocks) for part, blocks in packed.items()}
+        parts = {
+            part: _prepare_finish.total([block.facts for block in blocks])
+            for part, blocks in packed.items()
+        }
         statistics = {part: facts["statistics"] for part, facts in parts.items()}
         _prepare_finish.check_size(statistics, settings)
         with clock.stage("write and check"):
@@ -101,6 +105,7 @@ def prepare(settings, command):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             _prepare_finish.write(folder, packed, settings, _wrapper("writing", " blocks"))
+            _prepare_finish.check_rows(folder, parts)
             facts = {
                 "command": command,
                 "fingerprint": key,
@@ -158,6 +163,14 @@ def _wrapper(text, unit):
     return lambda items: tqdm.tqdm(items, desc=text, unit=unit, disable=None)
 
 
+def _beam():
+    if importlib.util.find_spec("apache_beam") is None:
+        raise ValueError("--runner needs Apache Beam: pip install 'keras-tupe[beam]'")
+    from training import _prepare_beam
+
+    return _prepare_beam
+
+
 def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, description=__doc__)
@@ -168,9 +181,7 @@ def main(arguments=None):
         elif settings.verify is not None:
             print(_prepare_inspect.verify(settings.verify))
         elif settings.runner is not None:
-            from training import _prepare_beam
-
-            _prepare_beam.prepare(settings, command)
+            _beam().prepare(settings, command)
         else:
             prepare(settings, command)
     except (ValueError, TypeError, FileNotFoundError) as error:

@@ -1,0 +1,200 @@
+"""The preparation on Apache Beam: the same transforms, on as many workers as there are.
+
+Two pipelines. The first reads, drops duplicates, and adds up sizes and word counts; then the
+vocabulary is trained, here; the second reads again, groups documents into blocks and packs each
+block, written through TFDS. Rows depend on the documents alone, so they are those of one process.
+"""
+
+import json
+import shutil
+import time
+
+import apache_beam as beam
+import tensorflow_datasets as tfds
+from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
+
+from keras_tupe.data import choose_num_blocks, find_sources, write_json
+from training import (
+    _prepare_finish,
+    _prepare_folder,
+    _prepare_inspect,
+    _prepare_vocabulary,
+)
+from training._prepare_beam_steps import (
+    PackBlocks,
+    SampledWordCounts,
+    add_sizes,
+    by_block,
+    measure,
+    read_unique,
+)
+from training._prepare_problems import Problems
+from training._prepare_settings import fingerprint
+from training._prepare_stages import PARTS
+
+_PROGRESS = "{:>8.1f} s  {}"
+
+
+class PackedRows(tfds.core.GeneratorBasedBuilder):
+    """TFDS's builder of the data set; it writes what the second pipeline packs.
+
+    Args:
+        recipe: dictionary of `sources`, `settings`, `num_blocks`, `vocabulary` (bytes) and
+            `facts` (a path prefix, for the facts of each block).
+        **kwargs: as for `tfds.core.GeneratorBasedBuilder`.
+    """
+
+    VERSION = tfds.core.Version("1.0.0")
+
+    def __init__(self, recipe, **kwargs):
+        self._recipe = recipe
+        super().__init__(**kwargs)
+
+    def _info(self):
+        from keras_tupe.data import row_features
+
+        return tfds.core.DatasetInfo(
+            builder=self,
+            features=row_features(self._recipe["settings"].length),
+            description="Rows of whole sentences for masked language models, made by keras_tupe.",
+        )
+
+    def _split_generators(self, dl_manager, pipeline):
+        del dl_manager  # nothing is downloaded
+        recipe = self._recipe
+        settings = recipe["settings"]
+        documents, _ = read_unique(pipeline, recipe["sources"], settings)
+        splits = {}
+        for part, num_blocks in recipe["num_blocks"].items():
+            packed = (
+                documents
+                | f"{part}: place" >> beam.FlatMap(by_block, part, num_blocks, settings.valid)
+                | f"{part}: group" >> beam.GroupByKey()
+                | f"{part}: pack"
+                >> beam.ParDo(PackBlocks(recipe["vocabulary"], settings)).with_outputs(
+                    "facts", main="rows"
+                )
+            )
+            _ = packed.facts | f"{part}: facts" >> beam.io.WriteToText(f"{recipe['facts']}-{part}")
+            splits[part] = packed.rows
+        return splits
+
+    def _generate_examples(self):
+        raise NotImplementedError("the splits are collections of examples already")
+
+
+def prepare(settings, command):
+    """As `training.prepare.prepare`, on the Beam runner of the settings.
+
+    All problems of the input are found before the first is reported.
+    """
+    started = time.monotonic()
+
+    def tell(text):
+        print(_PROGRESS.format(time.monotonic() - started, text), flush=True)
+
+    sources = find_sources(settings.input, settings.format)
+    if settings.vocabulary is not None:
+        _prepare_vocabulary.load(settings.vocabulary, settings)
+    key = fingerprint(settings, sources)
+    if _prepare_folder.check_output(settings.out, key):
+        print(f"{settings.out} is already there, made from the same input and settings.")
+        return
+    with _prepare_folder.work_folder(settings.out, key) as work:
+        tell(f"reading {len(sources)} files, counting words ({settings.runner})")
+        plan, tokenizer = _plan(sources, settings, work / "beam")
+        tell(f"vocabulary of {tokenizer.vocabulary_size:,} pieces; packing")
+        folder, parts = _pack(sources, settings, plan, tokenizer, work / "beam")
+        statistics = {part: facts["statistics"] for part, facts in parts.items()}
+        _prepare_finish.check_size(statistics, settings)
+        tell("checking the rows on disk")
+        _prepare_finish.check_rows(folder, parts)
+        facts = {"command": command, "fingerprint": key, "parts": parts, **plan["facts"]}
+        _prepare_finish.record(folder, tokenizer, settings, facts)
+        _prepare_folder.move_into_place(folder, settings.out)
+    tell("done")
+    print(_prepare_inspect.statistics(settings.out))
+
+
+def _plan(sources, settings, work):
+    """Runs the first pipeline, unless an earlier run did, and trains the vocabulary."""
+    work.mkdir(exist_ok=True)
+    done = work / "plan.json"
+    if not done.exists():
+        folder = work / "plan"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        with beam.Pipeline(settings.runner, _options(settings)) as pipeline:
+            documents, problems = read_unique(pipeline, sources, settings)
+            results = {"problems": problems}
+            measured = documents | "measure" >> beam.Map(measure, settings.valid)
+            totals = measured | "add sizes" >> beam.CombineGlobally(add_sizes)
+            results["totals"] = totals | "totals as JSON" >> beam.Map(json.dumps)
+            if settings.vocabulary is None:
+                counter = SampledWordCounts(settings)
+                words = documents | "count words" >> beam.ParDo(
+                    counter, beam.pvalue.AsSingleton(totals)
+                )
+                merged = words | "add word counts" >> beam.CombinePerKey(sum)
+                results["words"] = merged | "words as JSON" >> beam.Map(json.dumps)
+            for name, lines in results.items():
+                _ = lines | f"write {name}" >> beam.io.WriteToText(str(folder / name))
+        messages = sorted(json.loads(line) for line in _lines(folder, "problems"))
+        problems = Problems(settings.skip_bad, {})
+        for message in messages:
+            problems.add(message)
+        (total,) = (json.loads(line) for line in _lines(folder, "totals"))
+        num_blocks = {
+            part: choose_num_blocks(total[f"{part}_bytes"], settings.block_bytes)
+            for part in PARTS
+            if total[f"{part}_documents"]
+        }
+        unique = sum(total[f"{part}_documents"] for part in PARTS)
+        facts = {"duplicates": total["read"] - unique, "problems": problems.state}
+        if settings.vocabulary is None:
+            counts = dict(json.loads(line) for line in _lines(folder, "words"))
+            _prepare_vocabulary.train(counts, settings).save(work / "vocabulary")
+        write_json(done, {"num_blocks": num_blocks, "facts": facts})
+        shutil.rmtree(folder)
+    vocabulary = settings.vocabulary or work / "vocabulary"
+    plan = json.loads(done.read_text("utf-8"))
+    return plan, _prepare_vocabulary.load(vocabulary, settings)
+
+
+def _pack(sources, settings, plan, tokenizer, work):
+    """Runs the second pipeline; returns the folder and the facts of each part."""
+    folder = work / "tfds"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    tokenizer.save(folder / "vocabulary")
+    recipe = {
+        "sources": sources,
+        "settings": settings,
+        "num_blocks": plan["num_blocks"],
+        "vocabulary": (folder / "vocabulary").read_bytes(),
+        "facts": str(folder / "facts"),
+    }
+    builder = PackedRows(recipe, data_dir=folder, file_format="array_record")
+    builder.download_and_prepare(
+        download_config=tfds.download.DownloadConfig(
+            beam_runner=settings.runner, beam_options=_options(settings)
+        )
+    )
+    parts = {}
+    for part in PARTS:
+        facts = [json.loads(line) for line in _lines(folder, f"facts-{part}")]
+        parts[part] = _prepare_finish.total(facts)
+    return builder.data_path, parts
+
+
+def _options(settings):
+    options = PipelineOptions(settings.beam_options.split())
+    # as TFDS does: what Beam infers of outputs with tags is wrong
+    options.view_as(TypeOptions).pipeline_type_check = False
+    return options
+
+
+def _lines(folder, prefix):
+    """The lines of all files that a WriteToText wrote."""
+    for file in sorted(folder.glob(f"{prefix}-*")):
+        yield from file.read_text("utf-8").splitlines()
