@@ -106,6 +106,7 @@ def prepare(settings, command):
         tell(f"vocabulary of {tokenizer.vocabulary_size:,} pieces; packing")
         folder, parts = _pack(sources, settings, plan, tokenizer, work / "beam")
         statistics = {part: facts["statistics"] for part, facts in parts.items()}
+        _prepare_finish.check_complete(statistics, plan["documents"])
         _prepare_finish.check_size(statistics, settings)
         tell("checking the rows on disk")
         _prepare_finish.check_rows(folder, parts)
@@ -154,7 +155,7 @@ def _plan(sources, settings, work):
         if settings.vocabulary is None:
             counts = dict(json.loads(line) for line in _lines(folder, "words"))
             _prepare_vocabulary.train(counts, settings).save(work / "vocabulary")
-        write_json(done, {"num_blocks": num_blocks, "facts": facts})
+        write_json(done, {"num_blocks": num_blocks, "documents": unique, "facts": facts})
         shutil.rmtree(folder)
     vocabulary = settings.vocabulary or work / "vocabulary"
     plan = json.loads(done.read_text("utf-8"))

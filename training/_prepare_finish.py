@@ -20,6 +20,16 @@ def check_size(statistics, settings):
         )
 
 
+def check_complete(statistics, num_documents):
+    """Raises a RuntimeError unless every document, of `num_documents`, has been packed once."""
+    packed = sum(part["documents"] for part in statistics.values())
+    if packed != num_documents:
+        raise RuntimeError(
+            "Documents were lost or packed twice: this is a mistake of keras_tupe or of the Beam "
+            f"runner. Received: {packed} documents packed, {num_documents} read"
+        )
+
+
 def total(facts):
     """The facts of all blocks of a part in one: statistics and the two hashes, as integers."""
     return {
@@ -78,7 +88,7 @@ def record(folder, tokenizer, settings, facts):
     tokenizer.save(folder / tokenizer.file_name)
     if facts["problems"]["count"]:
         text = "".join(f"{message}\n" for message in facts["problems"]["messages"])
-        (folder / "skipped.txt").write_text(text, encoding="utf-8")
+        (folder / "skipped.txt").write_text(text, "utf-8", "surrogateescape")  # file names
     parts = facts["parts"]
     corpus = sum(part["corpus_hash"] for part in parts.values()) % 2**256
     vocabulary_hash = file_hash(folder / tokenizer.file_name)

@@ -11,6 +11,7 @@ from training._tables import table
 
 _CLASSES = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
 _NUM_ROWS = 3
+_NUM_PIECES = 30
 
 
 def statistics(folder):
@@ -38,14 +39,15 @@ def describe(folder):
     vocabulary = record["vocabulary"]
     path = pathlib.Path(folder) / vocabulary["file"]
     tokenizer = _CLASSES[vocabulary["kind"]](path, lowercase=vocabulary["lowercase"])
+    vocabulary_pieces = tokenizer.pieces
     lines = [f"made by: {record['command']}", statistics(folder)]
     for split in record["splits"]:
         source = tfds.builder_from_directory(folder).as_data_source(split=split)
         for number in range(min(_NUM_ROWS, len(source))):
             token_ids = source[number]["token_ids"]
-            pieces = " ".join(tokenizer.pieces[token] for token in token_ids)
+            pieces = " ".join(vocabulary_pieces[token] for token in token_ids[:_NUM_PIECES])
             text = tokenizer.detokenize([token_ids.tolist()]).numpy()[0].decode("utf-8", "replace")
-            lines += ["", f"{split} row {number}: {text}", f"  in pieces: {pieces}"]
+            lines += ["", f"{split} row {number}: {text}", f"it begins with the pieces: {pieces}"]
     return "\n".join(lines)
 
 

@@ -14,7 +14,6 @@ from keras_tupe.data import (
     multiset_hash,
     read_source,
     rows_hash,
-    write_json,
 )
 from training import _prepare_vocabulary
 from training._prepare_blocks import pack_block
@@ -63,18 +62,25 @@ def choose_blocks(spill, settings):
     """Counts what is left after exact duplicates are dropped, and chooses the number of blocks.
 
     Returns:
-        Dictionary of `duplicates`, `train_words`, and `num_blocks` per part.
+        Dictionary of `documents` left, `duplicates`, `train_words`, and `num_blocks` per part.
     """
-    num_bytes, num_words, duplicates = dict.fromkeys(PARTS, 0), dict.fromkeys(PARTS, 0), 0
+    num_bytes, num_words = dict.fromkeys(PARTS, 0), dict.fromkeys(PARTS, 0)
+    documents = duplicates = 0
     for bucket in range(NUM_BUCKETS):
         entries, repeated = spill.index(bucket, bucket + 1)
+        documents += len(entries)
         duplicates += repeated
         held_out = np.array([is_held_out(key, settings.valid) for key in digests(entries)], bool)
         for part, chosen in (("train", ~held_out), ("valid", held_out)):
             num_bytes[part] += int(entries["size"][chosen].sum())
             num_words[part] += int(entries["words"][chosen].sum())
     blocks = {part: choose_num_blocks(num_bytes[part], settings.block_bytes) for part in PARTS}
-    return {"duplicates": duplicates, "train_words": num_words["train"], "num_blocks": blocks}
+    return {
+        "documents": documents,
+        "duplicates": duplicates,
+        "train_words": num_words["train"],
+        "num_blocks": blocks,
+    }
 
 
 def make_vocabulary(spill, plan, settings, work, bar):
@@ -145,7 +151,7 @@ class PackedBlock:
 
     def save(self, rows, facts):
         """Keeps rows and facts; they are there both or not at all."""
-        write_json(self._facts, facts)
+        self._facts.write_text(json.dumps(facts), encoding="utf-8")
         temporary = self._path.with_suffix(".unfinished")
         with temporary.open("wb") as file:
             np.save(file, rows)

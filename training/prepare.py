@@ -99,6 +99,7 @@ def prepare(settings, command):
             for part, blocks in packed.items()
         }
         statistics = {part: facts["statistics"] for part, facts in parts.items()}
+        _prepare_finish.check_complete(statistics, plan["documents"])
         _prepare_finish.check_size(statistics, settings)
         with clock.stage("write and check"):
             folder = work / "dataset"

@@ -79,9 +79,9 @@ def assert_same_rows(ours, theirs):
 @pytest.mark.parametrize(
     "beam_options",
     [
-        "--direct_running_mode=multi_threading --direct_num_workers=3",
+        "--direct_running_mode=multi_processing --direct_num_workers=2",
         pytest.param(
-            "--direct_running_mode=multi_processing --direct_num_workers=3", marks=pytest.mark.slow
+            "--direct_running_mode=multi_threading --direct_num_workers=3", marks=pytest.mark.slow
         ),
         pytest.param("", marks=pytest.mark.slow),
     ],
