@@ -11,6 +11,7 @@ from keras_tupe.data import PREPARATION_FILE, write_json
 from training._prepare_settings import difference
 
 _SETTINGS = "settings.json"
+_LOCK = "lock"
 
 
 def check_output(out, fingerprint):
@@ -23,12 +24,18 @@ def check_output(out, fingerprint):
     record = out / PREPARATION_FILE
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return False
-    if not record.is_file():
+    try:
+        theirs = json.loads(record.read_text("utf-8"))["fingerprint"]
+    except (OSError, ValueError, LookupError, TypeError):
         raise ValueError(
-            f"The output folder exists and has no {PREPARATION_FILE}, so it was not made here and "
-            f"is left alone. Choose another --out, or remove this one. Received: {str(out)!r}"
-        )
-    _compare(out, json.loads(record.read_text("utf-8")).get("fingerprint", {}), fingerprint)
+            f"The output folder exists and has no good {PREPARATION_FILE}, so it was not made here "
+            f"and is left alone. Choose another --out, or remove this one. Received: {str(out)!r}"
+        ) from None
+    _compare(out, theirs, fingerprint)
+    left = _work_folder_of(out)
+    if (left / _SETTINGS).exists():  # of a run that was killed between its last two steps
+        with _only_us(left):
+            _remove(left)
     return True
 
 
@@ -42,22 +49,22 @@ def work_folder(out, fingerprint):
     Raises:
         ValueError: if another process works there, or the work was begun with other settings.
     """
-    out = pathlib.Path(out).resolve()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    folder = out.with_name(f"{out.name}.unfinished")
+    folder = _work_folder_of(out)
+    folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(exist_ok=True)
     with _only_us(folder):
         settings = folder / _SETTINGS
         if settings.exists():
             _compare(folder, json.loads(settings.read_text("utf-8")), fingerprint)
         else:
+            _clear(folder)
             write_json(settings, fingerprint)
         try:
             yield folder
         except ValueError:
-            shutil.rmtree(folder)
+            _remove(folder)
             raise
-        shutil.rmtree(folder)
+        _remove(folder)
 
 
 def move_into_place(folder, out):
@@ -69,9 +76,29 @@ def move_into_place(folder, out):
     _sync(out.parent)
 
 
+def _work_folder_of(out):
+    out = pathlib.Path(out).resolve()
+    return out.with_name(f"{out.name}.unfinished")
+
+
+def _remove(folder):
+    """Removes a work folder; if killed in the middle, nobody takes the rest for work to go on."""
+    (folder / _SETTINGS).unlink()
+    shutil.rmtree(folder)
+
+
+def _clear(folder):
+    """Removes what a removal that was killed has left."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()
+
+
 @contextlib.contextmanager
 def _only_us(folder):
-    with (folder / "lock").open("w") as lock:
+    with (folder / _LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -11,6 +11,7 @@ from training._tables import table
 
 _CLASSES = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
 _NUM_ROWS = 3
+_FACTS = {"command", "length", "vocabulary", "splits", "duplicates", "skipped", "sha256"}
 _NUM_PIECES = 30
 
 
@@ -86,4 +87,13 @@ def _record(folder):
             f"A prepared folder holds {PREPARATION_FILE}; make one with --input and --out. "
             f"Received: {str(folder)!r}"
         )
-    return json.loads(path.read_text("utf-8"))
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or not record.keys() >= _FACTS:
+        raise ValueError(
+            f"The record of the folder is damaged, or of another program. Prepare the rows again. "
+            f"Received: {str(path)!r}"
+        )
+    return record

@@ -65,6 +65,13 @@ class Settings:
         found = []
         if not self.input:
             found.append("--input must name at least one source of text. Received: none")
+        out = os.path.realpath(self.out)
+        for folder in filter(os.path.isdir, self.input):
+            if os.path.commonpath([out, os.path.realpath(folder)]) == os.path.realpath(folder):
+                found.append(
+                    "--out must not be inside of an input folder, where it would be read as text. "
+                    f"Received: out={self.out!r}, input={folder!r}"
+                )
         for name, allowed in {
             "format": FORMATS,
             "tokenizer": tuple(TOKENIZERS),

@@ -1,5 +1,7 @@
 """Cleaned documents on disk, in buckets by their hash; a killed program goes on where it was."""
 
+import contextlib
+import hashlib
 import json
 import os
 
@@ -22,6 +24,10 @@ class Spill:
 
     Args:
         folder: made if it is not there. What was added after the last commit is cut off.
+
+    Raises:
+        ValueError: if the files are shorter than at the last commit. `documents` raises it, too,
+            for a document that is not what was added.
     """
 
     def __init__(self, folder):
@@ -33,9 +39,13 @@ class Spill:
         self.is_complete = record.get("complete", False)
         self._files = []
         self._uncommitted = 0
+        sizes = record.get("sizes", [[0, 0]] * NUM_BUCKETS)
+        for bucket, both in enumerate(sizes):
+            for path, size in zip(self._paths(bucket), both, strict=True):
+                if size and (not path.exists() or path.stat().st_size < size):
+                    raise _damaged(path)
         if self.is_complete:
             return
-        sizes = record.get("sizes", [[0, 0]] * NUM_BUCKETS)
         for bucket, both in enumerate(sizes):
             files = [
                 _open_at(path, size) for path, size in zip(self._paths(bucket), both, strict=True)
@@ -79,7 +89,8 @@ class Spill:
         """Closes the files; what was not committed is lost."""
         for files in self._files:
             for file in files:
-                file.close()
+                with contextlib.suppress(OSError):  # a full disk, told before
+                    file.close()
         self._files = []
 
     def index(self, first_bucket, end_bucket):
@@ -109,12 +120,15 @@ class Spill:
         """Yields the texts of entries of `index`, in their order."""
         files = {}
         try:
-            for entry in entries:
+            for entry, digest in zip(entries, digests(entries), strict=True):
                 bucket = int(entry["bucket"])
+                path = self._paths(bucket)[0]
                 if bucket not in files:
-                    files[bucket] = os.open(self._paths(bucket)[0], os.O_RDONLY)
-                size, offset = int(entry["size"]), int(entry["offset"])
-                yield os.pread(files[bucket], size, offset).decode("utf-8")
+                    files[bucket] = os.open(path, os.O_RDONLY)
+                content = os.pread(files[bucket], int(entry["size"]), int(entry["offset"]))
+                if hashlib.sha256(content).digest() != digest:
+                    raise _damaged(path)
+                yield content.decode("utf-8")
         finally:
             for handle in files.values():
                 os.close(handle)
@@ -127,6 +141,13 @@ def digests(entries):
     """The 32-byte hashes of entries, a list of bytes."""
     content = entries["digest"].astype(">u8").tobytes()  # NumPy's functions may swap bytes
     return [content[start : start + 32] for start in range(0, len(content), 32)]
+
+
+def _damaged(path):
+    return ValueError(
+        "The unfinished work on disk was damaged, perhaps by a loss of power, and is removed. "
+        f"Run the same command again. Received: {str(path)!r}"
+    )
 
 
 def _open_at(path, size):

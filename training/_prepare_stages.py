@@ -1,5 +1,6 @@
 """The stages of a preparation in one process; each leaves its result in the work folder."""
 
+import io
 import json
 import pathlib
 
@@ -153,8 +154,9 @@ class PackedBlock:
         """Keeps rows and facts; they are there both or not at all."""
         self._facts.write_text(json.dumps(facts), encoding="utf-8")
         temporary = self._path.with_suffix(".unfinished")
-        with temporary.open("wb") as file:
-            np.save(file, rows)
+        content = io.BytesIO()  # straight to a file, NumPy would not say that the disk is full
+        np.save(content, rows)
+        temporary.write_bytes(content.getbuffer())
         temporary.replace(self._path)
         self.facts, self.is_there = facts, True
 

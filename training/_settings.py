@@ -48,11 +48,19 @@ def _kind_of(field):
     if isinstance(field.default, bool):
         return {"action": argparse.BooleanOptionalAction}
     if isinstance(field.default, tuple):
-        return {"nargs": "+"}
+        return {"nargs": "+", "action": _Extend}
     if field.default is not None:
         return {"type": type(field.default)}
     kinds = (int, float, str)
     return {"type": next(kind for kind in kinds if kind.__name__ in str(field.type))}
+
+
+class _Extend(argparse.Action):
+    """Values of an option that is given twice come together; the first replace the default."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if before is self.default else before + values)
 
 
 def _hashable(value):

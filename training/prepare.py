@@ -83,8 +83,10 @@ def prepare(settings, command):
         print(f"{settings.out} is already there, made from the same input and settings.")
         return
     clock = Clock()
-    with _prepare_folder.work_folder(settings.out, key) as work:
-        spill = Spill(work / "documents")
+    with (
+        _prepare_folder.work_folder(settings.out, key) as work,
+        contextlib.closing(Spill(work / "documents")) as spill,
+    ):
         with clock.stage("read and clean"), _reading_bar(sources) as bar:
             _prepare_stages.read(sources, spill, settings, bar)
         with clock.stage("drop duplicates"):
@@ -187,9 +189,11 @@ def main(arguments=None):
             prepare(settings, command)
     except (ValueError, TypeError, FileNotFoundError) as error:
         sys.exit(f"prepare: {error}")
+    except KeyboardInterrupt:
+        sys.exit("prepare: Stopped. The same command goes on from here.")
     except OSError as error:
         if error.errno not in _FULL_DISK:
-            raise
+            sys.exit(f"prepare: {error}")
         sys.exit(
             f"prepare: There is no room on the disk for the rows and the work on them, which needs "
             f"about three times the size of the uncompressed text. Make room and run the same "

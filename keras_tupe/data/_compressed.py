@@ -10,6 +10,8 @@ import zlib
 COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
 
 _BUFFER = 2**20
+_ZSTANDARD_BYTES = 2**10  # read at a time: what comes out may be thousands of times as much
+_ZSTANDARD_WINDOW = 2**31  # bytes; files made with --long=31 need it
 
 
 @contextlib.contextmanager
@@ -38,14 +40,29 @@ def is_broken_file(error):
 
 def _decompressed(raw, suffix):
     if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw)
+        return _Available(gzip.GzipFile(fileobj=raw))
     if suffix == ".xz":
-        return lzma.LZMAFile(raw)
+        return _Available(lzma.LZMAFile(raw))
     if suffix == ".bz2":
-        return bz2.BZ2File(raw)
+        return _Available(bz2.BZ2File(raw))
     if suffix == ".zst":
         return _Zstandard(raw)
     return contextlib.nullcontext(raw)
+
+
+class _Available(io.RawIOBase):
+    """Hands on what can be read before damage; the `readinto` of these files would drop it."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        content = self._stream.read1(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
 
 
 class _Zstandard(io.RawIOBase):
@@ -55,7 +72,7 @@ class _Zstandard(io.RawIOBase):
         import zstandard
 
         self._raw = raw
-        self._make = zstandard.ZstdDecompressor().decompressobj
+        self._make = zstandard.ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW).decompressobj
         self._frame = None
         self._input = self._output = b""
 
@@ -64,7 +81,7 @@ class _Zstandard(io.RawIOBase):
 
     def readinto(self, buffer):
         while not self._output:
-            self._input = self._input or self._raw.read(_BUFFER)
+            self._input = self._input or self._raw.read(_ZSTANDARD_BYTES)
             if not self._input:
                 if self._frame is not None:
                     raise EOFError("the file ends inside a frame")

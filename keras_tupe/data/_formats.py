@@ -19,6 +19,9 @@ class Problem:
     sentence: str
 
 
+_UNCLOSED = Problem("The article has no </doc>: is the file cut off?")
+
+
 @dataclasses.dataclass(frozen=True)
 class FormatOptions:
     """What the parsers need to know.
@@ -73,7 +76,9 @@ def parse_wikiextractor(lines, options):
         stripped = line.strip()
         if not first and stripped.startswith(b"{"):
             yield from parse_jsonl([(number, line)], options)
-        elif not first and _OPENING.match(line):
+        elif _OPENING.match(line):
+            if first:
+                yield first, _UNCLOSED
             first, parts, size = number, [], 0
         elif stripped == _CLOSING and first:
             yield first, _joined(parts, size, options)
@@ -84,7 +89,7 @@ def parse_wikiextractor(lines, options):
         elif stripped:
             yield number, Problem('The line is outside of <doc id="..." ...> and </doc>.')
     if first:
-        yield first, Problem("The article has no </doc>: is the file cut off?")
+        yield first, _UNCLOSED
 
 
 PARSERS = {"text": parse_text, "jsonl": parse_jsonl, "wikiextractor": parse_wikiextractor}

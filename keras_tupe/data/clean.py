@@ -8,7 +8,7 @@ _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _SPACES = re.compile("[\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f"  # control characters
-    "\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"  # soft hyphens, marks, BOM
+    "\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"  # soft hyphens, marks, BOM
     "\ufffd]"  # what a failed decoding left
 )
 _AROUND_LINE_ENDS = re.compile(" *\n[ \n]*")

@@ -1,5 +1,6 @@
 """Packed rows to a TFDS data set of ArrayRecord shards, and the record of how they were made."""
 
+import errno
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ PREPARATION_FILE = "preparation.json"
 FORMAT = 1
 
 _ROWS_PER_CALL = 4096
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _READ_BYTES = 2**20
 
 
@@ -62,6 +64,14 @@ def write_rows(folder, splits, length, *, rows_per_shard=2**17, progress=iter):
         description="Rows of whole sentences for masked language models, made by keras_tupe.",
     )
     writer = tfds.core.SequentialWriter(info, rows_per_shard, file_format="array_record")
+    try:
+        return _write(writer, splits, progress)
+    except RuntimeError as error:  # what ArrayRecord raises, with the system's words in it
+        code = next((c for c in _FULL_DISK if os.strerror(c) in str(error)), errno.EIO)
+        raise OSError(code, os.strerror(code), os.fspath(folder)) from error
+
+
+def _write(writer, splits, progress):
     sizes = {}
     for split, blocks in splits.items():
         size = 0
@@ -96,7 +106,7 @@ def write_json(path, record):
     path = pathlib.Path(path)
     temporary = path.with_name(f".unfinished-{path.name}")
     with temporary.open("w", encoding="utf-8") as file:
-        json.dump(record, file, indent=1, ensure_ascii=False)
+        json.dump(record, file, indent=1)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())

@@ -197,7 +197,7 @@ def _format_of(path):
 def _read_tfds(source, text_field):
     import tensorflow_datasets as tfds
 
-    _, name, split = (*source.name.split(":"), "train")[:3]
+    _, name, split = (*source.name.split(":", 2), "train")[:3]  # a split may be train[:9%]
     try:
         builder = tfds.builder(name)
         if text_field not in builder.info.features:

@@ -2,6 +2,7 @@
 
 import abc
 
+import numpy as np
 import tensorflow as tf
 
 from keras_tupe.tokenizers._batches import id_batch, string_batch
@@ -93,6 +94,37 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         """
         return self._ids_with_masks(string_batch(strings))
 
+    def tokenize_with_offsets(self, strings):
+        """Cuts strings into pieces, and says which bytes of the string each of them comes from.
+
+        `string[start:end]`, of the string's UTF-8 bytes, is what became the piece when the text
+        was normalised (lower-cased, stripped of accents, ...). It is made of whole characters:
+        where one character became several pieces (a ligature, a Hangul syllable, a character
+        spelled in bytes), each of them has the whole of it. Combining marks belong to
+        the character before them. A SentencePiece piece that begins a word has the white space
+        before it; one that stands for a space which is not in the text has `start == end`. Starts
+        and ends ascend from piece to piece.
+
+        Args:
+            strings: string tensor (or list) of shape (batch,).
+
+        Returns:
+            `(ids, starts, ends)`: three `tf.RaggedTensor`s, int32, of shape (batch, (pieces)). The
+            ids are those of `tokenize`.
+
+        Raises:
+            TypeError, ValueError: if `strings` is not a batch of strings, or inside a graph.
+        """
+        if not tf.executing_eagerly():
+            raise ValueError(
+                "`tokenize_with_offsets` works on eager tensors only. Call it outside of "
+                "`tf.function` and `tf.data`. Received: a call inside a graph"
+            )
+        ids, spans = self._ids_and_spans(string_batch(strings))
+        flat = [np.concatenate([np.zeros(0, "int32"), *part]) for part in zip(*spans, strict=True)]
+        starts, ends = (tf.constant(values, tf.int32) for values in flat or [[], []])
+        return ids, ids.with_flat_values(starts), ids.with_flat_values(ends)
+
     def detokenize(self, ids):
         """Joins pieces to text, without start, end and padding tokens.
 
@@ -133,6 +165,13 @@ class AbstractTokenizer(tf.Module, abc.ABC):
     @abc.abstractmethod
     def _ids(self, strings):
         """Strings (batch,) -> ragged ids (batch, (pieces))."""
+
+    @abc.abstractmethod
+    def _ids_and_spans(self, strings):
+        """Strings (batch,) -> ids as `_ids`, and a list of (starts, ends) with one for each string.
+
+        Both are NumPy arrays of shape (pieces,): offsets in the bytes of the original string.
+        """
 
     @abc.abstractmethod
     def _ids_with_masks(self, strings):

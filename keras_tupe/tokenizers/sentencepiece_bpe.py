@@ -3,18 +3,23 @@
 import hashlib
 import os
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text
 from google.protobuf.message import DecodeError
-from sentencepiece import sentencepiece_model_pb2
 from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
 
 from keras_tupe.tokenizers._files import read_bytes, write_bytes
+from keras_tupe.tokenizers._offsets import (
+    cover_split_characters,
+    numpy_rows,
+    through_normalisation,
+)
+from keras_tupe.tokenizers._sentencepiece_proto import ModelProto, PieceType
 from keras_tupe.tokenizers._special_tokens import TUPE
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 _SPACE = "\u2581"  # how SentencePiece writes a space
-_Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
 
 
 class SentencePieceBpe(AbstractTokenizer):
@@ -64,6 +69,7 @@ class SentencePieceBpe(AbstractTokenizer):
         super().__init__(pieces, TUPE, lowercase, name="sentence_piece_bpe")
         self._op = _make_op(proto, user_defined=())
         self._mask_op = _make_op(proto, user_defined=(TUPE.mask,))
+        self._piece_sizes = np.array([_size(piece) for piece in proto.pieces])
         self._space_id = pieces.index(_SPACE) if _SPACE in pieces else -1
 
     def save(self, path):
@@ -71,6 +77,17 @@ class SentencePieceBpe(AbstractTokenizer):
 
     def _ids(self, strings):
         return self._op.tokenize(self._folded(strings))
+
+    def _ids_and_spans(self, strings):
+        folded = self._folded(strings)
+        ids, *offsets = self._op.tokenize_with_offsets(folded)
+        sources, texts = strings.numpy(), folded.numpy()
+        spans = list(zip(*map(numpy_rows, offsets), strict=True))
+        sizes = [self._piece_sizes[row] for row in numpy_rows(ids)]
+        spans = cover_split_characters(texts, spans, sizes, self._normalized_sizes)
+        if self.lowercase:
+            spans = through_normalisation(sources, texts, spans, self._folded_texts)
+        return ids, spans
 
     def _ids_with_masks(self, strings):
         ids = self._mask_op.tokenize(self._folded(strings))
@@ -84,14 +101,28 @@ class SentencePieceBpe(AbstractTokenizer):
     def _text(self, ids):
         return self._mask_op.detokenize(ids)
 
+    def _normalized_sizes(self, texts):
+        rows = numpy_rows(self._op.tokenize(tf.constant(texts, tf.string, [len(texts)])))
+        return [np.abs(self._piece_sizes[row]).sum() for row in rows]
+
+    def _folded_texts(self, texts):
+        return self._folded(tf.constant(texts, tf.string, [len(texts)])).numpy()
+
     def _folded(self, strings):
         # tf.strings.lower would follow the machine's locale and cut at a zero byte.
         return tensorflow_text.case_fold_utf8(strings) if self.lowercase else strings
 
 
+def _size(piece):
+    """Bytes that a piece of the model stands for, spaces apart; -1 if it is a byte or unknown."""
+    if piece.type in (PieceType.BYTE, PieceType.UNKNOWN):
+        return -1
+    return len(piece.piece.replace(_SPACE, "").encode())
+
+
 def _parse(model):
     try:
-        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+        proto = ModelProto.FromString(model)
     except DecodeError as error:
         raise ValueError(_not_a_model(model)) from error
     if not proto.pieces:
@@ -105,9 +136,9 @@ def _make_op(proto, user_defined):
     changed.CopyFrom(proto)
     for piece in changed.pieces:
         if piece.piece in user_defined:
-            piece.type = _Piece.USER_DEFINED
-        elif piece.piece in TUPE.texts and piece.type != _Piece.UNKNOWN:
-            piece.type = _Piece.CONTROL
+            piece.type = PieceType.USER_DEFINED
+        elif piece.piece in TUPE.texts and piece.type != PieceType.UNKNOWN:
+            piece.type = PieceType.CONTROL
     model = changed.SerializeToString(deterministic=True)
     try:
         op = tensorflow_text.SentencepieceTokenizer(model)

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from keras_tupe.tokenizers._files import read_bytes, write_bytes
+from keras_tupe.tokenizers._offsets import numpy_rows, through_byte_sources
 from keras_tupe.tokenizers._special_tokens import BERT
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
@@ -68,6 +69,13 @@ class WordPiece(AbstractTokenizer):
 
     def _ids(self, strings):
         return self._op.tokenize(strings)
+
+    def _ids_and_spans(self, strings):
+        # What the op's own tokenize_with_offsets does, but for characters that become several.
+        normalized, sources = self._op._fast_bert_normalizer.normalize_with_offsets(strings)
+        found = self._op._fast_wordpiece_tokenizer.tokenize_with_offsets(normalized)
+        rows = zip(strings.numpy(), *map(numpy_rows, (sources, *found[1:])), strict=True)
+        return found[0], [through_byte_sources(*row) for row in rows]
 
     def _ids_with_masks(self, strings):
         # The brackets are punctuation, so cutting there changes nothing for the text around.

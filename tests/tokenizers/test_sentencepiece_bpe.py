@@ -5,17 +5,15 @@ import subprocess
 import sys
 
 import pytest
-from sentencepiece import sentencepiece_model_pb2
 from tiny_vocabularies import SENTENCES, TUPE_TOKENS, sentencepiece_model
 
 from keras_tupe.tokenizers import SentencePieceBpe
-
-Type = sentencepiece_model_pb2.ModelProto.SentencePiece
+from keras_tupe.tokenizers._sentencepiece_proto import ModelProto, PieceType
 
 
 def changed_model(change):
     """Returns the bytes of the tiny model after `change(piece)` for each of its pieces."""
-    proto = sentencepiece_model_pb2.ModelProto.FromString(sentencepiece_model())
+    proto = ModelProto.FromString(sentencepiece_model())
     for piece in proto.pieces:
         change(piece)
     return proto.SerializeToString()
@@ -35,10 +33,10 @@ def test_pieces_that_begin_a_word_carry_its_space():
 
 
 @pytest.mark.parametrize("token", TUPE_TOKENS)
-@pytest.mark.parametrize("kind", [Type.NORMAL, Type.USER_DEFINED, Type.CONTROL])
+@pytest.mark.parametrize("kind", [PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.CONTROL])
 def test_special_tokens_of_any_type_are_never_found_in_plain_text(token, kind):
     if token == "<unk>":
-        kind = Type.UNKNOWN  # SentencePiece insists
+        kind = PieceType.UNKNOWN  # SentencePiece insists
 
     def change(piece):
         if piece.piece == token:

@@ -1,0 +1,364 @@
+"""SQuAD: files, windows, labels, and predictions back to text."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tiny_vocabularies import sentencepiece_model, wordpiece_pieces
+
+from keras_tupe.data import train_sentencepiece_bpe, train_wordpiece
+from keras_tupe.data.squad import SquadQuestion, read_squad, squad_predictions, squad_windows
+from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+
+CONTEXT = (
+    "The quick brown fox, Caf\u00e9 Zo\u00eb's (\u65e5\u672c\u8a9e \U0001f600), jumps over 1,234 "
+    "dogs: stra\u00dfe, \ufb01ne \u2014 and  two\u00a0spaces. A cat sat on the mat; she sells sea "
+    "shells by the sea shore, and he reads E\u0301cole books in 1997."
+)
+ANSWERS = [
+    *("The", "quick brown fox", "Caf\u00e9 Zo\u00eb", "\u65e5\u672c", "\u672c\u8a9e", "\U0001f600"),
+    *("1,234 dogs", "stra\u00dfe", "\ufb01ne", "two\u00a0spaces", "sea shells by the sea shore"),
+    *("E\u0301cole books", "1997", "(", CONTEXT[-95:]),
+]
+
+
+class Words:
+    """A tokenizer of white-space words, each with an id of its own; special ids are 0 to 3."""
+
+    start_id, separator_ids, end_id, pad_id = 1, (2, 3), 2, 0
+
+    def __init__(self):
+        self.words = {}
+
+    def tokenize_with_offsets(self, strings):
+        ids, starts, ends = [], [], []
+        for string in strings:
+            words, place, found = string.split(" "), 0, []
+            for word in words:
+                size = len(word.encode())
+                if word:
+                    found.append((self.words.setdefault(word, len(self.words) + 4), place, size))
+                place += size + 1
+            ids.append([word for word, _, _ in found])
+            starts.append([start for _, start, _ in found])
+            ends.append([start + size for _, start, size in found])
+        return ids, starts, ends
+
+
+def question(context, *answers, name="q1", text="Who is it?"):
+    spans = tuple((answer, context.index(answer)) for answer in answers)
+    return SquadQuestion(name, "Title", context, text, spans)
+
+
+def entry(name="q1", text=" Who is it? ", start=4, answer="cat", **changes):
+    return {
+        "id": name,
+        "question": text,
+        "answers": [{"text": answer, "answer_start": start}],
+        **changes,
+    }
+
+
+def content(*entries, context="The cat sat."):
+    paragraph = {"context": context, "qas": list(entries)}
+    return {"version": "1.1", "data": [{"title": "Cats", "paragraphs": [paragraph]}]}
+
+
+def write(path, content):
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def one_hot(windows):
+    places = np.arange(windows.token_ids.shape[1])
+    positions = (windows.start_positions, windows.end_positions)
+    return [(places == row[:, np.newaxis]).astype("float32") for row in positions]
+
+
+# Files
+
+
+def test_questions_are_read_with_all_their_answers(tmp_path):
+    answers = [{"text": "cat", "answer_start": 4}, {"text": "The cat", "answer_start": 0}]
+    path = write(tmp_path / "dev.json", content(entry(), entry("q2", answers=answers)))
+    assert read_squad(str(path)) == [
+        SquadQuestion("q1", "Cats", "The cat sat.", "Who is it?", (("cat", 4),)),
+        SquadQuestion("q2", "Cats", "The cat sat.", "Who is it?", (("cat", 4), ("The cat", 0))),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        (entry("q2", start=5), r"answer_start=5, answer 'cat', where the context has 'at '$"),
+        (entry("q2", start=-8), r"answer_start=-8, answer 'cat', where the context has 'The'$"),
+        (entry("q2", start="4"), r"a int under 'answer_start' there.*, str under 'answer_start'$"),
+        (entry("q2", start=True), r"a int under 'answer_start' there.*, bool under"),
+        (entry("q2", answer=""), r"'text' must be text.*, text=''$"),
+        (entry("q2", answers=[]), r"must have an answer; those of v2\.0"),
+        (entry("q2", text="  "), r"'question' must be text.*, question='  '$"),
+        (entry("q2", question=None), r"a str under 'question'.*, NoneType under 'question'$"),
+        (entry("q1"), r"ids of questions must differ.*, id 'q1' again$"),
+        ({"id": "q2", "question": "Why?"}, r"a list under 'answers'.*, none under 'answers'$"),
+        ({"question": "Why?"}, r"a str under 'id'.*, none under 'id'$"),
+        (5, r"a str under 'id'"),
+    ],
+)  # fmt: skip
+def test_a_bad_question_is_named_or_left_out(tmp_path, bad, sentence):
+    path = write(tmp_path / "dev.json", content(entry(), bad, entry("q3")))
+    with pytest.raises(ValueError, match=sentence) as error:
+        read_squad(path)
+    assert "dev.json', data[0], paragraphs[0], qas[1]" in str(error.value)
+    if isinstance(bad, dict) and bad.get("id") == "q2":
+        assert "id 'q2'" in str(error.value)
+    skipped = []
+    assert [found.id for found in read_squad(path, skipped=skipped)] == ["q1", "q3"]
+    assert skipped == [str(error.value)]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ([], r"a list under 'data' there.*dev\.json', none"),
+        ({"data": {}}, r"a list under 'data' there.*dict under 'data'$"),
+        ({"data": [5]}, r"under 'paragraphs' there.*data\[0\], none"),
+        ({"data": [{"paragraphs": [{"context": "A"}]}]}, r"under 'qas'.*paragraphs\[0\], none"),
+        (content(entry(), context=" "), r"'context' must be text.*id 'q1', context=' '$"),
+        ({"data": []}, r"must have a good question.*dev\.json', which has none$"),
+    ],
+)  # fmt: skip
+def test_what_is_not_squad_is_refused_with_a_sentence(tmp_path, content, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read_squad(write(tmp_path / "dev.json", content))
+
+
+def test_what_is_no_json_or_not_utf8_or_not_there_is_refused(tmp_path):
+    path = tmp_path / "dev.json"
+    path.write_text('{"data":\n [', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"SQuAD v1\.1.*dev\.json', Expecting value in line 2$"):
+        read_squad(path)
+    path.write_bytes(b'{"data": \n"\xe9"}')
+    with pytest.raises(ValueError, match=r"in UTF-8.*dev\.json', line 2, first bad byte at offset"):
+        read_squad(path)
+    with pytest.raises(ValueError, match=r"no file\. Received: file='.*nowhere'$"):
+        read_squad(tmp_path / "nowhere")
+
+
+# Windows
+
+
+def test_rows_are_as_bert_and_tupe_write_pairs():
+    pieces = WordPiece(wordpiece_pieces())
+    asked = question("A cat sat.", "cat", text="The dog?")
+    windows = squad_windows([asked], pieces, 13, doc_stride=3, max_question_length=5)
+    assert [pieces.pieces[i] for i in windows.token_ids[0]] == [
+        *("[CLS]", "the", "dog", "?", "[SEP]", "a", "cat", "sat", ".", "[SEP]"),
+        *["[PAD]"] * 3,
+    ]
+    assert windows.padding_mask.tolist() == [[1] * 10 + [0] * 3]
+    assert windows.segment_ids.tolist() == [[0] * 5 + [1] * 5 + [0] * 3]
+    assert (windows.start_positions.tolist(), windows.end_positions.tolist()) == ([6], [6])
+
+    tupe = SentencePieceBpe(sentencepiece_model())
+    windows = squad_windows([asked], tupe, 31, doc_stride=3, max_question_length=11)
+    first, second = tupe.tokenize(["The dog?", "A cat sat."]).to_list()
+    row = [tupe.start_id, *first, tupe.end_id, tupe.end_id, *second, tupe.end_id]
+    assert windows.token_ids.tolist() == [row + [tupe.pad_id] * (31 - len(row))]
+    sizes = [3 + len(first), len(second) + 1, 31 - len(row)]
+    assert windows.segment_ids.tolist() == [np.repeat([0, 1, 0], sizes).tolist()]
+    for array in (windows.token_ids, windows.padding_mask, windows.segment_ids):
+        assert array.dtype == np.int32
+
+
+@settings(max_examples=60)
+@given(size=st.integers(1, 61), stride=st.integers(1, 13), room=st.integers(0, 7))
+def test_windows_begin_every_stride_until_the_context_ends(size, stride, room):
+    words = [f"w{i}" for i in range(size)]
+    asked = question(" ".join(words), words[-1], text="Who is it?")
+    length = 3 + 4 + stride + room  # three words, four special tokens
+    windows = squad_windows([asked], Words(), length, doc_stride=stride, max_question_length=3)
+    room += stride
+    starts = windows.context_starts.tolist()
+    assert starts == list(range(0, stride * len(starts), stride))
+    assert starts[-1] + room >= size
+    assert all(start + room < size for start in starts[:-1])
+    assert windows.context_sizes.tolist() == [min(room, size - start) for start in starts]
+    context = Words()
+    (ids,), _, _ = context.tokenize_with_offsets([" ".join(words)])
+    for row, start, count in zip(
+        windows.token_ids, starts, windows.context_sizes.tolist(), strict=True
+    ):
+        # the tokenizer of the windows met the context before the question
+        assert row[6 : 6 + count].tolist() == ids[start : start + count]
+        assert row[6 + count] == Words.end_id
+        assert not row[7 + count :].any()
+
+
+def test_a_long_question_loses_its_end():
+    asked = question("A cat sat.", "cat", text="a b c d e f g")
+    windows = squad_windows([asked], Words(), 12, doc_stride=3, max_question_length=5)
+    assert windows.context_places.tolist() == [1 + 5 + 2]
+    assert windows.token_ids[0, 6:8].tolist() == [2, 3]
+
+
+def test_only_windows_with_the_whole_answer_are_labelled():
+    words = [f"w{i}" for i in range(17)]
+    asked = question(" ".join(words), "w5 w6 w7")
+    windows = squad_windows([asked], Words(), 14, doc_stride=3, max_question_length=3)
+    # seven words each: 0-6, 3-9, 6-12, 9-15, 12-16
+    assert windows.context_starts.tolist() == [0, 3, 6, 9, 12]
+    assert windows.start_positions.tolist() == [0, 8, 0, 0, 0]
+    assert windows.end_positions.tolist() == [0, 10, 0, 0, 0]
+    assert windows.unlabelled_ids == windows.inexact_ids == ()
+
+
+def test_an_answer_longer_than_every_window_is_listed():
+    words = [f"w{i}" for i in range(17)]
+    questions = [question(" ".join(words), " ".join(words[2:12])), question("a b", "a", name="q2")]
+    windows = squad_windows(questions, Words(), 14, doc_stride=3, max_question_length=3)
+    assert windows.unlabelled_ids == ("q1",)
+    assert windows.start_positions[:-1].tolist() == [0] * 5
+
+
+def test_an_answer_inside_a_token_is_widened_and_listed():
+    context = "It was the fourth of May, or the fifth."
+    pieces = WordPiece([*wordpiece_pieces(), "fourth"])
+    inside = question(context, "four")
+    several = question(context, "four", "May", "the", name="q2")
+    windows = squad_windows([inside, several], pieces, 64, doc_stride=5, max_question_length=11)
+    assert windows.inexact_ids == ("q1",)
+    answers = squad_predictions(windows, *one_hot(windows))
+    assert answers == {"q1": "fourth", "q2": "May"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"length": 74}, r"room for 4 special tokens.*Received: length=74, doc_stride=7, max_q"),
+        ({"doc_stride": 0}, r"must be at least 1\. Received: doc_stride=0$"),
+        ({"max_question_length": 0}, r"at least 1\. Received: max_question_length=0$"),
+        ({"questions": []}, r"at least one question"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(changes, sentence):
+    arguments = {"questions": [question("a b", "a")], "length": 75, "doc_stride": 7} | changes
+    with pytest.raises(ValueError, match=sentence):
+        squad_windows(tokenizer=Words(), **arguments)
+    with pytest.raises(TypeError, match=r"`length` must be an integer\. Received: length=1\.5$"):
+        squad_windows([question("a b", "a")], Words(), 1.5)
+
+
+# Predictions
+
+
+def max_context_by_loops(windows):
+    """BERT's rule, one token at a time."""
+    marked = np.zeros(windows.token_ids.shape, bool)
+    for index, spans in enumerate(windows.spans):
+        mine = np.flatnonzero(windows.question_index == index)
+        for token in range(len(spans)):
+            best_score, best = None, None
+            for window in mine:
+                start, size = windows.context_starts[window], windows.context_sizes[window]
+                if not start <= token < start + size:
+                    continue
+                score = min(token - start, start + size - 1 - token) + 0.01 * size
+                if best_score is None or score > best_score:
+                    best_score, best = score, window
+            marked[best, windows.context_places[best] + token - windows.context_starts[best]] = True
+    return marked
+
+
+@settings(max_examples=40)
+@example(sizes=[460], stride=251, overlap=200)  # sizes of windows differ enough to count
+@given(
+    sizes=st.lists(st.integers(1, 41), min_size=1, max_size=3),
+    stride=st.integers(1, 11),
+    overlap=st.integers(0, 13),
+)
+def test_each_token_is_judged_in_the_window_where_it_sees_most(sizes, stride, overlap):
+    contexts = [" ".join(f"w{i}" for i in range(size)) for size in sizes]
+    questions = [question(text, "w0", name=str(i)) for i, text in enumerate(contexts)]
+    length = 7 + stride + overlap
+    windows = squad_windows(questions, Words(), length, doc_stride=stride, max_question_length=3)
+    np.testing.assert_array_equal(windows.is_max_context(), max_context_by_loops(windows))
+    assert windows.is_max_context().sum() == sum(sizes)
+
+
+def best_answers_by_loops(windows, starts, ends, max_answer_length):
+    marked, answers = max_context_by_loops(windows), {}
+    for index, asked in enumerate(windows.questions):
+        best_score, best = -np.inf, ""
+        for window in np.flatnonzero(windows.question_index == index):
+            place, size = windows.context_places[window], windows.context_sizes[window]
+            spans = windows.spans[index][windows.context_starts[window] :]
+            for first in range(size):
+                for last in range(first, min(size, first + max_answer_length)):
+                    score = starts[window, place + first] + ends[window, place + last]
+                    if marked[window, place + first] and score > best_score:
+                        best_score = score
+                        best = asked.context[spans[first, 0] : spans[last, 1]]
+        answers[asked.id] = best
+    return answers
+
+
+@pytest.mark.parametrize("max_answer_length", [1, 3, 30])
+def test_the_best_span_of_all_windows_is_found(max_answer_length):
+    contexts = [" ".join(f"w{i}" for i in range(size)) for size in (1, 5, 23, 37)]
+    questions = [question(text, "w0", name=str(i)) for i, text in enumerate(contexts)]
+    windows = squad_windows(questions, Words(), 18, doc_stride=5, max_question_length=3)
+    random = np.random.default_rng(3)
+    for _ in range(11):
+        starts, ends = random.normal(size=(2, *windows.token_ids.shape)).astype("float32")
+        ends[:, ::2] += starts[:, ::2]  # ends that would like to come before their starts
+        found = squad_predictions(windows, starts, ends, max_answer_length=max_answer_length)
+        assert found == best_answers_by_loops(windows, starts, ends, max_answer_length)
+
+
+def test_padding_and_questions_are_never_answers():
+    asked = question("a b c", "b", text="x y z")
+    windows = squad_windows([asked], Words(), 24, doc_stride=3, max_question_length=3)
+    starts, ends = np.full((2, 1, 24), 9.0)
+    starts[:, 6:9], ends[:, 6:9] = [[0, 3, 0]], [[2, 0, 0]]
+    starts[:, 9:] = ends[:, 9:] = np.nan  # what a model says about padding does not matter
+    assert squad_predictions(windows, starts, ends) == {"q1": "b"}
+
+
+TOKENIZERS = {
+    "wordpiece": lambda: WordPiece(train_wordpiece([CONTEXT], 200)),
+    "sentencepiece": lambda: SentencePieceBpe(train_sentencepiece_bpe([CONTEXT] * 2, 330)),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(TOKENIZERS))
+@pytest.mark.parametrize("length", [113, 487])
+def test_answers_survive_the_way_to_labels_and_back(kind, length):
+    context = f"{CONTEXT[::-1]} {CONTEXT} {CONTEXT.upper()}"
+    questions = [question(context, answer, name=answer) for answer in ANSWERS]
+    sizes = {"doc_stride": 11, "max_question_length": 7}
+    windows = squad_windows(questions, TOKENIZERS[kind](), length, **sizes)
+    assert windows.inexact_ids == windows.unlabelled_ids == ()
+    answers = squad_predictions(windows, *one_hot(windows), max_answer_length=length)
+    assert answers == {answer: answer for answer in ANSWERS}
+    assert (len(windows.token_ids) > 2 * len(ANSWERS)) == (length == 113)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda logits: logits[:, 1:], r"`end_logits` must have one .*\(1, 24\).*shape=\(1, 23\)$"),
+        (lambda logits: logits * np.nan, r"`end_logits` must be finite.*Received: .*\[0, 6\]=nan$"),
+        (lambda logits: logits + np.inf, r"finite in the context.*\[0, 6\]=inf$"),
+    ],
+)
+def test_logits_that_are_none_are_refused(change, sentence):
+    windows = squad_windows(
+        [question("a b", "a")], Words(), 24, doc_stride=3, max_question_length=3
+    )
+    logits = np.zeros((1, 24), "float32")
+    with pytest.raises(ValueError, match=sentence):
+        squad_predictions(windows, logits, change(logits))
+    with pytest.raises(ValueError, match=r"at least 1 token\. Received: max_answer_length=0$"):
+        squad_predictions(windows, logits, logits, max_answer_length=0)
