@@ -5,13 +5,25 @@ import re
 
 import pytest
 
-from training import methods
+from training import methods, prepare
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 
 
+@pytest.fixture(scope="module")
+def folder_with_rows(tmp_path_factory):
+    """A folder in which `rows` has been prepared, as the README has it."""
+    folder = tmp_path_factory.mktemp("readme")
+    sentences = [f"The {number} cats sat on mat {number * number}." for number in range(300)]
+    (folder / "corpus.txt").write_text("\n\n".join(sentences), encoding="utf-8")
+    arguments = ["--input", str(folder / "corpus.txt"), "--out", str(folder / "rows")]
+    prepare.main([*arguments, "--vocabulary-size", "200", "--length", "24"])
+    return folder
+
+
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL))
-def test_python_in_the_readme_runs(code):
+def test_python_in_the_readme_runs(code, folder_with_rows, monkeypatch):
+    monkeypatch.chdir(folder_with_rows)
     exec(compile(code, str(README), "exec"), {})
 
 

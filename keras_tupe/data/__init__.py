@@ -4,6 +4,7 @@ NumPy only, for every backend. Nothing here needs TensorFlow: whoever cuts text 
 tokenizer's function.
 """
 
+from keras_tupe.data.blimp import BlimpParadigm, read_blimp
 from keras_tupe.data.checks import check_rows
 from keras_tupe.data.clean import clean_text
 from keras_tupe.data.corpus import corpus_hash, count_words, read_documents, split_documents
@@ -17,6 +18,8 @@ from keras_tupe.data.dataset_writer import (
     write_rows,
 )
 from keras_tupe.data.embedded import SOURCES, embedded_documents
+from keras_tupe.data.glue import TASKS as GLUE_TASKS
+from keras_tupe.data.glue import GlueRows, GlueTask, read_glue
 from keras_tupe.data.masking import Masking, mask_rows
 from keras_tupe.data.packing import PackedRows, pack_rows, pack_sentences, tokenize_documents
 from keras_tupe.data.placement import (
@@ -27,6 +30,8 @@ from keras_tupe.data.placement import (
     is_sampled,
     multiset_hash,
 )
+from keras_tupe.data.prepared import PreparedRows
+from keras_tupe.data.prepared_vocabulary import PreparedVocabulary
 from keras_tupe.data.prose import prose_paragraphs
 from keras_tupe.data.rows import Rows
 from keras_tupe.data.sentences import split_sentences
@@ -38,6 +43,14 @@ from keras_tupe.data.sources import (
     find_sources,
     read_source,
 )
+from keras_tupe.data.squad import (
+    SquadQuestion,
+    SquadWindows,
+    read_squad,
+    squad_predictions,
+    squad_windows,
+)
+from keras_tupe.data.tf_dataset import tf_dataset, tf_evaluation_dataset
 from keras_tupe.data.vocabulary import (
     sentencepiece_bpe_from_counts,
     train_sentencepiece_bpe,
@@ -47,17 +60,26 @@ from keras_tupe.data.vocabulary import (
 )
 from keras_tupe.data.word_counts import WordCounts
 from keras_tupe.data.word_order import WordOrderPairs, word_order_pairs
+from keras_tupe.data.word_starts import word_starts
 
 __all__ = [
     "FORMATS",
+    "GLUE_TASKS",
     "MAX_DOCUMENT_BYTES",
     "PREPARATION_FILE",
     "SOURCES",
+    "BlimpParadigm",
     "Document",
+    "GlueRows",
+    "GlueTask",
     "Masking",
     "PackedRows",
+    "PreparedRows",
+    "PreparedVocabulary",
     "Rows",
     "Source",
+    "SquadQuestion",
+    "SquadWindows",
     "WordCounts",
     "WordOrderPairs",
     "block_number",
@@ -77,18 +99,26 @@ __all__ = [
     "pack_rows",
     "pack_sentences",
     "prose_paragraphs",
+    "read_blimp",
     "read_documents",
+    "read_glue",
     "read_source",
+    "read_squad",
     "row_features",
     "rows_hash",
     "seal",
     "sentencepiece_bpe_from_counts",
     "split_documents",
     "split_sentences",
+    "squad_predictions",
+    "squad_windows",
+    "tf_dataset",
+    "tf_evaluation_dataset",
     "tokenize_documents",
     "train_sentencepiece_bpe",
     "train_wordpiece",
     "word_order_pairs",
+    "word_starts",
     "wordpiece_from_counts",
     "wordpiece_words",
     "write_json",

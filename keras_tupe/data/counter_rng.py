@@ -1,5 +1,6 @@
 """Random numbers as pure functions of counters: no state, so any point is reached at once."""
 
+import math
 import operator
 
 import numpy as np
@@ -45,9 +46,7 @@ def random_bits(seed, stream, *counters):
     start = (check_seed(seed) + _GAMMA * (stream + 1)) & _WORD
     bits = _mix(np.array([start], "uint64"))
     for counter in counters:
-        # Always at least 1-D: NumPy warns when scalars wrap around, but not when arrays do.
-        step = np.atleast_1d(np.asarray(counter)).astype("uint64")
-        bits = _mix(bits + (step + np.uint64(1)) * np.uint64(_GAMMA))
+        bits = _follow(bits, counter)
     return bits
 
 
@@ -65,14 +64,63 @@ def random_below(bits, limit):
     return ((low * np.uint64(limit)) >> np.uint64(32)).astype("int64")
 
 
-def permutation(seed, stream, epoch, size):
-    """The order of `size` things in epoch number `epoch`: ranks of their random bits.
+def permute(seed, stream, epochs, places, size):
+    """What stands at some places of random orders of `size` things, one order for each epoch.
+
+    Nothing is sorted or kept: time and memory do not depend on `size`.
+
+    Equation (a Feistel network on a rectangle): with a = ceil(sqrt(size)), b = ceil(size / a)
+    and a place written as L b + R, each of the rounds r = 0, 1, ... does
+
+        L <- (L + F_r(R)) modulo a    if r is even
+        R <- (R + F_r(L)) modulo b    if r is odd
+
+    where F_r(x) is the random number below a or b of the counters (epoch, r, x). Each round is
+    one-to-one on the a b >= size places of the rectangle. A result that is none of the `size`
+    things goes through all rounds again until it is one (cycle walking): fewer than one in a.
+
+    Args:
+        seed: integer from 0 to 2**64 - 1.
+        stream: as in `random_bits`.
+        epochs: integers >= 0, `(n,)`.
+        places: integers from 0 to `size - 1`, `(n,)`.
+        size: integer from 1 to 2**62.
 
     Returns:
-        int64 array with each of 0 .. size - 1 once; every order is equally probable.
+        int64 `(n,)`, from 0 to `size - 1`; over all places of one epoch each of them once.
+
+    References:
+        Black, Rogaway. Ciphers with Arbitrary Finite Domains. CT-RSA 2002.
     """
-    # stable: equal keys must not depend on the sorting code of the machine
-    return np.argsort(random_bits(seed, stream, epoch, np.arange(size)), kind="stable")
+    height = math.isqrt(size - 1) + 1
+    width = -(-size // height)
+    # Small rectangles have few functions F, so that more rounds are needed to mix them.
+    rounds = np.arange(8 + 64 // height)[:, np.newaxis]
+    keys = random_bits(seed, stream, np.asarray(epochs), rounds)  # (rounds, n)
+    things = np.array(places, "int64")
+    walking = np.arange(len(things))
+    while len(walking):
+        things[walking] = _pass(things[walking], keys[:, walking], height, width)
+        walking = walking[things[walking] >= size]
+    return things
+
+
+def _pass(places, keys, height, width):
+    """All rounds of the network, once."""
+    left, right = np.divmod(places, width)
+    for index, key in enumerate(keys):
+        if index % 2:
+            right = (right + random_below(_follow(key, left), width)) % width
+        else:
+            left = (left + random_below(_follow(key, right), height)) % height
+    return left * width + right
+
+
+def _follow(bits, counter):
+    """The random bits of one more counter."""
+    # Always at least 1-D: NumPy warns when scalars wrap around, but not when arrays do.
+    step = np.atleast_1d(np.asarray(counter)).astype("uint64")
+    return _mix(bits + (step + np.uint64(1)) * np.uint64(_GAMMA))
 
 
 def _mix(bits):

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 
+from keras_tupe.data._choose_positions import POSITION_BITS, choose_positions
 from keras_tupe.data.checks import check_rows
 from keras_tupe.data.counter_rng import random_below, random_bits
+from keras_tupe.data.whole_words import starts_of_words
 
-_COUNT, _PLACE, _KIND = 1, 2, 3  # streams of random bits
-_POSITION_BITS = 20  # rows may have up to 2**20 tokens
+_KIND = 3  # stream of random bits
+_BLOCK = 64  # rows at a time: their arrays fit into the processor's cache
 _MASK_BELOW = int(0.8 * 2**32)
 _RANDOM_BELOW = int(0.9 * 2**32)
 
@@ -28,10 +30,13 @@ class Masking:
         max_masked: slots per row, or `None` for as many as `rate` can need.
         mask_special: whether special tokens except padding are masked like any other, as the
             released fairseq code does. Defaults to `False`.
+        begins_word: whether each piece begins a word, bools `(vocabulary_size,)` such as
+            `word_starts` makes, to mask whole words; or `None` to mask tokens one by one.
+            Defaults to `None`.
 
     Raises:
         ValueError: if an id is outside the vocabulary, no piece is left to draw, `rate` is not a
-            share, or `max_masked` is below 1.
+            share, `max_masked` is below 1, or `begins_word` has not one value per piece.
     """
 
     vocabulary_size: int
@@ -41,6 +46,7 @@ class Masking:
     rate: float = 0.15
     max_masked: int | None = None
     mask_special: bool = False
+    begins_word: tuple | None = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self):
         special = sorted({int(token) for token in (*self.special_ids, self.mask_id, self.pad_id)})
@@ -63,6 +69,14 @@ class Masking:
             raise ValueError(
                 f"`max_masked` must be at least 1, or None. Received: max_masked={self.max_masked}"
             )
+        if self.begins_word is not None:
+            if len(self.begins_word) != self.vocabulary_size:
+                raise ValueError(
+                    "`begins_word` must have one value per piece of the vocabulary, "
+                    f"{self.vocabulary_size}. Received: len(begins_word)={len(self.begins_word)}"
+                )
+            # a tuple, so that two records can be compared
+            object.__setattr__(self, "begins_word", tuple(map(bool, self.begins_word)))
 
     def num_slots(self, length):
         """Masked slots of a row of `length` tokens: the same for every row of that length."""
@@ -82,15 +96,33 @@ class Masking:
         maskable[never] = False
         return maskable
 
+    def starts_of_words(self, token_ids):
+        """Where words begin in rows `(batch, length)`, bool; see `whole_words`."""
+        return starts_of_words(token_ids, *self._word_tables)
+
+    @functools.cached_property
+    def _word_tables(self):
+        is_special = np.zeros(self.vocabulary_size, bool)
+        is_special[list(self.special_ids)] = True
+        return np.array(self.begins_word), is_special
+
 
 def mask_rows(token_ids, example_numbers, masking, *, seed):
     """Hides some tokens of every row, for the masked language model.
 
-    Of the n maskable tokens of a row, int(rate * n + U[0, 1)) are chosen uniformly, without
+    Of the n maskable tokens of a row, m = int(rate * n + U[0, 1)) are chosen uniformly, without
     replacement; each is then replaced by [MASK] (80 %), by a random ordinary piece (10 %), or
     kept (10 %). The number of slots is fixed, so shapes are static; unused slots have position 0,
     label `pad_id` and weight 0. A row's result depends on nothing but the row, its example number
     and the seed: not on the batch it is in.
+
+    With `begins_word` the words of the row are tried in random order instead, and each is taken
+    whole if it fits into what is left of m (and of the slots); one that does not fit is passed
+    over, and smaller ones after it are tried, as BERT's code for whole-word masking does. So m may
+    be missed, when every word left is too long, but is never exceeded, and words of more than m
+    tokens are never masked. A special token, [UNK] with them, is a word of its own and follows
+    `mask_special`. Each piece of a word still draws its own 80/10/10, as BERT's do. If every
+    piece begins a word, the result is that of masking tokens.
 
     Args:
         token_ids: integers, `(batch, length)`.
@@ -107,19 +139,18 @@ def mask_rows(token_ids, example_numbers, masking, *, seed):
     Raises:
         ValueError, TypeError: as `check_rows`; or if there is not one number per row.
     """
-    token_ids = check_rows(token_ids, masking.vocabulary_size).astype("int32")
-    example_numbers = _check_numbers(example_numbers, token_ids.shape)
-    length = token_ids.shape[1]
-    slots = masking.num_slots(length)
-    maskable = masking.is_maskable[token_ids]  # (b, t)
-    count = _num_masked(maskable.sum(axis=1), example_numbers, masking.rate, seed)  # (b,)
-    used = np.arange(slots) < count[:, np.newaxis]  # (b, slots)
-    positions = _choose(maskable, example_numbers, slots, seed)
-    positions = np.sort(np.where(used, positions, length), axis=1)  # unused slots come last
-    positions = np.where(used, positions, 0)
+    token_ids = check_rows(token_ids, masking.vocabulary_size).astype("int32", copy=False)
+    numbers = _check_numbers(example_numbers, token_ids.shape)
+    blocks = [
+        choose_positions(
+            token_ids[first : first + _BLOCK], numbers[first : first + _BLOCK], masking, seed
+        )
+        for first in range(0, len(token_ids), _BLOCK)
+    ]
+    positions, used = map(np.concatenate, zip(*blocks, strict=True))  # (b, slots)
     labels = np.take_along_axis(token_ids, positions, axis=1)
 
-    bits = random_bits(seed, _KIND, example_numbers[:, np.newaxis], positions)
+    bits = random_bits(seed, _KIND, numbers[:, np.newaxis], positions)
     kind = bits >> np.uint64(32)
     words = masking.ordinary_ids[random_below(bits, len(masking.ordinary_ids))]
     hidden = np.where(kind < _RANDOM_BELOW, words, labels)
@@ -148,25 +179,8 @@ def _check_numbers(example_numbers, shape):
             f"example_numbers.shape={numbers.shape}, smallest={numbers.min(initial=0)}, "
             f"token_ids.shape={shape}"
         )
-    if shape[1] > 2**_POSITION_BITS:
+    if shape[1] > 2**POSITION_BITS:
         raise ValueError(
-            f"Rows must have at most 2**{_POSITION_BITS} tokens. Received: token_ids.shape={shape}"
+            f"Rows must have at most 2**{POSITION_BITS} tokens. Received: token_ids.shape={shape}"
         )
     return numbers
-
-
-def _num_masked(num_maskable, example_numbers, rate, seed):
-    # 32 bits: the sum stays exact in float64, so that it never rounds up to one token too many
-    uniform = (random_bits(seed, _COUNT, example_numbers) >> np.uint64(32)) / 2.0**32
-    return np.minimum((rate * num_maskable + uniform).astype("int64"), num_maskable)
-
-
-def _choose(maskable, example_numbers, slots, seed):
-    """Positions of the `slots` smallest random keys of each row, smallest first: (b, slots)."""
-    position = np.arange(maskable.shape[1], dtype="uint64")
-    keys = random_bits(seed, _PLACE, example_numbers[:, np.newaxis], position)
-    shift = np.uint64(_POSITION_BITS)
-    keys = (keys >> shift << shift) | position  # the key carries its position through the sort
-    keys = np.where(maskable, keys, np.uint64(2**64 - 1))
-    smallest = np.sort(np.partition(keys, slots - 1, axis=1)[:, :slots], axis=1)
-    return (smallest & np.uint64(2**_POSITION_BITS - 1)).astype("int64")

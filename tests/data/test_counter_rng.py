@@ -1,9 +1,12 @@
 """The counter-based generator against its equation in Python integers, and its statistics."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
-from keras_tupe.data.counter_rng import check_seed, permutation, random_below, random_bits
+from keras_tupe.data.counter_rng import check_seed, permute, random_below, random_bits
 
 WORD = 2**64 - 1
 GAMMA = 0x9E3779B97F4A7C15
@@ -62,18 +65,110 @@ def test_integers_below_a_limit_are_uniform():
     np.testing.assert_allclose(counts, 10_000, atol=5 * deviation)
 
 
-def test_a_permutation_has_everything_once_and_changes_with_the_epoch():
-    first, second = (permutation(3, 0, epoch, 1001) for epoch in (0, 1))
-    np.testing.assert_array_equal(np.sort(first), np.arange(1001))
-    np.testing.assert_array_equal(np.sort(second), np.arange(1001))
-    assert np.mean(first == second) < 0.01
+def order(size, epoch, seed=3):
+    return permute(seed, 0, np.full(size, epoch), np.arange(size), size)
 
 
-def test_all_orders_are_equally_probable():
-    orders = [tuple(permutation(3, 0, epoch, 3)) for epoch in range(6000)]
-    counts = [orders.count(order) for order in sorted(set(orders))]
-    assert len(counts) == 6
-    np.testing.assert_allclose(counts, 1000, atol=5 * np.sqrt(6000 / 6 * 5 / 6))
+def orders(size, num_epochs, seed=3):
+    epochs, places = np.divmod(np.arange(size * num_epochs), size)
+    return permute(seed, 0, epochs, places, size).reshape(num_epochs, size)
+
+
+def assert_uniform(counts, expected):
+    """Checks Pearson's statistic of counts, at five standard deviations."""
+    counts = np.asarray(counts, "float64").ravel()
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    freedom = len(counts) - 1
+    assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom), (statistic, freedom)
+
+
+def expected_thing(seed, stream, epoch, place, size):
+    """The network of the docstring, in Python integers."""
+    height = next(a for a in itertools.count(1) if a * a >= size)
+    width = -(-size // height)
+
+    def below(limit, *counters):
+        return (expected_bits(seed, stream, *counters) & 0xFFFFFFFF) * limit >> 32
+
+    thing = place
+    while True:
+        left, right = divmod(thing, width)
+        for index in range(8 + 64 // height):
+            if index % 2:
+                right = (right + below(width, epoch, index, left)) % width
+            else:
+                left = (left + below(height, epoch, index, right)) % height
+        thing = left * width + right
+        if thing < size:
+            return thing
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9, 23, 100, 10**9 + 7])
+def test_an_order_follows_the_equation(size):
+    places = np.arange(min(size, 40))
+    epochs = 2**33 + places % 3
+    expected = [
+        expected_thing(9, 4, int(e), int(p), size) for e, p in zip(epochs, places, strict=True)
+    ]
+    assert permute(9, 4, epochs, places, size).tolist() == expected
+
+
+def test_an_order_has_everything_once_whatever_the_size():
+    for size in [*range(1, 301), 1000, 4096, 65_537, 300_000]:
+        np.testing.assert_array_equal(np.sort(order(size, epoch=7)), np.arange(size))
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6])
+def test_all_orders_are_equally_probable(size):
+    found = orders(size, 40_000) @ size ** np.arange(size)  # a number for each order
+    _, counts = np.unique(found, return_counts=True)
+    assert len(counts) == math.factorial(size)
+    assert_uniform(counts, 40_000 / len(counts))
+
+
+@pytest.mark.parametrize("size", [2, 9, 23, 100, 300])
+def test_every_thing_stands_at_every_place_equally_often(size):
+    num_epochs = max(400_000 // size, 10 * size)
+    found = orders(size, num_epochs)
+    counts = [np.bincount(things, minlength=size) for things in found.T]
+    assert np.sum(counts, axis=1).tolist() == [num_epochs] * size
+    counts = np.array(counts)
+    # rows and columns both have fixed sums
+    freedom = (size - 1) ** 2
+    statistic = ((counts - num_epochs / size) ** 2 / (num_epochs / size)).sum()
+    assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize("size", [9, 100, 1000, 10**8])
+def test_neighbours_in_an_order_are_not_related(size):
+    walk = min(size, 1000)  # places of each epoch
+    epochs, places = np.divmod(np.arange(400_000 // walk * walk), walk)
+    found = permute(5, 0, epochs, places, size).reshape(-1, walk)
+    steps = (np.diff(found, axis=1) % size) * 8 // size  # in eighths of the way round
+    # a thing never follows itself
+    first = -(-np.arange(9) * size // 8)  # of each eighth
+    expected = (np.diff(first) - (np.arange(8) == 0)) / (size - 1)
+    counts = np.bincount(steps.ravel(), minlength=8) / (expected * steps.size)
+    np.testing.assert_allclose(counts, 1, atol=5 / np.sqrt(steps.size / 8))
+
+
+@pytest.mark.parametrize("size", [2, 9, 100, 1000])
+def test_the_orders_of_successive_epochs_are_not_related(size):
+    found = orders(size, 400_000 // size)
+    shifts = np.bincount((np.diff(found, axis=0) % size).ravel(), minlength=size)
+    assert_uniform(shifts, shifts.sum() / size)
+
+
+def test_another_seed_gives_another_order():
+    assert (order(1000, 0, seed=1) == order(1000, 0, seed=2)).mean() < 0.02
+
+
+def test_an_order_of_any_size_costs_the_same():
+    things = permute(3, 0, np.full(256, 10**12), np.arange(256) + 2**61, 2**62)
+    assert things.dtype == np.int64
+    assert len(np.unique(things)) == 256
+    assert things.min() >= 0
+    assert things.max() < 2**62
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])

@@ -1,6 +1,7 @@
 """Batches by step: any step at once, every row once per epoch, new masks in every epoch."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -105,6 +106,133 @@ def test_evaluation_masks_do_not_depend_on_the_batch_size():
         return np.concatenate([inputs["token_ids"] for inputs, _, _ in batches])[:23]
 
     np.testing.assert_array_equal(all_tokens(5), all_tokens(23))
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 3])
+def test_the_smallest_corpora_have_epochs_too(num_rows):
+    rows = make_rows(num_rows=num_rows, batch_size=num_rows)
+    epochs = [row_numbers([rows.batch(step)]).tolist() for step in range(40)]
+    assert {tuple(sorted(epoch)) for epoch in epochs} == {tuple(range(num_rows))}
+    assert len({tuple(epoch) for epoch in epochs}) == [1, 2, 6][num_rows - 1]
+    masks = {rows.batch(step)[0]["mask_positions"].tobytes() for step in range(40)}
+    assert len(masks) > 20
+
+
+class Archive:
+    """Rows that are made when they are asked for: ids 5 + number % 90, and none kept."""
+
+    length = LENGTH
+
+    def __init__(self, size):
+        self.size = size
+        self.asked = []
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, indices):
+        self.asked.append(indices)
+        return np.repeat(5 + indices % 90, LENGTH).reshape(-1, LENGTH)
+
+
+def test_a_source_of_rows_gives_the_batches_of_an_array():
+    archive = Archive(23)
+    arguments = {"batch_size": 5, "seed": 9}
+    from_source = Rows(archive, MASKING, **arguments)
+    from_array = Rows(archive[np.arange(23)], MASKING, **arguments)
+    assert len(from_source) == len(from_array) == 23
+    assert from_source.length == from_array.length == LENGTH
+    for step in range(12):
+        assert_equal(from_source.batch(step), from_array.batch(step))
+    both = (from_source.evaluation_batches(), from_array.evaluation_batches())
+    for batch, other in zip(*both, strict=True):
+        assert_equal(batch, other)
+
+
+def test_any_step_of_a_hundred_million_rows_costs_the_same():
+    archive = Archive(10**8)
+    tracemalloc.start()
+    rows = Rows(archive, MASKING, batch_size=64, seed=1)
+    for step in (0, 10**6, 10**15):
+        rows.batch(step)
+    next(rows.batches(start_step=10**12))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4e6  # bytes; an order of the rows would have 8e8
+    numbers = np.concatenate(archive.asked)
+    assert len(np.unique(numbers)) == len(numbers) == 256
+    assert numbers.max() > 9e7
+
+
+def test_ids_of_a_source_are_checked_when_they_are_read():
+    class Wrong(Archive):
+        def __getitem__(self, indices):
+            return np.full((len(indices), LENGTH), 200)
+
+    rows = Rows(Wrong(7), MASKING, batch_size=2, seed=0)
+    with pytest.raises(ValueError, match=r"another vocabulary.*Received: .*=200$"):
+        rows.batch(0)
+
+
+def test_a_source_without_rows_is_refused():
+    with pytest.raises(ValueError, match="must have at least one row. Received: "):
+        Rows(Archive(0), MASKING, batch_size=2, seed=0)
+
+
+def joined(batches):
+    """Batches one after the other."""
+    inputs, *targets = zip(*batches, strict=True)
+    together = {key: np.concatenate([part[key] for part in inputs]) for key in inputs[0]}
+    return together, *map(np.concatenate, targets)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_the_parts_of_all_workers_are_the_batch(count):
+    rows = make_rows(batch_size=6)
+    workers = [rows.shard(index, count) for index in range(count)]
+    assert {len(worker) for worker in workers} == {23}
+    for step in (0, 3, 1000):
+        parts = [worker.batch(step) for worker in workers]
+        assert {len(labels) for _, labels, _ in parts} == {6 // count}
+        assert_equal(joined(parts), rows.batch(step))
+    assert_equal(rows.batch(3), make_rows(batch_size=6).batch(3))  # itself unchanged
+
+
+@pytest.mark.parametrize("num_rows", [1, 5, 6, 7, 23])
+def test_workers_evaluate_every_row_once_in_as_many_batches(num_rows):
+    rows = make_rows(num_rows=num_rows, batch_size=6)
+    workers = [list(rows.shard(index, 3).evaluation_batches()) for index in range(3)]
+    assert {len(batches) for batches in workers} == {rows.num_evaluation_batches}
+    for parts, batch in zip(zip(*workers, strict=True), rows.evaluation_batches(), strict=True):
+        assert_equal(joined(parts), batch)
+    weights = np.concatenate([weights for batches in workers for _, _, weights in batches])
+    assert weights.any(axis=1).sum() == num_rows
+
+
+def test_a_worker_may_divide_its_part_among_its_devices():
+    rows = make_rows(batch_size=12)
+    devices = [rows.shard(index, 2).shard(device, 3) for index in range(2) for device in range(3)]
+    assert_equal(joined([device.batch(8) for device in devices]), rows.batch(8))
+
+
+@pytest.mark.parametrize(
+    ("index", "count", "message"),
+    [
+        (0, 4, r"multiple of the number of workers.*Received: batch_size=6, count=4$"),
+        (0, 0, r"Received: batch_size=6, count=0$"),
+        (3, 3, r"from 0 to 2, .* Received: index=3$"),
+        (-1, 3, r"Received: index=-1$"),
+    ],
+)
+def test_workers_that_cannot_be_are_refused(index, count, message):
+    with pytest.raises(ValueError, match=message):
+        make_rows(batch_size=6).shard(index, count)
+
+
+@pytest.mark.parametrize("step", [-1, 5, 6])
+def test_there_is_no_evaluation_batch_beyond_the_rows(step):
+    with pytest.raises(ValueError, match=f"Received: step={step}$"):
+        make_rows().evaluation_batch(step)
 
 
 def test_ids_outside_the_vocabulary_are_refused_at_the_door():

@@ -1,0 +1,66 @@
+"""Batches of `Rows` through tf.data: made by several threads ahead of their use, in order."""
+
+_INPUTS = ("token_ids", "padding_mask", "mask_positions")
+
+
+def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, prefetch=2):
+    """Training batches as a `tf.data.Dataset`: element i is `rows.batch(start_step + i)`.
+
+    The elements and their order do not depend on the number of threads. All shapes are static.
+    The data set can be used in `fit` and distributed by a strategy in one process, which splits
+    each batch among its replicas. Where there are several processes, each makes the data set of
+    its own `rows.shard(...)`.
+
+    Args:
+        rows: a `Rows`.
+        start_step: number of the first batch, >= 0.
+        num_steps: number of batches, or `None` for no end.
+        num_parallel_calls: threads that make batches. Defaults to 2.
+        prefetch: finished batches that wait at most. Defaults to 2.
+
+    Returns:
+        Data set of `(inputs, labels, weights)`, as `mask_rows` describes them. Errors of the
+        reader become `tf.errors.OpError`s, and their messages stay within.
+
+    Raises:
+        ValueError: if `start_step` or `num_steps` is below 0.
+    """
+    if start_step < 0 or (num_steps is not None and num_steps < 0):
+        raise ValueError(
+            "`start_step` and `num_steps` must be at least 0. "
+            f"Received: start_step={start_step}, num_steps={num_steps}"
+        )
+    return _dataset(rows, rows.batch, start_step, num_steps, num_parallel_calls, prefetch)
+
+
+def tf_evaluation_dataset(rows, *, num_parallel_calls=2, prefetch=2):
+    """`rows.evaluation_batches()` as a `tf.data.Dataset`; the arguments are `tf_dataset`'s."""
+    num_steps = rows.num_evaluation_batches
+    return _dataset(rows, rows.evaluation_batch, 0, num_steps, num_parallel_calls, prefetch)
+
+
+def _dataset(rows, make_batch, start_step, num_steps, num_parallel_calls, prefetch):
+    import tensorflow as tf
+
+    slots = rows.masking.num_slots(rows.length)
+    shapes = [(rows.batch_size, rows.length)] * 2 + [(rows.batch_size, slots)] * 3
+    dtypes = ["int32"] * 4 + ["float32"]
+
+    def arrays(step):
+        inputs, labels, weights = make_batch(int(step))
+        return [*(inputs[name] for name in _INPUTS), labels, weights]
+
+    def batch(step):
+        tensors = tf.numpy_function(arrays, [step], dtypes)
+        for tensor, shape in zip(tensors, shapes, strict=True):
+            tensor.set_shape(shape)
+        *inputs, labels, weights = tensors
+        return dict(zip(_INPUTS, inputs, strict=True)), labels, weights
+
+    steps = tf.data.Dataset.counter(start_step)
+    steps = steps if num_steps is None else steps.take(num_steps)
+    options = tf.data.Options()
+    # TensorFlow knows of no files here: `Rows.shard` divides the work among processes.
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    dataset = steps.map(batch, num_parallel_calls=num_parallel_calls, deterministic=True)
+    return dataset.prefetch(prefetch).with_options(options)

@@ -1,0 +1,81 @@
+"""Small directories of prepared rows, as `training.prepare` leaves them."""
+
+import io
+
+import numpy as np
+import sentencepiece
+
+from keras_tupe.data.dataset_writer import file_hash, seal, write_rows
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+VOCABULARY_SIZE = 500
+IDS = {"pad_id": 0, "unknown_id": 1, "start_id": 2, "end_id": 3, "mask_id": 4}
+
+
+def pieces():
+    """500 pieces of which every third goes on with a word; one has a Unicode line separator."""
+    ordinary = (f"{'##' * (index % 3 == 0)}w{index}" for index in range(5, VOCABULARY_SIZE))
+    return [*SPECIAL, "a\u2028b", *ordinary][:VOCABULARY_SIZE]
+
+
+def make_rows(num_rows, length, seed=0):
+    """Rows `start tokens end`, int32."""
+    rows = np.random.default_rng(seed).integers(5, VOCABULARY_SIZE, (num_rows, length), "int32")
+    rows[:, 0], rows[:, -1] = IDS["start_id"], IDS["end_id"]
+    return rows
+
+
+def write_directory(folder, splits, rows_per_shard=100, **facts):
+    """Makes a directory of WordPiece rows.
+
+    Args:
+        folder: `pathlib.Path`, made.
+        splits: dictionary of names and int32 arrays `(rows, length)`.
+        rows_per_shard: rows of each file but the last.
+        **facts: entries of `preparation.json` other than the usual.
+    """
+    folder.mkdir()
+    file = folder / "vocabulary.txt"
+    file.write_text("".join(f"{piece}\n" for piece in pieces()), encoding="utf-8")
+    length = next(iter(splits.values())).shape[1]
+    blocks = {name: [rows] for name, rows in splits.items()}
+    sizes = write_rows(folder, blocks, length, rows_per_shard=rows_per_shard)
+    vocabulary = {
+        "kind": "wordpiece",
+        "file": file.name,
+        "sha256": file_hash(file),
+        "size": VOCABULARY_SIZE,
+        "lowercase": True,
+        **IDS,
+        "special_ids": [0, 1, 2, 3, 4],
+    }
+    usual = {
+        "command": "python -m training.prepare",
+        "length": length,
+        "vocabulary": vocabulary,
+        "splits": {name: {"rows": size} for name, size in sizes.items()},
+    }
+    seal(folder, usual | facts)
+    return folder
+
+
+def sentencepiece_model():
+    """A small model, bytes."""
+    model = io.BytesIO()
+    words = (["walk", "talk", "look", "work", "play", "turn"], ("", "s", "ed", "ing"))
+    lines = [" ".join(w + e for w in words[0][i:] for e in words[1]) for i in range(6)]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=320,
+        bos_id=0,
+        pad_id=1,
+        eos_id=2,
+        unk_id=3,
+        control_symbols=["<mask>"],
+        byte_fallback=True,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    return model.getvalue()
