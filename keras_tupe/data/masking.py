@@ -12,7 +12,7 @@ from keras_tupe.data.counter_rng import random_below, random_bits
 from keras_tupe.data.whole_words import starts_of_words
 
 _KIND = 3  # stream of random bits
-_BLOCK = 64  # rows at a time: their arrays fit into the processor's cache
+_BLOCK = 256  # rows at a time: more would leave the cache of the processor
 _MASK_BELOW = int(0.8 * 2**32)
 _RANDOM_BELOW = int(0.9 * 2**32)
 
