@@ -70,7 +70,8 @@ def check_rows(folder, parts):
     for part, facts in parts.items():
         if _read_hash(builder, part) != facts["rows_hash"]:
             raise OSError(
-                f"The rows that were read back are not those written. Is the disk full or broken? "
+                f"The rows that were read back are not those packed. Is the disk full or broken? "
+                f"Remove the folder of the unfinished work and prepare the rows again. "
                 f"Received: part={part!r}, folder={str(folder)!r}"
             )
 

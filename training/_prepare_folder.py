@@ -53,6 +53,12 @@ def work_folder(out, fingerprint):
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(exist_ok=True)
     with _only_us(folder):
+        if check_output(out, fingerprint):  # since the caller looked
+            shutil.rmtree(folder)
+            raise ValueError(
+                "Another process has just made this folder, from the same input and settings; "
+                f"there is nothing left to do. Received: {str(out)!r}"
+            )
         settings = folder / _SETTINGS
         if settings.exists():
             _compare(folder, json.loads(settings.read_text("utf-8")), fingerprint)

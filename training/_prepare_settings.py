@@ -16,8 +16,9 @@ class Settings:
 
     input: tuple = setting(
         (),
-        "Files, folders, globs in quotes, or tfds:NAME or tfds:NAME:SPLIT. Text files (blank line "
-        "between documents), JSON lines, WikiExtractor's folders; also .gz, .xz, .zst, .bz2.",
+        "Files, folders, globs in quotes, or tfds:NAME or tfds:NAME:SPLIT (TFDS_DATA_DIR names "
+        "TFDS's folder). Text files (blank line between documents), JSON lines, WikiExtractor's "
+        "folders; also .gz, .xz, .zst, .bz2.",
     )
     out: str | None = setting(None, "Folder to make.")
     describe: str | None = setting(

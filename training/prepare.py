@@ -2,7 +2,7 @@
 
     python -m training.prepare --input 'wiki/*.txt.xz' --out rows
     python -m training.prepare --input books.jsonl.gz --tokenizer sentencepiece --out rows
-    python -m training.prepare --input 'gs://text/*.jsonl' --runner DataflowRunner --out rows
+    python -m training.prepare --input 'text/*.jsonl' --runner FlinkRunner --out rows
     python -m training.prepare --describe rows
     python -m training.prepare --verify rows
 

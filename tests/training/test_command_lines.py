@@ -76,7 +76,7 @@ def test_an_output_folder_of_somebody_else_is_left_alone(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "it is empty or blank"),
+        (b"", "The file is empty"),
         (b"caf\xe9 au lait", "not UTF-8|UTF-8 text"),
         (b"one lonely document", "Separate documents with blank lines"),
         (b"\n\n".join(b"short text %d" % n for n in range(40)), "too small|more text"),

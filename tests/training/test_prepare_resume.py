@@ -166,7 +166,7 @@ def test_packed_rows_that_have_changed_are_told(part, corpus, monkeypatch, tmp_p
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     message = failure(tmp_path / "rows", corpus / "in", more=MORE)
-    assert message.startswith("prepare: The rows that were read back are not those written.")
+    assert message.startswith("prepare: The rows that were read back are not those packed.")
     assert f"Received: part={part!r}" in message
     assert not (tmp_path / "rows").exists()
 
