@@ -139,6 +139,12 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
         assert not tops & {"tensorflow", "tensorflow_text", "sentencepiece", "tokenizers"}, name
 
 
+@pytest.mark.parametrize("name", sorted(n for n in MODULES if part_of(n) == "data"))
+def test_rows_and_masks_can_be_imported_with_numpy_and_keras_alone(name):
+    tops = {imported.split(".")[0] for imported in imports(name, top_level_only=True)}
+    assert tops <= sys.stdlib_module_names | {"numpy", "keras_tupe"}
+
+
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_keras_is_imported_in_one_way(name):
     of_keras = [imported for imported in imports(name) if imported.startswith("keras.")]

@@ -1,11 +1,11 @@
-"""Vocabularies trained on documents: WordPiece as BERT's, SentencePiece BPE as TUPE's."""
+"""Vocabularies trained on documents: WordPiece as BERT's, SentencePiece BPE as TUPE's.
+
+The trainers' packages are imported when they are asked for: rows and masks do without.
+"""
 
 import collections
 import io
 import unicodedata
-
-import sentencepiece
-import tokenizers
 
 from keras_tupe.data.word_counts import WordCounts
 
@@ -66,6 +66,8 @@ def wordpiece_words(lowercase=True):
         >>> wordpiece_words()("Caf\u00e9s,")
         ['cafes', ',']
     """
+    import tokenizers
+
     normalize = tokenizers.normalizers.BertNormalizer(
         clean_text=True, handle_chinese_chars=True, strip_accents=lowercase, lowercase=lowercase
     ).normalize_str
@@ -100,6 +102,8 @@ def wordpiece_from_counts(counts, size=8000):
     Raises:
         ValueError: if `size` is below 100, or there are no words.
     """
+    import tokenizers
+
     _check(counts, size)
     alphabet = _alphabet(counts, size // _MAX_CHARACTER_SHARE)
     inner = [f"##{character}" for character in alphabet if _is_inside_words(character)]
@@ -136,6 +140,8 @@ def sentencepiece_bpe_from_counts(counts, size=32768, lowercase=True):
     Raises:
         ValueError: if there are no words, or `size` does not fit them.
     """
+    import sentencepiece
+
     _check(counts, size)
     model = io.BytesIO()
     try:
@@ -216,5 +222,7 @@ def _case_folded(text):
 
 def _is_inside_words(character):
     """Whether a character can be inside a word; punctuation, for one, is a word of its own."""
+    import tokenizers
+
     split = tokenizers.pre_tokenizers.BertPreTokenizer().pre_tokenize_str
     return len(split(f"a{character}a")) == 1
