@@ -151,6 +151,7 @@ def _plan(sources, settings, work):
             if total[f"{part}_documents"]
         }
         unique = sum(total[f"{part}_documents"] for part in PARTS)
+        problems.check_rest(unique)
         facts = {"duplicates": total["read"] - unique, "problems": problems.state}
         if settings.vocabulary is None:
             counts = dict(json.loads(line) for line in _lines(folder, "words"))

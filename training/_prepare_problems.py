@@ -33,6 +33,14 @@ class Problems:
         if len(self.messages) < _MAX_LISTED:
             self.messages.append(message)
 
+    def check_rest(self, num_documents):
+        """Raises a ValueError if no document is left."""
+        if not num_documents:
+            raise ValueError(
+                "No document is left to prepare; all of them are bad. "
+                f"Received: skipped={self.count}, the first: {self.messages[0]}"
+            )
+
     @property
     def state(self):
         """Everything so far, as a JSON dictionary."""

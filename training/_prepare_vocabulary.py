@@ -28,6 +28,12 @@ def train(counts, settings):
     Raises:
         ValueError: if the words are too few for it.
     """
+    if not counts:
+        raise ValueError(
+            "No document of the training part was sampled for the vocabulary. Give more text, "
+            "raise --vocabulary-words or lower --valid. "
+            f"Received: vocabulary_words={settings.vocabulary_words}, valid={settings.valid}"
+        )
     size = vocabulary_size(settings)
     if settings.tokenizer == "wordpiece":
         return WordPiece(wordpiece_from_counts(counts, size), lowercase=settings.lowercase)

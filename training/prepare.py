@@ -32,6 +32,7 @@ from training import (
     _prepare_stages,
     _prepare_vocabulary,
 )
+from training._prepare_problems import Problems
 from training._prepare_settings import Settings, fingerprint
 from training._prepare_spill import Spill
 from training._settings import parse
@@ -91,6 +92,7 @@ def prepare(settings, command):
             _prepare_stages.read(sources, spill, settings, bar)
         with clock.stage("drop duplicates"):
             plan = _prepare_stages.choose_blocks(spill, settings)
+            Problems(settings.skip_bad, spill.state["problems"]).check_rest(plan["documents"])
         with clock.stage("vocabulary"):
             bar = _wrapper("counting words", " parts")
             tokenizer = _prepare_stages.make_vocabulary(spill, plan, settings, work, bar)

@@ -208,9 +208,12 @@ def _read_tfds(source, text_field):
             )
             return
         builder.download_and_prepare()
-        examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
-    except (ValueError, tfds.core.DatasetNotFoundError) as error:
-        first_line = str(error).strip().splitlines()[0]
+        if builder.info.file_format is tfds.core.FileFormat.ARRAY_RECORD:
+            examples = builder.as_data_source(split=split)
+        else:
+            examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
+    except (ValueError, OSError, tfds.core.DatasetNotFoundError) as error:  # OSError: the network
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         yield Document(source.name, problem=f"TFDS does not give this data set: {first_line}")
         return
     for number, example in enumerate(examples):

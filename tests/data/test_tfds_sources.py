@@ -31,10 +31,10 @@ with tfds.core.registered.skip_registration():
                 yield number, {"text": text, "size": len(text)}
 
 
-@pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
+@pytest.fixture(scope="module", params=["tfrecord", "array_record"])
+def data_dir(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tfds")
-    OfficialTexts(data_dir=folder).download_and_prepare()
+    OfficialTexts(data_dir=folder, file_format=request.param).download_and_prepare()
     tfds.core.add_data_dir(folder)
     yield folder
     tfds.core.utils.file_utils.clear_registered_data_dirs()

@@ -133,10 +133,8 @@ def test_files_may_have_names_that_are_no_unicode(options, tmp_path):
 def test_nothing_but_bad_documents_is_refused(tmp_path):
     (tmp_path / "bad.txt").write_bytes(b"caf\xe9\n\n\xff")
     message = failure(tmp_path / "rows", tmp_path / "bad.txt", more=["--skip-bad"])
-    assert (
-        message
-        == "prepare: A vocabulary needs text to be trained on, and there is none. Received: 0 words"
-    )
+    assert message.startswith("prepare: No document is left to prepare; all of them are bad.")
+    assert "skipped=2, the first: The text is not UTF-8" in message
     assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
 
 
@@ -294,3 +292,10 @@ def test_a_line_of_a_hundred_megabytes_is_skipped_in_little_memory(options, tmp_
     assert record(folder)["skipped"] == 1
     documents_left = sum(part["documents"] for part in record(folder)["splits"].values())
     assert documents_left == len(GOOD) + 1
+
+
+def test_a_sample_without_documents_is_told(tmp_path):
+    (tmp_path / "a.txt").write_text("one two three four\n\nfive six seven", encoding="utf-8")
+    arguments = ["--input", str(tmp_path / "a.txt"), "--out", str(tmp_path / "rows")]
+    with pytest.raises(SystemExit, match="raise --vocabulary-words"):
+        prepare.main([*arguments, "--vocabulary-words", "1", "--valid", "0.9999"])
