@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import resource
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class Spill:
         self.is_complete = record.get("complete", False)
         self._files = []
         self._uncommitted = 0
+        _allow_open_files(2 * NUM_BUCKETS + 256)
         sizes = record.get("sizes", [[0, 0]] * NUM_BUCKETS)
         for bucket, both in enumerate(sizes):
             for path, size in zip(self._paths(bucket), both, strict=True):
@@ -148,6 +150,14 @@ def _damaged(path):
         "The unfinished work on disk was damaged, perhaps by a loss of power, and is removed. "
         f"Run the same command again. Received: {str(path)!r}"
     )
+
+
+def _allow_open_files(number):
+    """Raises this process's own limit of open files, which is 256 on some systems."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        allowed = number if hard == resource.RLIM_INFINITY else min(number, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
 
 
 def _open_at(path, size):

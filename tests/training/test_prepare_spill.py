@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import re
+import resource
 
 import numpy as np
 import pytest
@@ -123,3 +124,16 @@ def test_a_document_that_has_changed_is_refused(tmp_path):
     entries, _ = spill.index(0, NUM_BUCKETS)
     with pytest.raises(ValueError, match="damaged"):
         list(spill.documents(entries))
+
+
+def test_a_low_limit_of_open_files_is_raised(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        spill = Spill(tmp_path / "documents")
+        spill.add("one document")
+        spill.commit({}, complete=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    entries, _ = spill.index(0, NUM_BUCKETS)
+    assert list(spill.documents(entries)) == ["one document"]
