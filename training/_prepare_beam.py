@@ -6,6 +6,7 @@ block, written through TFDS. Rows depend on the documents alone, so they are tho
 """
 
 import json
+import pathlib
 import shutil
 import time
 
@@ -186,7 +187,7 @@ def _pack(sources, settings, plan, tokenizer, work):
     for part in PARTS:
         facts = [json.loads(line) for line in _lines(folder, f"facts-{part}")]
         parts[part] = _prepare_finish.total(facts)
-    return builder.data_path, parts
+    return pathlib.Path(builder.data_path), parts
 
 
 def _options(settings):

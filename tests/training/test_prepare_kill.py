@@ -1,5 +1,6 @@
 """`kill -9` and a second process: the final folder is absent or complete, and work goes on."""
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -65,6 +66,13 @@ def start(processes, corpus, out):
     return process
 
 
+def kill(process):
+    """Kills a process, which may have ended by itself just before."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)
+    process.join()
+
+
 def stage_of(out):
     """How far a work folder has come."""
     work = out.with_name(f"{out.name}.unfinished")
@@ -83,8 +91,7 @@ def check_killed(processes, corpus, out, delay):
     """Kills a run after a delay, checks what is left, and lets the same command finish."""
     process = start(processes, corpus, out)
     time.sleep(delay)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
+    kill(process)
     stage = stage_of(out)
     if out.exists():
         prepare.main(["--verify", str(out)])
@@ -136,8 +143,7 @@ def test_a_run_killed_again_and_again_ends(processes, corpus, tmp_path):
     for _ in range(NUM_MOMENTS):
         process = start(processes, corpus, out)
         time.sleep(rng.uniform(0.01, 0.9))
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
+        kill(process)
         stages.append(stage_of(out))
     run(out, corpus / "in", more=MORE)
     assert files(out) == files(corpus / "whole")
