@@ -99,6 +99,7 @@ def prepare(settings, command):
         _prepare_vocabulary.load(settings.vocabulary, settings)
     key = fingerprint(settings, sources)
     if _prepare_folder.check_output(settings.out, key):
+        _prepare_folder.remove_rest(settings.out)
         print(f"{settings.out} is already there, made from the same input and settings.")
         return
     with _prepare_folder.work_folder(settings.out, key) as work:

@@ -32,11 +32,18 @@ def check_output(out, fingerprint):
             f"and is left alone. Choose another --out, or remove this one. Received: {str(out)!r}"
         ) from None
     _compare(out, theirs, fingerprint)
-    left = _work_folder_of(out)
-    if (left / _SETTINGS).exists():  # of a run that was killed between its last two steps
-        with _only_us(left):
-            _remove(left)
     return True
+
+
+def remove_rest(out):
+    """Removes the work folder beside a finished `out`, of a run that was killed in its last step.
+
+    One that another process is working in, or removing, is left to it.
+    """
+    folder = _work_folder_of(out)
+    if folder.exists():
+        with contextlib.suppress(ValueError, FileNotFoundError), _only_us(folder):
+            _remove(folder)
 
 
 @contextlib.contextmanager
@@ -54,7 +61,7 @@ def work_folder(out, fingerprint):
     folder.mkdir(exist_ok=True)
     with _only_us(folder):
         if check_output(out, fingerprint):  # since the caller looked
-            shutil.rmtree(folder)
+            _remove(folder)
             raise ValueError(
                 "Another process has just made this folder, from the same input and settings; "
                 f"there is nothing left to do. Received: {str(out)!r}"
@@ -89,8 +96,8 @@ def _work_folder_of(out):
 
 def _remove(folder):
     """Removes a work folder; if killed in the middle, nobody takes the rest for work to go on."""
-    (folder / _SETTINGS).unlink()
-    shutil.rmtree(folder)
+    (folder / _SETTINGS).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # another process may look for its lock just now
 
 
 def _clear(folder):

@@ -194,3 +194,15 @@ def test_settings_are_kept_beside_the_work(corpus, monkeypatch, tmp_path):
     settings = json.loads((tmp_path / "rows.unfinished" / "settings.json").read_text())
     assert settings["length"] == 29
     assert len(settings["input"]) == 5
+
+
+@pytest.mark.parametrize("names", [["lock"], ["lock", "documents"], []])
+def test_a_removal_that_was_killed_is_ended_when_the_output_is_complete(corpus, tmp_path, names):
+    out = tmp_path / "rows"
+    run(out, corpus / "in", more=MORE)
+    work = tmp_path / "rows.unfinished"
+    work.mkdir()
+    for name in names:
+        (work / name).touch()
+    run(out, corpus / "in", more=MORE)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
