@@ -14,7 +14,7 @@ import apache_beam as beam
 import tensorflow_datasets as tfds
 from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
 
-from keras_tupe.data import choose_num_blocks, find_sources, write_json
+from keras_tupe.data import choose_num_blocks, find_sources, rows_info, write_json
 from training import (
     _prepare_finish,
     _prepare_folder,
@@ -52,13 +52,7 @@ class PackedRows(tfds.core.GeneratorBasedBuilder):
         super().__init__(**kwargs)
 
     def _info(self):
-        from keras_tupe.data import row_features
-
-        return tfds.core.DatasetInfo(
-            builder=self,
-            features=row_features(self._recipe["settings"].length),
-            description="Rows of whole sentences for masked language models, made by keras_tupe.",
-        )
+        return rows_info(self, self._recipe["settings"].length)
 
     def _split_generators(self, dl_manager, pipeline):
         del dl_manager  # nothing is downloaded
@@ -80,7 +74,7 @@ class PackedRows(tfds.core.GeneratorBasedBuilder):
             splits[part] = packed.rows
         return splits
 
-    def _generate_examples(self):
+    def _generate_examples(self):  # TFDS insists on the method
         raise NotImplementedError("the splits are collections of examples already")
 
 

@@ -33,6 +33,17 @@ def row_features(length):
     )
 
 
+def rows_info(builder, length):
+    """TFDS's description of the data set, for a builder of it or its `DatasetIdentity`."""
+    import tensorflow_datasets as tfds
+
+    return tfds.core.DatasetInfo(
+        builder=builder,
+        features=row_features(length),
+        description="Rows of whole sentences for masked language models, made by keras_tupe.",
+    )
+
+
 def write_rows(folder, splits, length, *, rows_per_shard=2**17, progress=iter):
     """Writes the ArrayRecord shards and the metadata of a TFDS data set.
 
@@ -58,12 +69,9 @@ def write_rows(folder, splits, length, *, rows_per_shard=2**17, progress=iter):
     identity = tfds.core.dataset_info.DatasetIdentity(
         name=NAME, version=tfds.core.Version(VERSION), data_dir=os.fspath(folder), module_name=""
     )
-    info = tfds.core.DatasetInfo(
-        builder=identity,
-        features=row_features(length),
-        description="Rows of whole sentences for masked language models, made by keras_tupe.",
+    writer = tfds.core.SequentialWriter(
+        rows_info(identity, length), rows_per_shard, file_format="array_record"
     )
-    writer = tfds.core.SequentialWriter(info, rows_per_shard, file_format="array_record")
     try:
         return _write(writer, splits, progress)
     except RuntimeError as error:  # what ArrayRecord raises, with the system's words in it

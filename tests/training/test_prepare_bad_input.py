@@ -19,19 +19,6 @@ from training import prepare
 GOOD = documents(number=61)
 
 
-@pytest.fixture(scope="module")
-def vocabulary(tmp_path_factory):
-    """A vocabulary of the good documents, so that the tests need not train one."""
-    folder = tmp_path_factory.mktemp("vocabulary")
-    source = cases.write_text(folder / "corpus.txt", GOOD)
-    return run(folder / "rows", source) / "vocabulary.txt"
-
-
-@pytest.fixture
-def options(vocabulary):
-    return ("--vocabulary", str(vocabulary), *cases.OPTIONS[2:])
-
-
 def jsonl(*lines):
     """JSON lines of which the third line (and more) is bad."""
     good = [json.dumps({"text": text}) for text in GOOD[:2]]

@@ -11,19 +11,6 @@ from training import _prepare_folder, prepare
 GOOD = documents(number=61)
 
 
-@pytest.fixture(scope="module")
-def vocabulary(tmp_path_factory):
-    """A vocabulary of the good documents, so that the tests need not train one."""
-    folder = tmp_path_factory.mktemp("vocabulary")
-    source = cases.write_text(folder / "corpus.txt", GOOD)
-    return run(folder / "rows", source) / "vocabulary.txt"
-
-
-@pytest.fixture
-def options(vocabulary):
-    return ("--vocabulary", str(vocabulary), *cases.OPTIONS[2:])
-
-
 def test_the_output_of_another_command_is_left_alone(options, tmp_path):
     source = cases.write_text(tmp_path / "corpus.txt", GOOD)
     folder = run(tmp_path / "rows", source, options=options)
