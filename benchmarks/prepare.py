@@ -45,11 +45,12 @@ def measure(inputs, out, options):
     """
     command = [sys.executable, "-m", "training.prepare", "--input", *inputs, "--out", out, *options]
     start = time.monotonic()
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    printed = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)  # of this process alone
+        process.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.monotonic() - start
-    if status:
+    if process.returncode:
         sys.exit("prepare: the command failed; see above")
     record = json.loads((pathlib.Path(out) / "preparation.json").read_text("utf-8"))
     table = printed[printed.index("| stage") :].splitlines()[2:]
