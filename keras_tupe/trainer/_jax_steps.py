@@ -1,0 +1,132 @@
+"""Train and test steps on JAX."""
+
+import jax
+import keras
+
+from keras_tupe.trainer._dropout_seeds import seeds_of
+from keras_tupe.trainer._update import updated
+
+_COUNTERS = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
+
+
+class JaxSteps:
+    """What `Trainer` does on JAX; see there.
+
+    Keras's `fit` compiles the whole step, and under `keras.distribution.DataParallel` a batch is
+    one array over all devices, so that sums over it are sums over all of them.
+    """
+
+    _keras_compiles = True
+
+    def make_train_function(self, force=False):
+        """Makes, and returns, the function (state, iterator) -> (logs, state)."""
+        if self.train_function is None or force:
+            super().make_train_function(force)
+            self.train_function = self._checked(self.train_function)
+        return self.train_function
+
+    def train_step(self, state, data):
+        """One step: Keras's state and a batch to logs and the next state."""
+        trainable, non_trainable, optimizer_values, metrics_values = state
+        current = {
+            id(v): x for v, x in zip(self.non_trainable_variables, non_trainable, strict=True)
+        }
+        counters = {name: current[id(getattr(self, f"_{name}"))] for name in _COUNTERS}
+        seeds = [current[id(v)] for v in self._seed_states]
+        inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
+
+        def scaled_loss(trainable, data, part):
+            inputs, targets, weights = data
+            mapping = [
+                *zip(self.trainable_variables, trainable, strict=True),
+                *zip(self.non_trainable_variables, non_trainable, strict=True),
+                *seeds_of(self._seed_states, seeds, counters["step"], part),
+            ]
+            with keras.StatelessScope(state_mapping=mapping) as scope:
+                outputs = self.model(inputs, training=True)
+                loss, count = self._objective.sums(targets, outputs, weights)
+            self._refuse_other_state(scope, mapping)
+            scaled = loss * counters["loss_scale"].astype(loss.dtype) if self._scales else loss
+            return scaled, (loss, count, outputs if self.train_metrics else None)
+
+        gradient = jax.grad(scaled_loss, has_aux=True)
+        loss, count, gradients, outputs = self._over_parts(
+            lambda data, part: gradient(trainable, data, part), (inputs, targets, weights)
+        )
+        values = {"trainable": trainable, "optimizer": optimizer_values, **counters}
+        new, facts = updated(self.optimizer, (loss, count), gradients, values, self._scales)
+        for name in _COUNTERS:
+            variable = getattr(self, f"_{name}")
+            current[id(variable)] = new[name].astype(variable.dtype)
+        non_trainable = [current[id(v)] for v in self.non_trainable_variables]
+        logs, metrics_values = self._measured(
+            metrics_values, (loss, count), self.train_metrics, inputs, targets, outputs, weights
+        )
+        state = (new["trainable"], non_trainable, new["optimizer"], metrics_values)
+        return {**logs, **facts}, state
+
+    def test_step(self, state, data):
+        """Adds a batch to the metrics."""
+        trainable, non_trainable, metrics_values = state
+        inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
+        outputs, non_trainable = self.stateless_call(
+            trainable, non_trainable, inputs, training=False
+        )
+        sums = self._objective.sums(targets, outputs, weights)
+        logs, metrics_values = self._measured(
+            metrics_values, sums, True, inputs, targets, outputs, weights
+        )
+        return logs, (trainable, non_trainable, metrics_values)
+
+    def _over_parts(self, gradient, data):
+        """Sums over the micro-batches: loss, count, gradients, and the outputs if asked for."""
+        parts = self.micro_batches
+        if parts == 1:
+            gradients, (loss, count, outputs) = gradient(data, 0)
+            return loss, count, gradients, outputs
+        data = jax.tree.map(lambda x: _in_parts(x, parts), data)
+
+        def body(sums, numbered):
+            part, one = numbered
+            gradients, (loss, count, outputs) = gradient(one, part)
+            return jax.tree.map(lambda a, b: a + b, sums, (gradients, loss, count)), outputs
+
+        first = jax.tree.map(lambda x: x[0], data)
+        zeros = jax.eval_shape(lambda: gradient(first, 0))
+        gradients, (loss, count, _) = jax.tree.map(
+            lambda x: jax.numpy.zeros(x.shape, x.dtype), zeros
+        )
+        numbered = (jax.numpy.arange(parts), data)
+        (gradients, loss, count), outputs = jax.lax.scan(body, (gradients, loss, count), numbered)
+        outputs = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(-1, *x.shape[2:]), outputs)
+        return loss, count, gradients, outputs
+
+    def _measured(self, metrics_values, sums, computes, inputs, targets, outputs, weights):
+        loss, count = sums
+        mapping = list(zip(self.metrics_variables, metrics_values, strict=True))
+        with keras.StatelessScope(state_mapping=mapping) as scope:
+            mean = loss / jax.numpy.maximum(count, 1e-6)
+            self._loss_tracker.update_state(mean, sample_weight=count)
+            if computes:
+                self.compute_metrics(inputs, targets, outputs, weights)
+            logs = self.get_metrics_result()
+        found = [scope.get_current_value(v) for v in self.metrics_variables]
+        return logs, [x if new is None else new for (_, x), new in zip(mapping, found, strict=True)]
+
+    def _make_stop_flag(self):
+        self._stop_request = False
+
+    def request_stop(self):
+        """Asks for the end of `fit` after this step."""
+        self._stop_request = self.stop_requested = True
+
+
+def _in_parts(array, parts):
+    rows = array.shape[0]
+    if rows % parts:
+        raise ValueError(
+            f"A batch must have a number of rows that is a multiple of micro_batches={parts}. "
+            f"Received: a batch of {rows} rows"
+        )
+    # every part has rows of every device
+    return array.reshape(rows // parts, parts, *array.shape[1:]).swapaxes(0, 1)

@@ -1,0 +1,52 @@
+"""The loss of a batch as a sum and what it is divided by, so that parts of a batch add up."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._precision import at_least_float32
+
+MEANS = ("mean_with_sample_weight", "sum_over_batch_size", "mean")
+
+
+class Objective:
+    """Sums of a loss over the values of a part of a batch.
+
+    Equation, over the values v of a part (tokens, or examples):
+
+        loss_sum = sum_v weight_v * loss_v
+        count    = sum_v weight_v      for the reduction "mean_with_sample_weight"
+                   number of values    for "sum_over_batch_size"
+
+    The loss of the batch is the sum of all parts' `loss_sum` over the sum of their `count`s.
+
+    Args:
+        loss: a `keras.losses.Loss`, its name, or a function (targets, outputs) -> losses.
+
+    Raises:
+        ValueError: if the reduction is none of the above.
+    """
+
+    def __init__(self, loss):
+        loss = keras.losses.get(loss)
+        reduction = getattr(loss, "reduction", "sum_over_batch_size")
+        if loss is None or reduction not in MEANS:
+            raise ValueError(
+                "`loss` must be one Keras loss whose reduction is one of "
+                f"{list(MEANS)}: the mean of a batch is what all of its parts add up to. "
+                f"Received: loss={loss!r}, reduction={reduction!r}"
+            )
+        self._values = getattr(loss, "call", loss)
+        self._count_weights = reduction == "mean_with_sample_weight"
+
+    def sums(self, targets, outputs, weights):
+        """Returns `(loss_sum, count)` of a part, scalars in at least float32."""
+        values = self._values(targets, outputs)
+        values = ops.cast(values, at_least_float32(values.dtype))
+        if weights is None:
+            return ops.sum(values), ops.sum(ops.ones_like(values))
+        weights = ops.cast(weights, values.dtype)
+        while len(weights.shape) < len(values.shape):
+            weights = ops.expand_dims(weights, -1)
+        weights = ops.broadcast_to(weights, ops.shape(values))
+        counted = weights if self._count_weights else ops.ones_like(values)
+        return ops.sum(values * weights), ops.sum(counted)

@@ -1,0 +1,46 @@
+"""Keras optimizers as pure functions, on TensorFlow too."""
+
+from keras.src.optimizers.base_optimizer import BaseOptimizer
+
+
+class _Pure:
+    """What TensorFlow's Keras optimizers replace for `tf.distribute`, put back.
+
+    They merge the replicas for every variable, which XLA cannot compile, and refuse
+    `stateless_apply`. The trainer reduces the gradients itself, before they are clipped.
+    """
+
+    assign = BaseOptimizer.assign
+    assign_add = BaseOptimizer.assign_add
+    assign_sub = BaseOptimizer.assign_sub
+    stateless_apply = BaseOptimizer.stateless_apply
+    _apply_weight_decay = BaseOptimizer._apply_weight_decay
+    _backend_update_step = BaseOptimizer._backend_update_step
+    _var_key = BaseOptimizer._var_key
+
+
+def make_pure(optimizer):
+    """Changes an optimizer in place so that `stateless_apply` works on every backend.
+
+    Args:
+        optimizer: a Keras optimizer that was not built yet.
+
+    Raises:
+        ValueError: if it was built, or if it would hold back what the trainer does itself.
+    """
+    if isinstance(optimizer, _Pure):
+        return
+    if optimizer.built:
+        raise ValueError(
+            "The trainer needs an optimizer that was not used before. Make a new one. Received: "
+            f"a built {type(optimizer).__name__}"
+        )
+    for name in ("gradient_accumulation_steps", "loss_scale_factor", "use_ema"):
+        if getattr(optimizer, name, None):
+            raise ValueError(
+                f"The trainer takes an optimizer without `{name}`. For larger batches than fit "
+                "into memory use `Trainer(micro_batches=...)`; losses are scaled by itself in "
+                f"float16. Received: {name}={getattr(optimizer, name)!r}"
+            )
+    base = type(optimizer)
+    optimizer.__class__ = type(base.__name__, (_Pure, base), {"__module__": base.__module__})

@@ -1,0 +1,249 @@
+"""Train and test functions on TensorFlow, with or without a distribution strategy."""
+
+import itertools
+
+import keras
+import tensorflow as tf
+
+from keras_tupe.trainer._dropout_seeds import seeds_of
+from keras_tupe.trainer._update import updated
+
+_STATE = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
+
+
+class TensorFlowSteps:
+    """What `Trainer` does on TensorFlow; see there.
+
+    A step is three parts. Each replica computes the gradients of its loss sum, in micro-batches,
+    compiled by XLA where that pays. Sums and gradients of all replicas are added up. Then every
+    replica does the same update on its own copy of the variables, compiled by XLA: optimizer,
+    clipping and the check for non-finite numbers read and write each weight once.
+    """
+
+    def make_train_function(self, force=False):
+        """Makes, and returns, the function that takes an iterator and does `steps_per_execution`
+        steps."""
+        if self.train_function is None or force:
+            self._gradient_function = self._compiled(self._gradients, self._compiles_passes)
+            self._update_function = self._compiled(self._update, self.xla is not False)
+            self.train_function = self._checked(self._function(self.train_step))
+        return self.train_function
+
+    def make_test_function(self, force=False):
+        """As `make_train_function`, for evaluation."""
+        if self.test_function is None or force:
+            self._forward_function = self._compiled(self._forward, self._compiles_passes)
+            self.test_function = self._function(self.test_step)
+        return self.test_function
+
+    def train_step(self, data):
+        """One step of one replica; returns scalars that are the same on all."""
+        inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
+        context = tf.distribute.get_replica_context()
+        replica = tf.cast(context.replica_id_in_sync_group, "int32")
+        loss, count, gradients, outputs = self._gradient_function(
+            inputs, targets, weights, replica, self._step.value
+        )
+        self._loss_tracker.update_state(loss / tf.maximum(count, 1e-6), sample_weight=count)
+        if self.train_metrics:
+            self.compute_metrics(inputs, targets, outputs, weights)
+        present = [g for g in gradients if g is not None]
+        stop = tf.cast(self._stop_request, loss.dtype)
+        loss, count, stop, *present = _all_reduced(context, [loss, count, stop, *present])
+        present = iter(present)
+        gradients = [None if g is None else next(present) for g in gradients]
+        facts = self._update_function(loss, count, gradients)
+        return {**facts, "stop": tf.cast(stop > 0, "int32")}
+
+    def test_step(self, data):
+        """Adds a replica's part of a batch to the metrics."""
+        inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
+        loss, count, outputs = self._forward_function(inputs, targets, weights)
+        self._loss_tracker.update_state(loss / tf.maximum(count, 1e-6), sample_weight=count)
+        self.compute_metrics(inputs, targets, outputs, weights)
+        return {}
+
+    def _forward(self, inputs, targets, weights):
+        outputs = self.model(inputs, training=False)
+        return *self._objective.sums(targets, outputs, weights), outputs
+
+    def _gradients(self, inputs, targets, weights, replica, step):
+        """Sums over the micro-batches: loss, count, gradients, and the outputs if asked for."""
+        parts = self.micro_batches
+        if parts == 1:
+            return self._part_gradients((inputs, targets, weights), replica, step)
+        data = tf.nest.map_structure(
+            lambda x: _in_parts(x, parts), (inputs, targets, weights), expand_composites=False
+        )
+        present = []
+
+        def part(index, *sums):
+            one = tf.nest.map_structure(lambda x: tf.gather(x, index), data)
+            found = self._part_gradients(one, replica * parts + index, step)
+            loss, count, gradients, outputs = found
+            present[:] = [g is not None for g in gradients]
+            new = [loss, count, *(g for g in gradients if g is not None)]
+            if sums:
+                new = [a + b for a, b in zip(sums[: len(new)], new, strict=True)]
+            return new, outputs
+
+        first, first_outputs = part(tf.constant(0))
+        if not self.train_metrics:
+            _, *sums = tf.while_loop(
+                lambda index, *_: index < parts,
+                lambda index, *sums: (index + 1, *part(index, *sums)[0]),
+                (tf.constant(1), *first),
+            )
+            outputs = None
+        else:
+            array = tf.TensorArray(first_outputs.dtype, parts, element_shape=first_outputs.shape)
+            array = array.write(0, first_outputs)
+
+            def body(index, array, *sums):
+                sums, outputs = part(index, *sums)
+                return (index + 1, array.write(index, outputs), *sums)
+
+            _, array, *sums = tf.while_loop(
+                lambda index, *_: index < parts, body, (tf.constant(1), array, *first)
+            )
+            outputs = array.concat()
+        loss, count, *gradients = sums
+        gradients = iter(gradients)
+        return loss, count, [next(gradients) if here else None for here in present], outputs
+
+    def _part_gradients(self, data, part, step):
+        inputs, targets, weights = data
+        values = [v.value for v in self._seed_states]
+        seeds = seeds_of(self._seed_states, values, step, part)
+        with tf.GradientTape() as tape:
+            with keras.StatelessScope(state_mapping=seeds) as scope:
+                outputs = self.model(inputs, training=True)
+            loss, count = self._objective.sums(targets, outputs, weights)
+            scaled = loss * tf.cast(self._loss_scale.value, loss.dtype) if self._scales else loss
+        self._refuse_other_state(scope, seeds)
+        variables = [v.value for v in self.model.trainable_variables]
+        gradients = [
+            None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(scaled, variables)
+        ]
+        return loss, count, gradients, outputs if self.train_metrics else None
+
+    def _update(self, loss, count, gradients):
+        variables = {
+            "trainable": self.model.trainable_variables,
+            "optimizer": self.optimizer.variables,
+            **{name: getattr(self, f"_{name}") for name in _STATE},
+        }
+        values = tf.nest.map_structure(lambda v: tf.convert_to_tensor(v.value), variables)
+        new, facts = updated(self.optimizer, (loss, count), gradients, values, self._scales)
+        assign = tf.nest.map_structure(
+            # by its handle: this replica's own copy, which no strategy has to merge
+            lambda v, x: tf.raw_ops.AssignVariableOp(
+                resource=v.value.handle, value=tf.cast(x, v.value.dtype)
+            ),
+            variables,
+            new,
+        )
+        del assign  # ordered by TensorFlow, as all that changes variables
+        return facts
+
+    _keras_compiles = False  # it would compile the collectives too, which XLA cannot
+
+    @property
+    def _compiles_passes(self):
+        if self.xla != "auto":
+            return self.xla
+        # as measured: on CPUs forward and backward pass gain nothing from XLA
+        return bool(tf.config.list_logical_devices("GPU"))
+
+    def _compiled(self, function, xla):
+        if self.run_eagerly or not xla:
+            return function
+        return tf.function(function, jit_compile=True, autograph=False)
+
+    def _make_stop_flag(self):
+        """A variable of this worker alone, which every step adds up over the workers."""
+        self._stop_request = tf.Variable(0, trainable=False)
+
+    def request_stop(self):
+        """Asks for the end of `fit`, on all workers after the same step."""
+        self._stop_request.assign(1)
+
+    def _function(self, step):
+        """Returns the function iterator -> logs: steps on all replicas, then the metrics."""
+        count = self.steps_per_execution
+        strategy = self.distribute_strategy
+
+        def one(data):
+            facts = strategy.run(step, args=(data,))
+            return {name: strategy.experimental_local_results(x)[0] for name, x in facts.items()}
+
+        def many(iterator):
+            if count == 1:
+                return one(iterator.get_next()), self.get_metrics_result()
+
+            def body(index, facts):
+                new = one(iterator.get_next())
+                if facts:  # of training
+                    new["stop"] += facts["stop"]
+                return index + 1, new
+
+            facts = self._no_facts() if step == self.train_step else {}
+            _, facts = tf.while_loop(lambda index, _: index < count, body, (0, facts))
+            return facts, self.get_metrics_result()
+
+        def on_data(data):
+            return one(data), self.get_metrics_result()
+
+        if not self.run_eagerly:
+            many = tf.function(many, autograph=False, reduce_retracing=True)
+            on_data = tf.function(on_data, autograph=False, reduce_retracing=True)
+
+        def function(iterator):
+            if isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
+                try:
+                    facts, logs = many(iterator)
+                except tf.errors.OutOfRangeError:
+                    raise StopIteration from None
+                return {**logs, **facts}
+            for data in itertools.islice(iterator, count):
+                facts, logs = on_data(data)
+            return {**logs, **facts}
+
+        return function
+
+    def _no_facts(self):
+        zero = tf.constant(0)
+        facts = {"skipped_steps": zero, "last_skipped_step": zero, "stop": zero}
+        return {**facts, "gradient_norm": tf.constant(0.0)}
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Makes the variables of the metrics before a graph is traced, as Keras does."""
+        if self._compile_metrics is None or self._compile_metrics.built:
+            return
+        strategy = self.distribute_strategy
+        if data_batch is None:
+            for _, _, batches in iterator:
+                data_batch = next(batches)
+                break
+        data_batch = keras.tree.map_structure(
+            lambda x: None if x is None else strategy.experimental_local_results(x)[0], data_batch
+        )
+        with strategy.scope():
+            self._symbolic_build(data_batch=data_batch)
+
+
+def _all_reduced(context, tensors):
+    if context.num_replicas_in_sync == 1:
+        return tensors
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, tensors)
+
+
+def _in_parts(tensor, parts):
+    rows = tensor.shape[0]
+    if rows is None or rows % parts:
+        raise ValueError(
+            "Each replica's batch must have a fixed number of rows, a multiple of "
+            f"micro_batches={parts}. Batch with `drop_remainder=True`. Received: a batch of {rows} "
+            "rows per replica"
+        )
+    return tf.reshape(tensor, (parts, rows // parts, *tensor.shape[1:]))
