@@ -3,6 +3,11 @@
 import argparse
 import dataclasses
 
+from training import _config_file
+from training._setting_kinds import kind_of, nearest
+
+COMMAND_LINE = "command line"
+
 
 def setting(default, text):
     """Returns a dataclass field with a default and a help text (unit and range included)."""
@@ -14,54 +19,95 @@ def parse(settings_class, arguments=None, description=None):
 
     A field `max_steps` becomes the option `--max-steps`. The type of the default is the type of
     the option; a `None` default takes its type from the annotation. A boolean `skip_bad` becomes
-    `--skip-bad` and `--no-skip-bad`; a tuple takes one text or more.
+    `--skip-bad` and `--no-skip-bad`; a tuple takes one text or more. A number that is `None` by
+    default may be given as `none`.
+
+    If there is a field `config`, it names a TOML file whose keys are the names of the fields:
+    what the command line gives wins over the file, and the file over the defaults.
 
     Args:
         settings_class: frozen dataclass whose fields are made with `setting`. If it has a
-            method `problems()`, the sentences that it returns stop the program, all at once.
+            method `problems()`, the sentences that it returns stop the program, all at once. If
+            it has a field `given` that is not made with `setting`, that becomes a dictionary:
+            name of each setting that is not left at its default -> where it was given, that is
+            `COMMAND_LINE` or the `--config`.
         arguments: list of strings; `sys.argv` by default.
         description: text above the options in `--help`.
 
     Raises:
         SystemExit: with the mistakes on standard error.
     """
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for field in dataclasses.fields(settings_class):
-        default = "" if field.default in (None, ()) else f" Default: {field.default}."
-        parser.add_argument(
-            "--" + field.name.replace("_", "-"),
-            default=field.default,
-            help=field.metadata["help"] + default,
-            **_kind_of(field),
-        )
-    values = vars(parser.parse_args(arguments))
-    settings = settings_class(**{key: _hashable(value) for key, value in values.items()})
-    problems = settings.problems() if hasattr(settings, "problems") else []
+    fields = [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
+    options = {field.name for field in fields}
+    parser = _parser(fields, description)
+    namespace, unknown = parser.parse_known_args(arguments)
+    problems = _unknown_options(unknown, fields)
+    given = {}
+    for field in fields:
+        if hasattr(namespace, field.name):
+            value = getattr(namespace, field.name)
+            try:
+                given[field.name] = _value(field, value)
+            except ValueError:
+                problems.append(f"{_option(field)} must be {kind_of(field)}. Received: {value!r}")
+    from_file = {}
+    if "config" in given:
+        allowed = [field for field in fields if field.name != "config"]
+        from_file, mistakes = _config_file.read(given["config"], allowed)
+        problems += mistakes
+    values = {**from_file, **given}
+    if "given" in {field.name for field in dataclasses.fields(settings_class)} - options:
+        sources = dict.fromkeys(from_file, given["config"])
+        values["given"] = {**sources, **dict.fromkeys(given, COMMAND_LINE)}
+    settings = settings_class(**values)
+    problems += settings.problems() if hasattr(settings, "problems") else []
     if problems:
         parser.exit(2, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
     return settings
 
 
-def _kind_of(field):
-    if isinstance(field.default, bool):
-        return {"action": argparse.BooleanOptionalAction}
-    if isinstance(field.default, tuple):
-        return {"nargs": "+", "action": _Extend}
-    if field.default is not None:
-        return {"type": type(field.default)}
-    kinds = (int, float, str)
-    return {"type": next(kind for kind in kinds if kind.__name__ in str(field.type))}
+def _parser(fields, description):
+    """Returns a parser that keeps the words as they are, and nothing about what is not given."""
+    parser = argparse.ArgumentParser(
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+    )
+    for field in fields:
+        default = "" if field.default in (None, (), "") else f" Default: {field.default}."
+        kind = {}
+        if isinstance(field.default, bool):
+            kind = {"action": argparse.BooleanOptionalAction}
+        elif isinstance(field.default, tuple):
+            kind = {"nargs": "+", "action": "extend"}
+        parser.add_argument(
+            _option(field),
+            dest=field.name,
+            default=argparse.SUPPRESS,
+            help=field.metadata["help"] + default,
+            **kind,
+        )
+    return parser
 
 
-class _Extend(argparse.Action):
-    """Values of an option that is given twice come together; the first replace the default."""
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        before = getattr(namespace, self.dest)
-        setattr(namespace, self.dest, values if before is self.default else before + values)
+def _option(field):
+    return "--" + field.name.replace("_", "-")
 
 
-def _hashable(value):
-    return tuple(value) if isinstance(value, list) else value
+def _value(field, given):
+    if isinstance(given, bool):
+        return given
+    return tuple(given) if isinstance(given, list) else kind_of(field).from_text(given)
+
+
+def _unknown_options(words, fields):
+    """Returns a sentence for each option that there is not; its values are not mistakes too."""
+    options = [_option(field) for field in fields]
+    found = []
+    for word in words:
+        if word.startswith("--"):
+            near = nearest(word.split("=")[0], options)
+            found.append(f"unrecognized arguments: {word}; the nearest option is {near}.")
+        elif not found:
+            found.append(f"unrecognized arguments: {word}; options start with --.")
+    return found

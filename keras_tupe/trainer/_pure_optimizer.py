@@ -1,6 +1,8 @@
 """Keras optimizers as pure functions, on TensorFlow too."""
 
-from keras.src.optimizers.base_optimizer import BaseOptimizer
+import keras
+
+_Base = keras.src.optimizers.base_optimizer.BaseOptimizer  # has no public name
 
 
 class _Pure:
@@ -10,13 +12,13 @@ class _Pure:
     `stateless_apply`. The trainer reduces the gradients itself, before they are clipped.
     """
 
-    assign = BaseOptimizer.assign
-    assign_add = BaseOptimizer.assign_add
-    assign_sub = BaseOptimizer.assign_sub
-    stateless_apply = BaseOptimizer.stateless_apply
-    _apply_weight_decay = BaseOptimizer._apply_weight_decay
-    _backend_update_step = BaseOptimizer._backend_update_step
-    _var_key = BaseOptimizer._var_key
+    assign = _Base.assign
+    assign_add = _Base.assign_add
+    assign_sub = _Base.assign_sub
+    stateless_apply = _Base.stateless_apply
+    _apply_weight_decay = _Base._apply_weight_decay
+    _backend_update_step = _Base._backend_update_step
+    _var_key = _Base._var_key
 
 
 def make_pure(optimizer):

@@ -8,7 +8,7 @@ _GROWTH_STEPS = 2000  # good steps after which the loss scale is doubled
 def updated(optimizer, sums, gradients, values, scales_loss):
     """Returns the new values after a step.
 
-    Equation, with G_r the gradient of replica r's loss sum times the loss scale s, and n_r its count:
+    Equation, with G_r the gradient of replica r's loss sum times the loss scale s, n_r its count:
 
         G = sum_r G_r / (s sum_r n_r),    then the optimizer, which clips G by its norm
 

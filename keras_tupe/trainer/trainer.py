@@ -11,6 +11,16 @@ from keras_tupe.trainer.non_finite_error import NonFiniteError
 _FIRST_LOSS_SCALE = 2.0**8  # of a sum of losses; doubled and halved from there
 
 
+class _NoSteps:
+    """What there is on other backends."""
+
+    def __init__(self, *args, **kwargs):
+        raise ImportError(
+            "The trainer runs on the backends tensorflow and jax. Set KERAS_BACKEND. "
+            f"Received: {keras.backend.backend()}"
+        )
+
+
 def _steps():
     """The part that depends on the backend."""
     backend = keras.backend.backend()
@@ -22,9 +32,7 @@ def _steps():
         from keras_tupe.trainer._jax_steps import JaxSteps
 
         return JaxSteps
-    raise ImportError(
-        f"The trainer runs on the backends tensorflow and jax. Set KERAS_BACKEND. Received: {backend}"
-    )
+    return _NoSteps
 
 
 class Trainer(_steps(), keras.Model):

@@ -1,0 +1,59 @@
+"""Floating-point operations that a training step needs."""
+
+
+def step_flops(
+    *,
+    num_layers,
+    hidden_dim,
+    intermediate_dim,
+    vocabulary_size,
+    batch_size,
+    length,
+    num_slots,
+):
+    """Returns the model FLOPs of one step of masked language modeling.
+
+    Equation, with L layers, width m, feed-forward width f, vocabulary V, B rows of n tokens and s
+    masked slots per row; a multiplication and an addition are two operations, and the backward
+    pass does each matrix product twice, once for each factor:
+
+        flops = 6 B n L (4 m m + 2 m f)     query, key, value, output; feed-forward network
+              + 12 B n n L m                query-key products and weighted values
+              + 6 B s (m m + m V)           head, at the masked slots only
+
+    Not counted: gathering embeddings, the pooler (not part of this task), biases, normalizations,
+    softmax, the optimizer, and what positional methods do, so that the utilisation of two methods
+    differs by their speed alone. Padding and unused slots count like tokens; nothing counts twice
+    where an implementation computes it twice (the convention of Chowdhery et al. 2022).
+
+    Args:
+        num_layers: number L of encoder blocks.
+        hidden_dim: width m of the hidden states.
+        intermediate_dim: width f of the feed-forward networks.
+        vocabulary_size: number V of tokens.
+        batch_size: rows B of a step, all replicas together.
+        length: tokens n per row.
+        num_slots: masked slots s per row, see `keras_tupe.data.Masking.num_slots`.
+
+    Returns:
+        Operations per step, a float.
+
+    Example:
+        >>> base = dict(num_layers=12, hidden_dim=768, intermediate_dim=3072)
+        >>> flops = step_flops(
+        ...     **base, vocabulary_size=32768, batch_size=256, length=512, num_slots=77
+        ... )
+        >>> f"{flops:.3e}"
+        '7.726e+13'
+
+    References:
+        Chowdhery et al. PaLM. JMLR 2023, Appendix B. https://arxiv.org/abs/2204.02311
+    """
+    tokens = batch_size * length
+    block_weights = 4 * hidden_dim**2 + 2 * hidden_dim * intermediate_dim
+    head_weights = hidden_dim**2 + hidden_dim * vocabulary_size
+    return float(
+        6 * tokens * num_layers * block_weights
+        + 12 * tokens * length * num_layers * hidden_dim
+        + 6 * batch_size * num_slots * head_weights
+    )

@@ -1,0 +1,124 @@
+"""What a device can do at best: the denominator of FLOP utilisation."""
+
+import time
+
+import keras
+import numpy as np
+from keras import ops
+
+# Dense tensor-core FLOP/s of NVIDIA's data sheets, without sparsity: half precision, float32
+# through TF32, float32 proper. `None`: the device has none. The first name that fits counts.
+_KNOWN = {
+    "B200": (2250e12, 1125e12, 75e12),
+    "H200": (989e12, 494e12, 67e12),
+    "H100 PCIe": (756e12, 378e12, 51e12),
+    "H100 NVL": (835e12, 417e12, 60e12),
+    "H100": (989e12, 494e12, 67e12),
+    "A100": (312e12, 156e12, 19.5e12),
+    "L40S": (362e12, 183e12, 91.6e12),
+    "L4": (121e12, 60e12, 30.3e12),
+    "V100": (125e12, None, 15.7e12),
+    "T4": (65e12, None, 8.1e12),
+}
+_NO_BFLOAT16 = ("V100", "T4")
+_MEASURE_SECONDS = 0.5
+_PRODUCT_SECONDS = 0.02  # a product that takes less is started for nothing
+_LARGEST = 8192
+
+
+def matmul_peak(dtype):
+    """Returns the peak FLOP/s of one device of this machine, in matrix products.
+
+    Args:
+        dtype: `"float32"`, `"bfloat16"` or `"float16"`, or a Keras policy such as
+            `"mixed_bfloat16"`.
+
+    Returns:
+        The data sheet's number where the device is known, else `measured_peak(dtype)`.
+    """
+    dtype = dtype.removeprefix("mixed_")
+    known = known_peak(_device_name(), dtype, _uses_tf32())
+    return measured_peak(dtype) if known is None else known
+
+
+def known_peak(device_name, dtype, uses_tf32):
+    """Returns the data sheet's FLOP/s of a device, or `None` if it is not known.
+
+    Args:
+        device_name: such as `"NVIDIA H200"`. A part of a divided device (MIG) is not known.
+        dtype: `"float32"`, `"bfloat16"` or `"float16"`.
+        uses_tf32: whether float32 products go through TF32.
+
+    Example:
+        >>> known_peak("NVIDIA H200", "bfloat16", True)
+        989000000000000.0
+    """
+    if "MIG" in device_name:
+        return None
+    words = f" {device_name} ".replace("-", " ")
+    name = next((name for name in _KNOWN if f" {name} " in words), None)
+    if name is None or (dtype == "bfloat16" and name in _NO_BFLOAT16):
+        return None
+    half, tf32, single = _KNOWN[name]
+    if dtype != "float32":
+        return half
+    return tf32 if uses_tf32 and tf32 else single
+
+
+def measured_peak(dtype, seconds=_MEASURE_SECONDS):
+    """Returns the highest FLOP/s of matrix products that were seen in a short time.
+
+    Square matrices grow until one product takes long enough to measure.
+
+    Args:
+        dtype: as in `matmul_peak`.
+        seconds: about how long to measure, after the first product of each size.
+    """
+    dtype = dtype.removeprefix("mixed_")
+    size, best, spent = 512, 0.0, 0.0
+    matrix = None
+    while matrix is None or spent < seconds:
+        if matrix is None:
+            matrix = ops.cast(np.full((size, size), 1.0 / size, "float32"), dtype)
+            _product_seconds(matrix)  # starts threads, picks algorithms
+        took = _product_seconds(matrix)
+        spent += took
+        best = max(best, 2 * size**3 / took)
+        if took < _PRODUCT_SECONDS and size < _LARGEST:
+            size, matrix = 2 * size, None
+    return best
+
+
+def _product_seconds(matrix):
+    start = time.perf_counter()
+    np.asarray(ops.convert_to_numpy(ops.cast(ops.matmul(matrix, matrix)[0, :1], "float32")))
+    return time.perf_counter() - start
+
+
+def _device_name():
+    """Returns the name of the first accelerator, or "" if there is none."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.devices()[0].device_kind
+    import tensorflow as tf
+
+    devices = tf.config.list_physical_devices("GPU")
+    details = tf.config.experimental.get_device_details(devices[0]) if devices else {}
+    return details.get("device_name", "")
+
+
+def _uses_tf32():
+    """Whether float32 products of the backend may go through TF32, as is the default of both."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.config.jax_default_matmul_precision in (
+            None,
+            "default",
+            "fastest",
+            "tensorfloat32",
+        )
+    import tensorflow as tf
+
+    return tf.config.experimental.tensor_float_32_execution_enabled()

@@ -1,0 +1,200 @@
+"""The log of a run: CSV files that a killed run leaves whole, and TensorBoard's files."""
+
+import operator
+import os
+import pathlib
+import socket
+import time
+
+LOG = "log.csv"
+VALID = "valid.csv"
+TENSORBOARD = "tensorboard"
+LOG_COLUMNS = (
+    "step",
+    "loss",
+    "learning_rate",
+    "gradient_norm",
+    "tokens_per_second",
+    "flop_utilisation",
+    "seconds",
+    "skipped_steps",
+)
+VALID_COLUMNS = ("step", "tokens", "valid_loss", "valid_accuracy")
+_COLUMNS = {LOG: LOG_COLUMNS, VALID: VALID_COLUMNS}
+
+
+class RunLog:
+    """Writes what happens in a run, so that a run that goes on has one log and no step twice.
+
+    A row is written in one piece. When a run goes on from a checkpoint, the rows of later steps,
+    and a last row that was torn when the machine stopped, are removed first. TensorBoard's files
+    are written where TensorFlow can be imported; its earlier ones stay, and TensorBoard is told to
+    forget their later steps. (`tf.summary` is not used: it cannot write without TensorBoard.)
+
+    Args:
+        folder: folder of the run; made if needed.
+        start_step: step of the checkpoint that the run goes on from, 0 for a new run.
+        tensorboard: whether to write TensorBoard's files.
+
+    Attributes:
+        start_seconds: `seconds` of the last row that was kept, 0 for a new run: where the clock
+            of a run that goes on starts.
+
+    Raises:
+        ValueError: if a file in the folder is no log of this kind.
+    """
+
+    def __init__(self, folder, start_step, tensorboard=True):
+        folder = pathlib.Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        for name, columns in _COLUMNS.items():
+            _rewind(folder / name, columns, start_step)
+        seconds = read_log(folder / LOG)["seconds"]
+        self.start_seconds = seconds[-1] if seconds else 0.0
+        self._events = _Events(folder / TENSORBOARD, start_step) if tensorboard else None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def train(self, **values):
+        """Writes a row of the training log.
+
+        Args:
+            **values: number for each of `LOG_COLUMNS`; `None` for what is not known.
+        """
+        self._write(LOG, values, "train")
+
+    def valid(self, **values):
+        """Writes a row of the validation log.
+
+        Args:
+            **values: number for each of `VALID_COLUMNS`.
+        """
+        self._write(VALID, values, "valid")
+
+    def close(self):
+        """Closes TensorBoard's file; the others are never left open."""
+        if self._events is not None:
+            self._events.close()
+
+    def _write(self, file_name, values, group):
+        columns = _COLUMNS[file_name]
+        if set(values) != set(columns):
+            raise ValueError(f"A row has the columns {columns}. Received: {sorted(values)}")
+        with open(self._folder / file_name, "ab", buffering=0) as file:  # one write, whole or not
+            file.write(_line([_text(values[name]) for name in columns]))
+        if self._events is not None:
+            scalars = {f"{group}/{name}": values[name] for name in columns[1:]}
+            self._events.write(values["step"], scalars)
+
+
+def read_log(path):
+    """Returns the columns of a log, whole rows only.
+
+    Args:
+        path: `log.csv` or `valid.csv` of a run.
+
+    Returns:
+        Dictionary of column -> list of floats, `nan` where nothing was known.
+
+    Raises:
+        ValueError: if the file is not such a log, or is not there.
+    """
+    path = pathlib.Path(path)
+    columns = _COLUMNS.get(path.name)
+    if columns is None or not path.is_file():
+        raise ValueError(f"There must be a {LOG} or {VALID} of a run. Received: {str(path)!r}")
+    rows = _rows(path, columns)
+    return {
+        name: [float(row[place] or "nan") for row in rows] for place, name in enumerate(columns)
+    }
+
+
+class _Events:
+    """A TensorBoard event file, or nothing where TensorFlow is not installed."""
+
+    def __init__(self, folder, start_step):
+        self._writer = None
+        try:
+            import tensorflow as tf
+        except ImportError:
+            return
+        folder.mkdir(exist_ok=True)
+        self._tf = tf.compat.v1
+        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
+        self._writer = tf.io.TFRecordWriter(str(folder / name))
+        self._record(file_version="brain.Event:2")
+        start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
+        self._record(step=start_step + 1, session_log=start)  # what was there from here on is void
+
+    def write(self, step, scalars):
+        """Writes the known ones of a dictionary of numbers."""
+        if self._writer is None:
+            return
+        values = [
+            self._tf.Summary.Value(tag=name, simple_value=value)
+            for name, value in scalars.items()
+            if value is not None
+        ]
+        self._record(step=step, summary=self._tf.Summary(value=values))
+        self._writer.flush()
+
+    def close(self):
+        if self._writer is not None:
+            self._writer.close()
+
+    def _record(self, **values):
+        event = self._tf.Event(wall_time=time.time(), **values)
+        self._writer.write(event.SerializeToString())
+
+
+def _rewind(path, columns, step):
+    """Leaves the whole rows up to a step, in a new file that takes the old one's place."""
+    rows = _rows(path, columns) if path.exists() else []
+    kept = [row for row in rows if int(row[0]) <= step]
+    partial = path.with_name(f".partial.{path.name}")
+    with open(partial, "wb") as file:
+        file.writelines(_line(row) for row in (columns, *kept))
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def _rows(path, columns):
+    """Returns the whole rows of a file, as texts."""
+    lines = path.read_bytes().split(b"\n")[:-1]  # what has no end of line was torn
+    if not lines or lines[0] + b"\n" != _line(columns):
+        raise ValueError(
+            f"The file must begin with the columns {','.join(columns)}. It is of another program "
+            f"or version: move it away. Received: {str(path)!r}"
+        )
+    rows = [line.decode("ascii", "replace").split(",") for line in lines[1:]]
+    return [
+        row
+        for row in rows
+        if len(row) == len(columns) and row[0].isdigit() and all(map(_is_cell, row))
+    ]
+
+
+def _line(cells):
+    return (",".join(cells) + "\n").encode("ascii")
+
+
+def _text(value):
+    if value is None:
+        return ""
+    try:
+        return str(operator.index(value))
+    except TypeError:
+        return f"{float(value):.7g}"
+
+
+def _is_cell(text):
+    try:
+        return text == "" or float(text) is not None
+    except ValueError:
+        return False

@@ -1,0 +1,167 @@
+"""What a person sees of a run: a moving bar in a terminal, a line now and then in a log file."""
+
+import collections
+import contextlib
+import sys
+import time
+
+import tqdm
+
+WINDOW_SECONDS = 30
+LINE_SECONDS = 60
+
+
+class Progress:
+    """Shows steps, loss, speed, FLOP utilisation and the time that is left.
+
+    Speed is measured over the last half minute of training: what is inside of `paused()` does not
+    count, nor does all that was before the first `update`, where things are compiled.
+
+    Args:
+        total_steps: steps of the whole run, >= 1.
+        start_step: step to continue from. Defaults to 0.
+        tokens_per_step: tokens of a step, all replicas together.
+        flops_per_step: floating-point operations that a step needs, all replicas together.
+        peak_flops: what all devices together can do at best, FLOP/s, or `None` if unknown.
+        line_seconds: seconds between two lines where there is no terminal.
+        stream: where to write; standard error by default.
+        clock: function that returns seconds.
+
+    Example:
+        >>> import io
+        >>> seconds = iter(range(100))
+        >>> progress = Progress(
+        ...     4, tokens_per_step=10, flops_per_step=3.0, peak_flops=6.0,
+        ...     stream=io.StringIO(), clock=lambda: next(seconds),
+        ... )
+        >>> for step in (1, 2, 3):
+        ...     progress.update(step, loss=0.5)
+        >>> progress.tokens_per_second, progress.flop_utilisation
+        (10.0, 0.5)
+    """
+
+    def __init__(
+        self,
+        total_steps,
+        start_step=0,
+        *,
+        tokens_per_step,
+        flops_per_step,
+        peak_flops,
+        line_seconds=LINE_SECONDS,
+        stream=None,
+        clock=time.monotonic,
+    ):
+        self.total_steps = total_steps
+        self.tokens_per_step = tokens_per_step
+        self.flops_per_step = flops_per_step
+        self.peak_flops = peak_flops
+        self.line_seconds = line_seconds
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._start = self._last_line = clock()
+        self._first = None  # (wall time, step) of the first update
+        self._paused_seconds = 0.0
+        self._window = collections.deque()  # (seconds of training, step)
+        self._loss = None
+        self._bar = tqdm.tqdm(
+            total=total_steps,
+            initial=start_step,
+            unit=" steps",
+            disable=None,
+            file=self._stream,
+            dynamic_ncols=True,
+            smoothing=0.0,
+            bar_format="{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} steps{postfix}",
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    @property
+    def seconds(self):
+        """Seconds since the start, all included."""
+        return self._clock() - self._start
+
+    @property
+    def steps_per_second(self):
+        """Steps per second of training, recently; `None` before the second update."""
+        if len(self._window) < 2:
+            return None
+        (start, first), (end, last) = self._window[0], self._window[-1]
+        return (last - first) / max(end - start, 1e-9)
+
+    @property
+    def tokens_per_second(self):
+        """Tokens per second of training, recently; `None` before the second update."""
+        return self._times(self.tokens_per_step)
+
+    @property
+    def flop_utilisation(self):
+        """Share of the peak that the model's own operations reach; `None` if unknown."""
+        return (
+            None if self.peak_flops is None else self._times(self.flops_per_step / self.peak_flops)
+        )
+
+    def update(self, step, loss=None):
+        """Says that `step` steps are done.
+
+        Args:
+            step: steps since the start of the run, not below those of the last call.
+            loss: training loss, a number, or `None` for what it was.
+        """
+        now = self._clock()
+        self._loss = self._loss if loss is None else float(loss)
+        if self._first is None:
+            self._first = (now, step)
+            self._paused_seconds = 0.0
+        self._window.append((now - self._paused_seconds, step))
+        # two stay, however slow the steps are
+        while len(self._window) > 2 and self._window[-1][0] - self._window[1][0] > WINDOW_SECONDS:
+            self._window.popleft()
+        if not self._bar.disable:
+            self._bar.set_postfix_str(self._facts(now), refresh=False)
+            self._bar.update(step - self._bar.n)
+        elif now - self._last_line >= self.line_seconds or step >= self.total_steps:
+            self._last_line = now
+            share = step / self.total_steps
+            self.say(f"step {step:,} of {self.total_steps:,} ({share:.0%}): {self._facts(now)}")
+
+    @contextlib.contextmanager
+    def paused(self):
+        """Leaves the time of the block out of the speed: validation, saving."""
+        start = self._clock()
+        try:
+            yield
+        finally:
+            self._paused_seconds += self._clock() - start
+
+    def say(self, text):
+        """Writes a line of its own, above the bar."""
+        if self._bar.disable:
+            print(text, file=self._stream, flush=True)
+        else:
+            self._bar.write(text, file=self._stream)
+
+    def close(self):
+        """Leaves the bar where it is."""
+        self._bar.close()
+
+    def _times(self, factor):
+        rate = self.steps_per_second
+        return None if rate is None else factor * rate
+
+    def _facts(self, now):
+        parts = [] if self._loss is None else [f"loss {self._loss:.3f}"]
+        if self.tokens_per_second is not None:
+            parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
+        if self.flop_utilisation is not None:
+            parts.append(f"{self.flop_utilisation:.0%} of peak FLOP/s")
+        first, step = self._first[1], self._window[-1][1]
+        if step > first:  # pauses will go on coming as they did
+            left = (self.total_steps - step) * (now - self._first[0]) / (step - first)
+            parts.append(f"{tqdm.tqdm.format_interval(left)} left")
+        return ", ".join(parts)
