@@ -57,7 +57,7 @@ def parse(settings_class, arguments=None, description=None):
         problems += mistakes
     values = {**from_file, **given}
     if "given" in {field.name for field in dataclasses.fields(settings_class)} - options:
-        sources = dict.fromkeys(from_file, given["config"])
+        sources = dict.fromkeys(from_file, given.get("config"))
         values["given"] = {**sources, **dict.fromkeys(given, COMMAND_LINE)}
     settings = settings_class(**values)
     problems += settings.problems() if hasattr(settings, "problems") else []

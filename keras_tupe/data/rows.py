@@ -111,10 +111,13 @@ class Rows:
         Returns:
             `(inputs, labels, weights)` as `mask_rows` gives them, of `batch_size` rows.
         """
-        examples = self._examples(step)
-        epochs, places = np.divmod(examples, len(self))
-        indices = permute(self.seed, _ORDER, epochs, places, len(self))
-        return mask_rows(self.source[indices], examples, self.masking, seed=self.seed)
+        rows = self.source[self.row_numbers(step)]
+        return mask_rows(rows, self._examples(step), self.masking, seed=self.seed)
+
+    def row_numbers(self, step):
+        """Numbers of the rows of `batch(step)`, int64 `(batch_size,)`."""
+        epochs, places = np.divmod(self._examples(step), len(self))
+        return permute(self.seed, _ORDER, epochs, places, len(self))
 
     def batches(self, start_step=0):
         """Yields `batch(start_step)`, `batch(start_step + 1)`, ... without end."""

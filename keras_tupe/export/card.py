@@ -4,8 +4,8 @@ import hashlib
 import json
 import pathlib
 import platform
-import subprocess
 
+from keras_tupe._commit import commit
 from keras_tupe.export._folders import CARD
 
 
@@ -30,24 +30,6 @@ def write_card(folder, **facts):
     }
     (folder / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
     return card
-
-
-def commit():
-    """Returns the commit of the source, with `-dirty` after it if files differ, or `None`."""
-    root = pathlib.Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return None
-    try:
-        result = subprocess.run(
-            ["git", "describe", "--always", "--abbrev=40", "--dirty"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return result.stdout.strip()
 
 
 def _sha256(file):

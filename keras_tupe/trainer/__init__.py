@@ -1,8 +1,23 @@
 """How models of this package are trained."""
 
+from keras_tupe.trainer.checkpoints import Checkpoints
+from keras_tupe.trainer.flops import step_flops
 from keras_tupe.trainer.linear_warmup_decay import LinearWarmupDecay
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 from keras_tupe.trainer.optimizer import adamw
+from keras_tupe.trainer.strategies import cluster, make_strategy
 from keras_tupe.trainer.trainer import Trainer
+from keras_tupe.trainer.training_state import read_state, write_state
 
-__all__ = ["LinearWarmupDecay", "NonFiniteError", "Trainer", "adamw"]
+__all__ = [
+    "Checkpoints",
+    "LinearWarmupDecay",
+    "NonFiniteError",
+    "Trainer",
+    "adamw",
+    "cluster",
+    "make_strategy",
+    "read_state",
+    "step_flops",
+    "write_state",
+]

@@ -214,7 +214,7 @@ class TensorFlowSteps:
     def _no_facts(self):
         zero = tf.constant(0)
         facts = {"skipped_steps": zero, "last_skipped_step": zero, "stop": zero}
-        return {**facts, "gradient_norm": tf.constant(0.0)}
+        return {**facts, "batch_loss": tf.constant(0.0), "gradient_norm": tf.constant(0.0)}
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         """Makes the variables of the metrics before a graph is traced, as Keras does."""

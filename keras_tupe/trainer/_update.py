@@ -1,5 +1,7 @@
 """From summed gradients to new weights: one pure function for every backend."""
 
+import warnings
+
 from keras import ops
 
 _GROWTH_STEPS = 2000  # good steps after which the loss scale is doubled
@@ -25,8 +27,8 @@ def updated(optimizer, sums, gradients, values, scales_loss):
         scales_loss: whether losses are scaled.
 
     Returns:
-        `(values, facts)`: the new values, and the scalars `gradient_norm`, `skipped_steps` and
-        `last_skipped_step`. A step that overflowed does not count as skipped.
+        `(values, facts)`: the new values, and the scalars `batch_loss`, `gradient_norm` (before
+        it is clipped), `skipped_steps` and `last_skipped_step`. A step that overflowed does not count as skipped.
     """
     loss_sum, count = sums
     divisor = ops.maximum(count, 1e-6)
@@ -36,9 +38,12 @@ def updated(optimizer, sums, gradients, values, scales_loss):
     squares = [ops.cast(ops.sum(ops.square(g)), loss_sum.dtype) for g in gradients if g is not None]
     norm = ops.sqrt(sum(squares[1:], squares[0]))
     is_good = ops.logical_and(ops.isfinite(norm), ops.isfinite(loss_sum))
-    trainable, optimizer_values = optimizer.stateless_apply(
-        values["optimizer"], gradients, values["trainable"]
-    )
+    with warnings.catch_warnings():
+        # no part of masked language modeling
+        warnings.filterwarnings("ignore", "Gradients do not exist for variables .'pooled_dense")
+        trainable, optimizer_values = optimizer.stateless_apply(
+            values["optimizer"], gradients, values["trainable"]
+        )
 
     def kept(new, old):
         return [ops.where(is_good, a, b) for a, b in zip(new, old, strict=True)]
@@ -64,5 +69,7 @@ def updated(optimizer, sums, gradients, values, scales_loss):
         new["good_steps"] = ops.where(is_good, counted, 0)
     new["skipped_steps"] = values["skipped_steps"] + bad
     new["last_skipped_step"] = ops.where(bad > 0, step, values["last_skipped_step"])
-    names = ("skipped_steps", "last_skipped_step")
-    return new, {"gradient_norm": ops.cast(norm, "float32"), **{name: new[name] for name in names}}
+    facts = {name: new[name] for name in ("skipped_steps", "last_skipped_step")}
+    facts["batch_loss"] = ops.cast(loss_sum / ops.maximum(count, 1e-6), "float32")
+    facts["gradient_norm"] = ops.cast(norm, "float32")
+    return new, facts

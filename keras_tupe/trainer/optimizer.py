@@ -7,7 +7,9 @@ import keras
 NOT_DECAYED = (r"(^|/)(bias|output_bias|gamma|beta)(:\d+)?$",)
 
 
-def adamw(learning_rate, *, weight_decay=0.01, beta_2=0.999, clip_norm=1.0):
+def adamw(
+    learning_rate, *, weight_decay=0.01, beta_1=0.9, beta_2=0.999, clip_norm=1.0, decay_all=False
+):
     """Returns AdamW as TUPE trains with: decoupled decay, clipping by the global norm.
 
     Differs from the stock `keras.optimizers.AdamW` in the defaults: epsilon 1e-6, and no decay of
@@ -17,8 +19,11 @@ def adamw(learning_rate, *, weight_decay=0.01, beta_2=0.999, clip_norm=1.0):
     Args:
         learning_rate: number or schedule.
         weight_decay: factor of the decoupled decay (Ke et al. 2021, Table 2: 0.01).
+        beta_1: decay of the first moment (Table 2: 0.9).
         beta_2: decay of the second moment (Table 2: 0.999).
         clip_norm: largest norm of all gradients together (Table 2: 1.0).
+        decay_all: whether biases and layer normalizations decay too, as in TUPE's released code.
+            Defaults to `False`.
 
     Returns:
         A `keras.optimizers.AdamW`.
@@ -34,9 +39,11 @@ def adamw(learning_rate, *, weight_decay=0.01, beta_2=0.999, clip_norm=1.0):
     optimizer = keras.optimizers.AdamW(
         learning_rate,
         weight_decay=weight_decay,
+        beta_1=beta_1,
         beta_2=beta_2,
         epsilon=1e-6,
         global_clipnorm=clip_norm,
     )
-    optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
+    if not decay_all:
+        optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
     return optimizer

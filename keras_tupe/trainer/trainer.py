@@ -72,6 +72,7 @@ class Trainer(_steps(), keras.Model):
     Attributes:
         step: number of steps done, skipped ones included.
         skipped_steps: number of those that were skipped because something was not finite.
+        stop_requested: whether `request_stop()` has ended the training, on this worker or another.
 
     Raises:
         ValueError: for impossible arguments, a loss that is no mean, an optimizer that was used
@@ -80,6 +81,7 @@ class Trainer(_steps(), keras.Model):
 
     Example:
         >>> import numpy as np
+        >>> from keras_tupe.trainer import adamw
         >>> model = keras_tupe.TupeTextClassifier(keras_tupe.TupeBackbone(50, 1, 2, 16, 32), 2)
         >>> trainer = Trainer(model, micro_batches=2)
         >>> trainer.compile(adamw(1e-3), weighted_metrics=["accuracy"])
@@ -187,9 +189,10 @@ class Trainer(_steps(), keras.Model):
             found = function(*arguments)
             logs = found[0] if isinstance(found, tuple) else found
             self.stop_requested = self.stop_requested or bool(logs.pop("stop", 0))
-            skipped, last = int(logs.pop("skipped_steps")), logs.pop("last_skipped_step")
+            skipped, last = int(logs["skipped_steps"]), logs.pop("last_skipped_step")
             if skipped > self.skip_bad_steps:
                 raise NonFiniteError(int(last), skipped)
+            self.stop_training = self.stop_training or self.stop_requested
             return found
 
         return checked

@@ -1,0 +1,123 @@
+"""Strategies of `tf.distribute` by name, and what can be wrong with a cluster."""
+
+import json
+import os
+import sys
+import threading
+
+JOIN_SECONDS = 110  # within which all workers must be there
+
+
+def cluster(text):
+    """Reads a `TF_CONFIG` of workers alone.
+
+    Args:
+        text: JSON such as `{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type":
+            "worker", "index": 0}}`.
+
+    Returns:
+        `(workers, index)`: list of "host:port", and the number of this one.
+
+    Raises:
+        ValueError: if it is not that.
+
+    Example:
+        >>> cluster('{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}')
+        (['a:1', 'b:1'], 1)
+    """
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _bad(f"JSON: {error}", text) from None
+    try:
+        workers, task = found["cluster"]["worker"], found["task"]
+        index = task["index"]
+        kinds = {task["type"], *found["cluster"]}
+    except (KeyError, TypeError):
+        raise _bad(
+            'of the form {"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", '
+            '"index": 0}}',
+            text,
+        ) from None
+    if kinds != {"worker"}:
+        raise _bad("of workers alone; the first of them is the chief", text)
+    if not isinstance(workers, list) or not workers or not all(map(_is_address, workers)):
+        raise _bad('a list of workers as "host:port"', text)
+    twice = sorted({worker for worker in workers if workers.count(worker) > 1})
+    if twice:
+        raise _bad(f"a list in which each worker is there once, and {twice[0]} is not", text)
+    if not isinstance(index, int) or not 0 <= index < len(workers):
+        raise _bad(f"one whose task index is from 0 to {len(workers) - 1}", text)
+    return workers, index
+
+
+def make_strategy(name):
+    """Makes a strategy. Call it before anything else of TensorFlow.
+
+    Args:
+        name: `"one"` (no strategy), `"mirrored"` (all GPUs of this machine), `"multiworker"`
+            (all machines of `TF_CONFIG`), or `"auto"`: the last if `TF_CONFIG` is set, the second
+            if there are several GPUs, else the first.
+
+    Returns:
+        A `tf.distribute.Strategy`; TensorFlow's default one for `"one"`.
+
+    Raises:
+        ValueError: if `TF_CONFIG` is wrong, or missing.
+        SystemExit: not raised, but the process ends with a message, if a worker of `TF_CONFIG`
+            does not answer within two minutes.
+    """
+    import tensorflow as tf
+
+    config = os.environ.get("TF_CONFIG")
+    if name == "auto":
+        several = len(tf.config.list_physical_devices("GPU")) > 1
+        name = "multiworker" if config else "mirrored" if several else "one"
+    if name == "one":
+        return tf.distribute.get_strategy()
+    if name == "mirrored":
+        return tf.distribute.MirroredStrategy()
+    if not config:
+        raise ValueError(
+            "The strategy 'multiworker' needs the environment variable TF_CONFIG, which names all "
+            "workers and says which one this is. Received: no TF_CONFIG"
+        )
+    workers, index = cluster(config)
+    with _deadline(workers, index):
+        options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=2**25)
+        return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
+class _deadline:  # noqa: N801 (used as a function)
+    """Ends the process if the block takes too long: TensorFlow itself waits for ever."""
+
+    def __init__(self, workers, index):
+        self._timer = threading.Timer(JOIN_SECONDS, self._end, [workers, index])
+        self._timer.daemon = True
+
+    def __enter__(self):
+        self._timer.start()
+
+    def __exit__(self, *exception):
+        self._timer.cancel()
+
+    @staticmethod
+    def _end(workers, index):
+        others = [worker for place, worker in enumerate(workers) if place != index]
+        print(
+            f"Not all workers answered within {JOIN_SECONDS} seconds. Start the same command on "
+            "each host, with its own task index, and let the hosts reach each other's ports. "
+            f"Received: worker {index} ({workers[index]}) waiting for {', '.join(others)}",
+            file=sys.stderr,
+            flush=True,
+        )
+        os._exit(1)
+
+
+def _is_address(worker):
+    host, _, port = worker.rpartition(":") if isinstance(worker, str) else ("", "", "")
+    return bool(host) and port.isdigit() and 0 < int(port) < 2**16
+
+
+def _bad(expected, text):
+    return ValueError(f"TF_CONFIG must be {expected}. Received: TF_CONFIG={text!r}")

@@ -1,0 +1,24 @@
+"""Logs of runs, made up, and the tables that are made of them."""
+
+import numpy as np
+
+from training._pretrain_log import LOG_COLUMNS, RunLog
+
+
+def make_run(folder, steps=300, shift=0.0, valid_every=20, speed=1000.0, share=0.25):
+    """Writes the logs of a run whose loss falls from 9 + shift; returns the folder."""
+    with RunLog(folder, 0, tensorboard=False) as log:
+        for step in range(10, steps + 1, 10):
+            loss = 3 + shift + 6 * np.exp(-step / 60)
+            known = {"step": step, "loss": loss + 0.2 * (-1) ** (step // 10), "seconds": step / 2}
+            known |= {"tokens_per_second": speed, "flop_utilisation": share, "skipped_steps": 0}
+            log.train(**{**dict.fromkeys(LOG_COLUMNS, 1.0), **known})
+            if valid_every and step % valid_every == 0:
+                log.valid(step=step, tokens=4096 * step, valid_loss=loss, valid_accuracy=1 / loss)
+    return folder
+
+
+def cells(text):
+    """Returns the rows of a Markdown table."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

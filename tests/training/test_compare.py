@@ -1,0 +1,94 @@
+import json
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from run_cases import cells, make_run
+
+from training import compare
+
+
+def make(folder, position, steps=300, shift=0.0, valid_every=20, **settings):
+    make_run(folder, steps, shift, valid_every)
+    settings = {"position": position, "seed": 0, "out": str(folder), **settings}
+    (folder / "settings.json").write_text(json.dumps({"settings": settings, "commit": "abc"}))
+    return str(folder)
+
+
+def refusal(*arguments):
+    """Returns the sentence that a command line that must not run ends with."""
+    with pytest.raises(SystemExit) as stop:
+        compare.main([str(argument) for argument in arguments])
+    return stop.value.code
+
+
+def test_runs_are_compared_in_a_table_and_a_picture(tmp_path, capsys):
+    runs = [make(tmp_path / "a", "absolute", shift=0.5), make(tmp_path / "b", "tupe_r")]
+    picture = tmp_path / "new" / "curves.png"
+    compare.main([*runs, "--out", str(picture)])
+    printed = capsys.readouterr().out
+    header, absolute, tupe_r = cells(printed)
+    assert header[:5] == ["run", "steps", "tokens", "held-out loss", "masked accuracy"]
+    assert header[5:] == ["tokens/s", "of peak FLOP/s", "time"]
+    loss = 3 + 6 * np.exp(-5)
+    assert tupe_r[:4] == ["tupe_r", "300", "1,228,800", f"{loss:.3f}"]
+    assert absolute[:4] == ["absolute", "300", "1,228,800", f"{loss + 0.5:.3f}"]
+    assert tupe_r[5:] == ["1,000", "25%", "2 min"]
+    assert "differ" not in printed
+    assert min(imread(picture).shape[:2]) > 200
+    assert [path.name for path in picture.parent.iterdir()] == ["curves.png"]
+
+
+def test_runs_of_different_lengths_are_compared_after_the_same_tokens(tmp_path, capsys):
+    runs = [make(tmp_path / "a", "absolute", 300), make(tmp_path / "b", "tupe_r", 150)]
+    compare.main([*runs, "--out", str(tmp_path / "curves.png")])
+    header, absolute, tupe_r = cells(capsys.readouterr().out)
+    assert header[5] == "loss at 0.6 M tokens"  # 140 steps, the last validation of the shorter
+    assert tupe_r[5] == tupe_r[3] == f"{3 + 6 * np.exp(-140 / 60):.3f}"
+    assert absolute[5] == tupe_r[5]
+    assert absolute[3] == f"{3 + 6 * np.exp(-5):.3f}"
+
+
+def test_settings_that_differ_besides_the_method_are_named(tmp_path, capsys):
+    runs = [
+        make(tmp_path / "a", "t5", seed=1, steps_of="x", learning_rate=1e-3),
+        make(tmp_path / "b", "tupe_r", seed=2, steps_of="x", position_options='{"k": 3}'),
+    ]
+    compare.main([*runs, "--out", str(tmp_path / "curves.png")])
+    assert "The runs also differ in learning_rate, seed.\n" in capsys.readouterr().out
+
+
+def test_runs_have_names_of_their_own():
+    folders = ["runs/1", "runs/2", "runs/3", "runs/4"]
+    settings = [
+        {"position": "tupe_r"},
+        {"position": "t5"},
+        {"position": "tupe_r", "position_file": None},
+        {"position": "tupe_r", "position_file": "mine/my_slope.py"},
+    ]
+    names = compare.labels(folders, settings)
+    assert names == ["tupe_r (runs/1)", "t5", "tupe_r (runs/3)", "my_slope"]
+
+
+def test_a_run_that_is_named_twice_is_one_run(tmp_path, capsys):
+    run = make(tmp_path / "a", "t5")
+    compare.main([run, run, "--out", str(tmp_path / "curves.png")])
+    assert [row[0] for row in cells(capsys.readouterr().out)] == ["run", "t5"]
+
+
+def test_what_cannot_be_compared_is_answered_with_a_sentence(tmp_path):
+    good = make(tmp_path / "good", "t5")
+    unvalidated = make(tmp_path / "unvalidated", "t5", valid_every=0)
+    unlogged = tmp_path / "unlogged"
+    unlogged.mkdir()
+    (unlogged / "settings.json").write_text('{"position": "t5"}')
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "settings.json").write_text("[1]")
+    picture = tmp_path / "curves.png"
+    assert "no validation yet" in refusal(good, unvalidated, "--out", picture)
+    assert "There must be a log.csv" in refusal(good, unlogged, "--out", picture)
+    for folder in (broken, tmp_path / "nowhere", tmp_path):
+        assert "A run is a folder that training.pretrain made" in refusal(folder, "--out", picture)
+    assert "--out must be a .png file" in refusal(good, "--out", tmp_path / "curves.pdf")
+    assert not picture.exists()

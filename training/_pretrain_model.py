@@ -1,0 +1,87 @@
+"""The model of a run, new or from a preset, and the preset at its end."""
+
+import dataclasses
+import pathlib
+
+import keras
+
+from keras_tupe import SIZES, TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
+
+_ASSETS = pathlib.Path("assets", "tokenizer")
+
+
+def make_model(settings, prepared):
+    """Returns the `TupeMaskedLM` that a run starts with.
+
+    Args:
+        settings: a `Settings` of `training.pretrain`.
+        prepared: the `PreparedRows` to train on.
+
+    Raises:
+        ValueError: if model and rows do not fit each other.
+    """
+    keras.utils.set_random_seed(settings.seed)
+    if settings.preset is not None:
+        model = _from_preset(settings, prepared)
+    else:
+        settings.method()  # loads a file that defines it
+        length = settings.max_sequence_length or prepared.length
+        model = TupeMaskedLM(
+            TupeBackbone(
+                prepared.vocabulary.size,
+                **dataclasses.asdict(SIZES[settings.size]),
+                position=settings.method_name(),
+                position_options=settings.method_options(),
+                dropout=settings.dropout,
+                max_sequence_length=length,
+                normalize_first=settings.normalize_first,
+                initializer_range=settings.initializer_range,
+            )
+        )
+    backbone = model.backbone
+    if backbone.has_length_limit and prepared.length > backbone.max_sequence_length:
+        raise ValueError(
+            "The rows must not be longer than the model's position tables. Prepare shorter rows, "
+            "or give a larger --max-sequence-length. Received: rows of "
+            f"{prepared.length} tokens, max_sequence_length={backbone.max_sequence_length}"
+        )
+    return model
+
+
+def save_preset(model, vocabulary, length, folder):
+    """Writes a preset with the tokenizer: `TupeMaskedLM.from_preset(folder)` takes raw text.
+
+    Args:
+        model: the trained `TupeMaskedLM`.
+        vocabulary: the `PreparedVocabulary` of its rows.
+        length: tokens per row of the preset's preprocessor.
+        folder: `pathlib.Path` of an empty folder.
+    """
+    content = {
+        "wordpiece": lambda: {"vocabulary": vocabulary.pieces},
+        "sentencepiece": lambda: {"sentencepiece": vocabulary.path.read_bytes()},
+    }[vocabulary.kind]()
+    tokenizer = TupeTokenizer(**content, lowercase=vocabulary.lowercase)
+    model.compile()  # else the optimizer's state would go into the preset
+    model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=length)
+    model.save_to_preset(str(folder))
+
+
+def _from_preset(settings, prepared):
+    model = TupeMaskedLM.from_preset(
+        settings.preset, preprocessor=None, dropout=settings.dropout, dtype=settings.precision
+    )
+    files = sorted((pathlib.Path(settings.preset) / _ASSETS).glob("*"))
+    ours = prepared.vocabulary.path.read_bytes()
+    size = model.backbone.vocabulary_size
+    if size != prepared.vocabulary.size or not any(_same(file, ours) for file in files):
+        raise ValueError(
+            "The rows must have the vocabulary of the preset. Prepare them with "
+            f"`--vocabulary` and the preset's file in {_ASSETS}. Received: a preset of {size} "
+            f"pieces, rows of {prepared.vocabulary.size} other pieces; preset={settings.preset!r}"
+        )
+    return model
+
+
+def _same(file, content):
+    return file.read_bytes().rstrip(b"\n") == content.rstrip(b"\n")

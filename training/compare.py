@@ -1,0 +1,145 @@
+"""Compare runs of `training.pretrain`: one table and one picture.
+
+    python -m training.compare runs/absolute runs/tupe_r --out curves.png
+
+Runs are called by their positional methods. Losses are compared after the same number of tokens
+where the runs are not equally long, and settings that differ otherwise are named.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import numpy as np
+
+from training._pretrain_report import duration, load_run, write_picture
+from training._tables import table
+
+SETTINGS = "settings.json"
+# Where runs of different methods may differ, or that change nothing in what was learned.
+_EXPECTED = {
+    "position",
+    "position_options",
+    "position_file",
+    "out",
+    "config",
+    "given",
+    "keep",
+    "keep_steps",
+    "log_every",
+    "save_every",
+    "tensorboard",
+    "allow_change",
+    "peak_flops",
+}
+
+
+def settings_of(folder):
+    """Returns the settings of a run, a dictionary.
+
+    Raises:
+        ValueError: if the folder is none of a run.
+    """
+    path = pathlib.Path(folder) / SETTINGS
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        settings = record.get("settings", record)
+        settings["position"]
+    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        raise ValueError(
+            f"A run is a folder that training.pretrain made, with a {SETTINGS}. "
+            f"Received: {str(folder)!r}"
+        ) from None
+    return settings
+
+
+def labels(folders, settings):
+    """Returns a different name for each run: its method, with the folder where that is not enough.
+
+    Args:
+        folders: list of paths.
+        settings: list of dictionaries.
+    """
+    methods = [
+        pathlib.Path(values["position_file"]).stem
+        if values.get("position_file")
+        else values["position"]
+        for values in settings
+    ]
+    return [
+        method if methods.count(method) == 1 else f"{method} ({pathlib.Path(folder)})"
+        for method, folder in zip(methods, folders, strict=True)
+    ]
+
+
+def differences(settings):
+    """Returns the names of unexpected settings in which runs differ, sorted."""
+    names = {name for values in settings for name in values} - _EXPECTED
+    return sorted(
+        name
+        for name in names
+        if any(values.get(name) != settings[0].get(name) for values in settings)
+    )
+
+
+def comparison(runs):
+    """Returns a table with a row for each run.
+
+    Args:
+        runs: list of `Run`, each with at least one validation.
+    """
+    common = min(run.valid["tokens"][-1] for run in runs)
+    is_even = all(run.valid["tokens"][-1] == common for run in runs)
+    header = ["run", "steps", "tokens", "held-out loss", "masked accuracy"]
+    header += [] if is_even else [f"loss at {common / 1e6:,.1f} M tokens"]
+    header += ["tokens/s", "of peak FLOP/s", "time"]
+    rows = []
+    for run in runs:
+        valid = run.valid
+        speed, share = run.typical("tokens_per_second"), run.typical("flop_utilisation")
+        row = [run.label, f"{valid['step'][-1]:,.0f}", f"{valid['tokens'][-1]:,.0f}"]
+        row += [f"{valid['valid_loss'][-1]:.3f}", f"{valid['valid_accuracy'][-1]:.1%}"]
+        if not is_even:
+            row.append(f"{np.interp(common, valid['tokens'], valid['valid_loss']):.3f}")
+        row.append("-" if speed is None else f"{speed:,.0f}")
+        row.append("-" if share is None else f"{share:.0%}")
+        rows.append([*row, duration(run.seconds)])
+    return table(header, rows)
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(
+        prog="compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
+    parser.add_argument(
+        "--out", default="curves.png", help="PNG file to write. Default: curves.png."
+    )
+    options = parser.parse_args(arguments)
+    try:
+        if not options.out.endswith(".png"):
+            raise ValueError(f"--out must be a .png file. Received: {options.out!r}")
+        folders = list(dict.fromkeys(options.runs))
+        settings = [settings_of(folder) for folder in folders]
+        runs = [
+            load_run(folder, label)
+            for folder, label in zip(folders, labels(folders, settings), strict=True)
+        ]
+        for run, folder in zip(runs, folders, strict=True):
+            if not run.valid["step"]:
+                raise ValueError(f"This run has no validation yet. Received: {folder!r}")
+        pathlib.Path(options.out).parent.mkdir(parents=True, exist_ok=True)
+        write_picture(options.out, runs)
+    except (ValueError, OSError) as error:
+        sys.exit(f"compare: {error}")
+    print(comparison(runs))
+    differing = differences(settings)
+    if differing:
+        print(f"\nThe runs also differ in {', '.join(differing)}.")
+    print(f"\npicture: {options.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+"""Pre-trains an encoder by masked language modeling, on one device, several, or several machines.
+
+    python -m training.pretrain --config laptop --data rows --out runs/tupe_r
+    python -m training.pretrain --config tupe-base --data rows --out runs/base --precision mixed_bfloat16
+
+The defaults are TUPE's (Ke et al. 2021, Table 2). `--data` is what `training.prepare` made. The
+same command goes on from the last checkpoint in `--out`: to the bit, on a CPU, as if it had never
+been stopped. On SIGTERM it saves and ends. The folder holds `settings.json`, `log.csv`,
+`valid.csv`, TensorBoard's files, `checkpoints/`, `curves.png` and, at the end, `preset/`, which
+`keras_tupe.TupeMaskedLM.from_preset` loads.
+
+Several machines: start it on each with its TF_CONFIG; see the README.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import dataclasses
+import errno
+import hashlib
+import json
+import pathlib
+import shlex
+import shutil
+import sys
+
+import keras
+
+from keras_tupe import data
+from keras_tupe._commit import commit
+from keras_tupe.trainer import (
+    Checkpoints,
+    LinearWarmupDecay,
+    NonFiniteError,
+    Trainer,
+    adamw,
+    step_flops,
+)
+from training import _pretrain_model, _pretrain_report
+from training._peak_flops import matmul_peak
+from training._pretrain_log import VALID, RunLog, read_log
+from training._pretrain_machine import make_machine, rows_per_part
+from training._pretrain_progress import Progress
+from training._pretrain_run import Saver, StopSignal, Watch
+from training._pretrain_settings import Settings
+from training._settings import parse
+
+VALIDATION_SEED = 0  # the same masks in every run
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_XLA = {"auto": "auto", "on": True, "off": False}
+
+
+class Run:
+    """All parts of a run.
+
+    Args:
+        settings: a `Settings`.
+        command: the command line, for the record.
+
+    Raises:
+        ValueError: if something does not fit together.
+    """
+
+    def __init__(self, settings, command):
+        self.settings = settings
+        self.out = pathlib.Path(settings.out)
+        train, valid = (data.PreparedRows(settings.data, part) for part in ("train", "valid"))
+        self.prepared = train
+        self.machine = make_machine(settings.strategy, settings.deterministic)
+        rows_per_part(settings.batch_size, self.machine, settings.micro_batches)
+        self.is_chief = self.machine.worker == 0
+        keras.config.set_dtype_policy(settings.precision)
+        if settings.precision == "mixed_float16" and not _has_gpu():
+            print("pretrain: mixed_float16 is slow on a CPU; mixed_bfloat16 is meant for it.")
+        masking = train.masking(
+            rate=settings.mask_rate,
+            whole_word=settings.whole_word,
+            mask_special=settings.mask_special,
+        )
+        kwargs = {"batch_size": settings.batch_size}
+        self.rows = data.Rows(train, masking, **kwargs, seed=settings.seed)
+        self.held_out = data.Rows(valid, masking, **kwargs, seed=VALIDATION_SEED)
+        self.schedule = LinearWarmupDecay(
+            settings.learning_rate, settings.steps, settings.warmup_steps
+        )
+        identity, facts = settings.identity(), _data_facts(train, valid)
+        checkpoints = Checkpoints(
+            self.out / "checkpoints", settings.keep, settings.keep_step_numbers()
+        )
+        self.saver = Saver(checkpoints, identity, facts, settings.allow_change, self.is_chief)
+        if checkpoints.latest() is not None:
+            self.saver.check(checkpoints.latest())  # before the model is made
+        with self.machine.scope():
+            self.model = _pretrain_model.make_model(settings, train)
+            self.trainer = Trainer(
+                self.model,
+                micro_batches=settings.micro_batches,
+                xla=_XLA[settings.xla],
+                skip_bad_steps=settings.skip_bad_steps,
+                train_metrics=False,
+            )
+            names = ("weight_decay", "beta_1", "beta_2", "clip_norm", "decay_all")
+            self.trainer.compile(
+                adamw(self.schedule, **{name: getattr(settings, name) for name in names}),
+                weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+                steps_per_execution=settings.steps_per_call,
+            )
+            self.step = self.saver.restore(self.trainer)
+        self._check_workers_agree(identity)
+        if self.is_chief:
+            self._write_record(command, facts)
+
+    def _check_workers_agree(self, identity):
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
+        found = self.machine.gathered([self.step, int.from_bytes(digest[:4], "big") // 2])
+        if (found != found[0]).any():
+            raise ValueError(
+                "All workers must be started with the same settings and see the same --out (a "
+                "network file system). Received: step and hash of the settings of each worker: "
+                f"{found.tolist()}"
+            )
+
+    def _write_record(self, command, facts):
+        self.out.mkdir(parents=True, exist_ok=True)
+        settings = dataclasses.asdict(self.settings)
+        settings.pop("given")
+        record = {
+            "command": command,
+            "commit": commit(),
+            "settings": settings,
+            "data": facts,
+            "backend": keras.backend.backend(),
+            "devices": self.machine.num_replicas,
+            "workers": self.machine.num_workers,
+            "parameters": self.model.count_params(),
+        }
+        partial = self.out / ".partial.settings.json"
+        data.write_json(partial, record)
+        partial.replace(self.out / "settings.json")
+
+    def progress(self):
+        """Returns the bar, which knows what a step costs."""
+        settings, backbone = self.settings, self.model.backbone
+        names = ("num_layers", "hidden_dim", "intermediate_dim", "vocabulary_size")
+        flops = step_flops(
+            **{name: getattr(backbone, name) for name in names},
+            batch_size=settings.batch_size,
+            length=self.rows.length,
+            num_slots=self.rows.masking.num_slots(self.rows.length),
+        )
+        peak = settings.peak_flops
+        if peak is None:
+            peak = matmul_peak(settings.precision) * _devices_that_add_up(self.machine)
+        return Progress(
+            settings.steps,
+            self.step,
+            tokens_per_step=settings.batch_size * self.rows.length,
+            flops_per_step=flops,
+            peak_flops=peak,
+            stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
+        )
+
+    def train(self):
+        """Trains to the last step; returns whether it got there, or was asked to stop."""
+        settings = self.settings
+        log = RunLog(self.out, self.step, settings.tensorboard) if self.is_chief else None
+        with StopSignal() as stop, self.progress() as progress:
+            watch = Watch(
+                self.trainer,
+                settings,
+                self.machine,
+                stop,
+                self.saver,
+                progress,
+                log,
+                self.schedule,
+                self.step,
+            )
+            if self.step and self._validates_at(self.step):
+                self._validate(progress, log)  # what a kill may have left out
+            while self.step < settings.steps:
+                every = settings.valid_every or settings.steps
+                end = min((self.step // every + 1) * every, settings.steps)
+                count = end - self.step
+                watch.begin()
+                self.trainer.fit(
+                    self.machine.training(self.rows, self.step, count),
+                    steps_per_epoch=count,
+                    callbacks=[watch],
+                    shuffle=False,
+                    verbose=0,
+                )
+                self.step = watch.step
+                if self.trainer.stop_training:
+                    return self.step == settings.steps
+                self._validate(progress, log)
+        return True
+
+    def _validates_at(self, step):
+        every = self.settings.valid_every
+        if not self.is_chief or not every or (step % every and step != self.settings.steps):
+            return False
+        return step not in read_log(self.out / VALID)["step"]
+
+    def _validate(self, progress, log):
+        if not self.settings.valid_every:
+            return
+        count = self.held_out.num_evaluation_batches
+        count = min(self.settings.valid_batches or count, count)
+        with progress.paused():
+            scores = self.trainer.evaluate(
+                self.machine.held_out(self.held_out, count),
+                steps=count,
+                verbose=0,
+                return_dict=True,
+            )
+        progress.say(
+            f"step {self.step:,}: held-out loss {scores['loss']:.4f}, "
+            f"masked accuracy {scores['accuracy']:.2%}"
+        )
+        if log is not None:
+            log.valid(
+                step=self.step,
+                tokens=self.step * self.settings.batch_size * self.rows.length,
+                valid_loss=scores["loss"],
+                valid_accuracy=scores["accuracy"],
+            )
+
+    def finish(self):
+        """Writes preset and picture, and prints the table."""
+        preset, partial = self.out / "preset", self.out / ".partial.preset"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        _pretrain_model.save_preset(self.model, self.prepared.vocabulary, self.rows.length, partial)
+        shutil.rmtree(preset, ignore_errors=True)
+        partial.rename(preset)
+        print(_pretrain_report.write_report(self.out, self.model.backbone.position))
+        print(f"written: {preset}, {self.out / _pretrain_report.PICTURE}")
+
+
+def pretrain(settings, command):
+    """Does, or goes on with, the run of `settings`.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the record.
+    """
+    run = Run(settings, command)
+    if run.step:
+        print(f"pretrain: goes on from step {run.step:,}.", file=sys.stderr)
+    try:
+        done = run.train()
+    except NonFiniteError as error:
+        numbers = run.rows.row_numbers(error.step).tolist()
+        sys.exit(
+            f"pretrain: the loss or its gradient is not finite at step {error.step}; nothing was "
+            f"changed by it. Rows of the batch: {numbers}. Last good checkpoint: "
+            f"{run.saver.last_good()}. Lower --learning-rate, or tolerate such steps with "
+            f"--skip-bad-steps. Received: {error.skipped_steps} bad steps so far"
+        )
+    except run.machine.losses as error:
+        _end_alone(run, error)
+    if not done:
+        print(
+            f"pretrain: stopped after step {run.step:,}, which is saved. The same command goes on "
+            "from there.",
+            file=sys.stderr,
+        )
+    elif run.is_chief:
+        run.finish()
+
+
+def _end_alone(run, error):
+    """Ends a worker whose peers are gone, at once: an orderly end would wait for them."""
+    reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    print(
+        f"pretrain: worker {run.machine.worker} lost another one. Start the same command on every "
+        f"host again: it goes on from {run.saver.last_good()}. Received: {reason}",
+        file=sys.stderr,
+        flush=True,
+    )
+    os._exit(1)
+
+
+def _data_facts(train, valid):
+    splits = train.record["splits"]
+    return {
+        "rows_hash": splits["train"]["rows_hash"],
+        "valid_rows_hash": splits["valid"]["rows_hash"],
+        "length": train.length,
+        "vocabulary": train.vocabulary.sha256,
+    }
+
+
+def _has_gpu():
+    return any("cpu" not in device.lower() for device in keras.distribution.list_devices())
+
+
+def _devices_that_add_up(machine):
+    """Devices on one CPU share its peak."""
+    return machine.num_replicas if _has_gpu() else machine.num_workers
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, description=__doc__)
+    command = shlex.join(
+        ["python", "-m", "training.pretrain", *(sys.argv[1:] if arguments is None else arguments)]
+    )
+    try:
+        pretrain(settings, command)
+    except (ValueError, TypeError, FileNotFoundError) as error:
+        sys.exit(f"pretrain: {error}")
+    except KeyboardInterrupt:
+        sys.exit("pretrain: stopped. The same command goes on from the last checkpoint.")
+    except OSError as error:
+        if error.errno not in _FULL_DISK:
+            sys.exit(f"pretrain: {error}")
+        sys.exit(
+            "pretrain: There is no room on the disk for a checkpoint; the earlier ones are as "
+            "they were. Make room, and the same command goes on from the last. "
+            f"Received: {error.strerror}"
+        )
+
+
+if __name__ == "__main__":
+    main()
