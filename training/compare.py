@@ -24,7 +24,6 @@ _EXPECTED = {
     "position_file",
     "out",
     "config",
-    "given",
     "keep",
     "keep_steps",
     "log_every",
@@ -36,7 +35,7 @@ _EXPECTED = {
 
 
 def settings_of(folder):
-    """Returns the settings of a run, a dictionary.
+    """Returns the settings of a run, a dictionary; `data` is what tells its rows from others.
 
     Raises:
         ValueError: if the folder is none of a run.
@@ -44,9 +43,9 @@ def settings_of(folder):
     path = pathlib.Path(folder) / SETTINGS
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        settings = record.get("settings", record)
+        settings = {**record["settings"], "data": record["data"]}
         settings["position"]
-    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(
             f"A run is a folder that training.pretrain made, with a {SETTINGS}. "
             f"Received: {str(folder)!r}"

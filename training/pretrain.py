@@ -1,7 +1,7 @@
 """Pre-trains an encoder by masked language modeling, on one device, several, or several machines.
 
     python -m training.pretrain --config laptop --data rows --out runs/tupe_r
-    python -m training.pretrain --config tupe-base --data rows --out runs/base --precision mixed_bfloat16
+    python -m training.pretrain --config tupe-base --data rows --out runs/base
 
 The defaults are TUPE's (Ke et al. 2021, Table 2). `--data` is what `training.prepare` made. The
 same command goes on from the last checkpoint in `--out`: to the bit, on a CPU, as if it had never

@@ -28,7 +28,8 @@ def updated(optimizer, sums, gradients, values, scales_loss):
 
     Returns:
         `(values, facts)`: the new values, and the scalars `batch_loss`, `gradient_norm` (before
-        it is clipped), `skipped_steps` and `last_skipped_step`. A step that overflowed does not count as skipped.
+        it is clipped), `skipped_steps` and `last_skipped_step`. A step that overflowed does not
+        count as skipped.
     """
     loss_sum, count = sums
     divisor = ops.maximum(count, 1e-6)

@@ -22,7 +22,8 @@ def cluster(text):
         ValueError: if it is not that.
 
     Example:
-        >>> cluster('{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}')
+        >>> task = '"task": {"type": "worker", "index": 1}'
+        >>> cluster('{"cluster": {"worker": ["a:1", "b:1"]}, ' + task + "}")
         (['a:1', 'b:1'], 1)
     """
     try:

@@ -8,10 +8,11 @@ from run_cases import cells, make_run
 from training import compare
 
 
-def make(folder, position, steps=300, shift=0.0, valid_every=20, **settings):
+def make(folder, position, steps=300, shift=0.0, valid_every=20, rows="abc", **settings):
     make_run(folder, steps, shift, valid_every)
     settings = {"position": position, "seed": 0, "out": str(folder), **settings}
-    (folder / "settings.json").write_text(json.dumps({"settings": settings, "commit": "abc"}))
+    record = {"settings": {**settings, "data": f"rows of {folder}"}, "data": {"rows_hash": rows}}
+    (folder / "settings.json").write_text(json.dumps(record))
     return str(folder)
 
 
@@ -52,10 +53,17 @@ def test_runs_of_different_lengths_are_compared_after_the_same_tokens(tmp_path, 
 def test_settings_that_differ_besides_the_method_are_named(tmp_path, capsys):
     runs = [
         make(tmp_path / "a", "t5", seed=1, steps_of="x", learning_rate=1e-3),
-        make(tmp_path / "b", "tupe_r", seed=2, steps_of="x", position_options='{"k": 3}'),
+        make(
+            tmp_path / "b",
+            "tupe_r",
+            rows="other",
+            seed=2,
+            steps_of="x",
+            position_options='{"k": 3}',
+        ),
     ]
     compare.main([*runs, "--out", str(tmp_path / "curves.png")])
-    assert "The runs also differ in learning_rate, seed.\n" in capsys.readouterr().out
+    assert "The runs also differ in data, learning_rate, seed.\n" in capsys.readouterr().out
 
 
 def test_runs_have_names_of_their_own():
@@ -81,7 +89,7 @@ def test_what_cannot_be_compared_is_answered_with_a_sentence(tmp_path):
     unvalidated = make(tmp_path / "unvalidated", "t5", valid_every=0)
     unlogged = tmp_path / "unlogged"
     unlogged.mkdir()
-    (unlogged / "settings.json").write_text('{"position": "t5"}')
+    (unlogged / "settings.json").write_text('{"settings": {"position": "t5"}, "data": {}}')
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "settings.json").write_text("[1]")
