@@ -22,8 +22,8 @@ _KNOWN = {
 }
 _NO_BFLOAT16 = ("V100", "T4")
 _MEASURE_SECONDS = 0.5
-_PRODUCT_SECONDS = 0.02  # a product that takes less is started for nothing
-_LARGEST = 8192
+_SIZES = (512, 768, 1024, 2048, 4096, 8192)  # of matrices; up to the first product that is slow
+_PRODUCT_SECONDS = 0.02
 
 
 def matmul_peak(dtype):
@@ -68,24 +68,25 @@ def known_peak(device_name, dtype, uses_tf32):
 def measured_peak(dtype, seconds=_MEASURE_SECONDS):
     """Returns the highest FLOP/s of matrix products that were seen in a short time.
 
-    Square matrices grow until one product takes long enough to measure.
+    Square matrices of several sizes in turn: small ones fit between the time slices of other
+    processes, large ones fill a large device. Where the machine is busy all the time the result
+    is too low, and a utilisation may exceed 1: give `--peak-flops` then.
 
     Args:
         dtype: as in `matmul_peak`.
         seconds: about how long to measure, after the first product of each size.
     """
     dtype = dtype.removeprefix("mixed_")
-    size, best, spent = 512, 0.0, 0.0
-    matrix = None
-    while matrix is None or spent < seconds:
-        if matrix is None:
-            matrix = ops.cast(np.full((size, size), 1.0 / size, "float32"), dtype)
-            _product_seconds(matrix)  # starts threads, picks algorithms
-        took = _product_seconds(matrix)
-        spent += took
-        best = max(best, 2 * size**3 / took)
-        if took < _PRODUCT_SECONDS and size < _LARGEST:
-            size, matrix = 2 * size, None
+    matrices, best = [], 0.0
+    for size in _SIZES:
+        matrices.append(ops.cast(np.full((size, size), 1.0 / size, "float32"), dtype))
+        _product_seconds(matrices[-1])  # starts threads, picks algorithms
+        if _product_seconds(matrices[-1]) > _PRODUCT_SECONDS:
+            break
+    start = time.perf_counter()
+    while best == 0.0 or time.perf_counter() - start < seconds:
+        for matrix in matrices:
+            best = max(best, 2 * matrix.shape[0] ** 3 / _product_seconds(matrix))
     return best
 
 

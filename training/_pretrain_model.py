@@ -1,7 +1,9 @@
 """The model of a run, new or from a preset, and the preset at its end."""
 
 import dataclasses
+import importlib.util
 import pathlib
+import shutil
 
 import keras
 
@@ -57,14 +59,26 @@ def save_preset(model, vocabulary, length, folder):
         length: tokens per row of the preset's preprocessor.
         folder: `pathlib.Path` of an empty folder.
     """
+    tokenizer = _tokenizer(vocabulary)
+    model.compile()  # else the optimizer's state would go into the preset
+    model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=length)
+    model.save_to_preset(str(folder))
+
+
+def _tokenizer(vocabulary):
+    """Returns the tokenizer of a vocabulary; where it cannot run, one that can be saved."""
+    if importlib.util.find_spec("tensorflow_text") is None:
+        tokenizer = TupeTokenizer(kind=vocabulary.kind, lowercase=vocabulary.lowercase)
+        name = tokenizer.file_assets[0]
+        tokenizer.save_assets = lambda folder: shutil.copy(
+            vocabulary.path, pathlib.Path(folder, name)
+        )
+        return tokenizer
     content = {
         "wordpiece": lambda: {"vocabulary": vocabulary.pieces},
         "sentencepiece": lambda: {"sentencepiece": vocabulary.path.read_bytes()},
     }[vocabulary.kind]()
-    tokenizer = TupeTokenizer(**content, lowercase=vocabulary.lowercase)
-    model.compile()  # else the optimizer's state would go into the preset
-    model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=length)
-    model.save_to_preset(str(folder))
+    return TupeTokenizer(**content, lowercase=vocabulary.lowercase)
 
 
 def _from_preset(settings, prepared):

@@ -117,7 +117,6 @@ class Progress:
         self._loss = self._loss if loss is None else float(loss)
         if self._first is None:
             self._first = (now, step)
-            self._paused_seconds = 0.0
         self._window.append((now - self._paused_seconds, step))
         # two stay, however slow the steps are
         while len(self._window) > 2 and self._window[-1][0] - self._window[1][0] > WINDOW_SECONDS:

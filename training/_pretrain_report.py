@@ -5,9 +5,7 @@ import os
 import pathlib
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from training._pictures import save
 from training._pretrain_log import LOG, VALID, read_log
 from training._tables import table
 
@@ -58,7 +56,7 @@ def load_run(folder, label):
 
 
 def write_report(folder, label):
-    """Draws `curves.png` of a run and returns its table and totals as a text.
+    """Draws `curves.png` of a run, where matplotlib is, and returns its table and totals.
 
     Args:
         folder: folder of the run.
@@ -68,8 +66,12 @@ def write_report(folder, label):
         ValueError: as `load_run`.
     """
     run = load_run(folder, label)
-    write_picture(pathlib.Path(folder) / PICTURE, [run])
-    return f"{_points(run)}\n\n{totals(run)}"
+    note = ""
+    try:
+        write_picture(pathlib.Path(folder) / PICTURE, [run])
+    except ModuleNotFoundError:
+        note = f"\nNo {PICTURE}, because matplotlib is not installed; training.compare draws it."
+    return f"{_points(run)}\n\n{totals(run)}{note}"
 
 
 def write_picture(path, runs):
@@ -116,6 +118,10 @@ def draw_runs(path, runs):
         path: PNG file to write.
         runs: list of `Run`, each a color.
     """
+    from matplotlib.figure import Figure  # not on every machine that trains
+
+    from training._pictures import save
+
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     loss_axes, accuracy_axes = figure.subplots(1, 2)
     in_tokens = all(run.tokens_per_step for run in runs)

@@ -128,12 +128,12 @@ class Watch(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self.step = self._start + batch + 1
-        loss = float(logs["batch_loss"])
+        loss = self._trainer.last_step["batch_loss"]
         self._losses.append(loss)
         self._progress.update(self.step, loss)
         settings = self._settings
         if self.step % settings.log_every == 0 or self.step == settings.steps:
-            self._write_log(logs)
+            self._write_log()
         saves = self.step % settings.save_every == 0 or self.step == settings.steps
         saves = saves or self.step in settings.keep_step_numbers()
         together = self.step % settings.log_every == 0
@@ -143,16 +143,16 @@ class Watch(keras.callbacks.Callback):
             with self._progress.paused():
                 self._saver.save(self.model, self.step)
 
-    def _write_log(self, logs):
+    def _write_log(self):
         if self._log is not None:
             self._log.train(
                 step=self.step,
                 loss=sum(self._losses) / len(self._losses),
                 learning_rate=float(self._schedule(self.step - 1)),
-                gradient_norm=float(logs["gradient_norm"]),
+                gradient_norm=self._trainer.last_step["gradient_norm"],
                 tokens_per_second=self._progress.tokens_per_second,
                 flop_utilisation=self._progress.flop_utilisation,
                 seconds=self._progress.seconds + self._log.start_seconds,
-                skipped_steps=int(logs["skipped_steps"]),
+                skipped_steps=self._trainer.last_step["skipped_steps"],
             )
         self._losses.clear()

@@ -236,7 +236,7 @@ class Run:
         shutil.rmtree(preset, ignore_errors=True)
         partial.rename(preset)
         print(_pretrain_report.write_report(self.out, self.model.backbone.position))
-        print(f"written: {preset}, {self.out / _pretrain_report.PICTURE}")
+        print(f"written: {preset}")
 
 
 def pretrain(settings, command):

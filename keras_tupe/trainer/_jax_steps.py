@@ -5,6 +5,7 @@ import keras
 
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._update import updated
+from keras_tupe.trainer.non_finite_error import NonFiniteError
 
 _COUNTERS = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
 
@@ -17,13 +18,38 @@ class JaxSteps:
     """
 
     _keras_compiles = True
+    _makes_training = False
 
     def make_train_function(self, force=False):
         """Makes, and returns, the function (state, iterator) -> (logs, state)."""
         if self.train_function is None or force:
+            self._makes_training = True
             super().make_train_function(force)
-            self.train_function = self._checked(self.train_function)
+            self._makes_training = False
         return self.train_function
+
+    def _make_function(self, step_function, concatenate_outputs=False):
+        if not self._makes_training:
+            return super()._make_function(step_function, concatenate_outputs)
+
+        def checked(state, data):
+            (facts, logs), state = step_function(state, data)
+            try:
+                return self._checked(facts, logs), state
+            except NonFiniteError:
+                self._take_back(state)
+                raise
+
+        return super()._make_function(checked)
+
+    def _take_back(self, state):
+        """Puts the arrays of a step into the variables: Keras gave the earlier ones away."""
+        names = ("trainable", "non_trainable", "optimizer", "metrics")
+        self._jax_state = {
+            f"{name}_variables": part for name, part in zip(names, state, strict=True)
+        }
+        self._jax_state_synced = False
+        self.jax_state_sync()
 
     def train_step(self, state, data):
         """One step: Keras's state and a batch to logs and the next state."""
@@ -46,6 +72,7 @@ class JaxSteps:
                 outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
             self._refuse_other_state(scope, mapping)
+            self._refuse_layer_losses()
             scaled = loss * counters["loss_scale"].astype(loss.dtype) if self._scales else loss
             return scaled, (loss, count, outputs if self.train_metrics else None)
 
@@ -63,7 +90,7 @@ class JaxSteps:
             metrics_values, (loss, count), self.train_metrics, inputs, targets, outputs, weights
         )
         state = (new["trainable"], non_trainable, new["optimizer"], metrics_values)
-        return {**logs, **facts}, state
+        return (facts, logs), state
 
     def test_step(self, state, data):
         """Adds a batch to the metrics."""
@@ -105,8 +132,7 @@ class JaxSteps:
         loss, count = sums
         mapping = list(zip(self.metrics_variables, metrics_values, strict=True))
         with keras.StatelessScope(state_mapping=mapping) as scope:
-            mean = loss / jax.numpy.maximum(count, 1e-6)
-            self._loss_tracker.update_state(mean, sample_weight=count)
+            self._track(loss, count)
             if computes:
                 self.compute_metrics(inputs, targets, outputs, weights)
             logs = self.get_metrics_result()
@@ -115,6 +141,12 @@ class JaxSteps:
 
     def _make_stop_flag(self):
         self._stop_request = False
+
+    def _set_stop_flag(self, value):
+        self._stop_request = bool(value)
+
+    def _check_scope(self):
+        pass  # nothing has a scope here
 
     def request_stop(self):
         """Asks for the end of `fit` after this step."""

@@ -35,11 +35,14 @@ class Objective:
                 f"{list(MEANS)}: the mean of a batch is what all of its parts add up to. "
                 f"Received: loss={loss!r}, reduction={reduction!r}"
             )
-        self._values = getattr(loss, "call", loss)
+        if not isinstance(loss, keras.losses.Loss):  # a function: Keras makes its ranks fit
+            loss = keras.src.losses.losses.LossFunctionWrapper(loss)
+        self._values = loss.call
         self._count_weights = reduction == "mean_with_sample_weight"
 
     def sums(self, targets, outputs, weights):
         """Returns `(loss_sum, count)` of a part, scalars in at least float32."""
+        outputs = ops.cast(outputs, at_least_float32(outputs.dtype))
         values = self._values(targets, outputs)
         values = ops.cast(values, at_least_float32(values.dtype))
         if weights is None:
@@ -47,6 +50,8 @@ class Objective:
         weights = ops.cast(weights, values.dtype)
         while len(weights.shape) < len(values.shape):
             weights = ops.expand_dims(weights, -1)
+        while len(weights.shape) > len(values.shape) and weights.shape[-1] == 1:
+            weights = ops.squeeze(weights, -1)
         weights = ops.broadcast_to(weights, ops.shape(values))
         counted = weights if self._count_weights else ops.ones_like(values)
         return ops.sum(values * weights), ops.sum(counted)

@@ -30,8 +30,6 @@ def make_pure(optimizer):
     Raises:
         ValueError: if it was built, or if it would hold back what the trainer does itself.
     """
-    if isinstance(optimizer, _Pure):
-        return
     if optimizer.built:
         raise ValueError(
             "The trainer needs an optimizer that was not used before. Make a new one. Received: "
@@ -44,5 +42,7 @@ def make_pure(optimizer):
                 "into memory use `Trainer(micro_batches=...)`; losses are scaled by itself in "
                 f"float16. Received: {name}={getattr(optimizer, name)!r}"
             )
+    if isinstance(optimizer, _Pure):
+        return
     base = type(optimizer)
     optimizer.__class__ = type(base.__name__, (_Pure, base), {"__module__": base.__module__})

@@ -26,7 +26,7 @@ class TensorFlowSteps:
         if self.train_function is None or force:
             self._gradient_function = self._compiled(self._gradients, self._compiles_passes)
             self._update_function = self._compiled(self._update, self.xla is not False)
-            self.train_function = self._checked(self._function(self.train_step))
+            self.train_function = self._function(self.train_step)
         return self.train_function
 
     def make_test_function(self, force=False):
@@ -39,12 +39,14 @@ class TensorFlowSteps:
     def train_step(self, data):
         """One step of one replica; returns scalars that are the same on all."""
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
+        if self.micro_batches > 1:
+            _check_rows(inputs, self.micro_batches)
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, "int32")
         loss, count, gradients, outputs = self._gradient_function(
             inputs, targets, weights, replica, self._step.value
         )
-        self._loss_tracker.update_state(loss / tf.maximum(count, 1e-6), sample_weight=count)
+        self._track(loss, count)
         if self.train_metrics:
             self.compute_metrics(inputs, targets, outputs, weights)
         present = [g for g in gradients if g is not None]
@@ -59,7 +61,7 @@ class TensorFlowSteps:
         """Adds a replica's part of a batch to the metrics."""
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
         loss, count, outputs = self._forward_function(inputs, targets, weights)
-        self._loss_tracker.update_state(loss / tf.maximum(count, 1e-6), sample_weight=count)
+        self._track(loss, count)
         self.compute_metrics(inputs, targets, outputs, weights)
         return {}
 
@@ -72,13 +74,11 @@ class TensorFlowSteps:
         parts = self.micro_batches
         if parts == 1:
             return self._part_gradients((inputs, targets, weights), replica, step)
-        data = tf.nest.map_structure(
-            lambda x: _in_parts(x, parts), (inputs, targets, weights), expand_composites=False
-        )
+        data = _map(lambda x: _in_parts(x, parts), (inputs, targets, weights))
         present = []
 
         def part(index, *sums):
-            one = tf.nest.map_structure(lambda x: tf.gather(x, index), data)
+            one = _map(lambda x: tf.gather(x, index), data)
             found = self._part_gradients(one, replica * parts + index, step)
             loss, count, gradients, outputs = found
             present[:] = [g is not None for g in gradients]
@@ -121,6 +121,7 @@ class TensorFlowSteps:
             loss, count = self._objective.sums(targets, outputs, weights)
             scaled = loss * tf.cast(self._loss_scale.value, loss.dtype) if self._scales else loss
         self._refuse_other_state(scope, seeds)
+        self._refuse_layer_losses()
         variables = [v.value for v in self.model.trainable_variables]
         gradients = [
             None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(scaled, variables)
@@ -160,13 +161,33 @@ class TensorFlowSteps:
             return function
         return tf.function(function, jit_compile=True, autograph=False)
 
+    def _check_scope(self):
+        strategy = self.distribute_strategy
+        variables = [v.value for v in self.model.variables]
+        is_plain = not tf.distribute.has_strategy()
+        fits = (
+            not any(isinstance(v, tf.distribute.DistributedValues) for v in variables)
+            if is_plain and self._distribute_strategy is None
+            else all(strategy.extended.variable_created_in_scope(v) for v in variables)
+        )
+        if not fits or tf.distribute.get_strategy() is not strategy:
+            raise ValueError(
+                "Model, trainer and `compile` belong in the scope of one strategy: make all three "
+                "within `with strategy.scope():`. Received: the scope of "
+                f"{type(tf.distribute.get_strategy()).__name__} for what was made elsewhere"
+            )
+
     def _make_stop_flag(self):
         """A variable of this worker alone, which every step adds up over the workers."""
         self._stop_request = tf.Variable(0, trainable=False)
 
     def request_stop(self):
         """Asks for the end of `fit`, on all workers after the same step."""
-        self._stop_request.assign(1)
+        self._set_stop_flag(1)
+
+    def _set_stop_flag(self, value):
+        with tf.init_scope():  # whatever is traced at this moment
+            self._stop_request.assign(value)
 
     def _function(self, step):
         """Returns the function iterator -> logs: steps on all replicas, then the metrics."""
@@ -187,8 +208,16 @@ class TensorFlowSteps:
                     new["stop"] += facts["stop"]
                 return index + 1, new
 
-            facts = self._no_facts() if step == self.train_step else {}
-            _, facts = tf.while_loop(lambda index, _: index < count, body, (0, facts))
+            def goes_on(index, facts):
+                is_good = facts["skipped_steps"] <= tolerated if facts else True
+                return tf.logical_and(index < count, is_good)
+
+            facts = {}
+            if step == self.train_step:
+                facts = self._no_facts()
+                tolerated = tf.maximum(facts["skipped_steps"], self.skip_bad_steps)
+            # one after the other: the end of the data must not meet a step on its way
+            _, facts = tf.while_loop(goes_on, body, (0, facts), parallel_iterations=1)
             return facts, self.get_metrics_result()
 
         def on_data(data):
@@ -200,21 +229,29 @@ class TensorFlowSteps:
 
         def function(iterator):
             if isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
+                before = self.step if count > 1 else None
                 try:
                     facts, logs = many(iterator)
                 except tf.errors.OutOfRangeError:
-                    raise StopIteration from None
-                return {**logs, **facts}
+                    if before is None or self.step == before:
+                        raise StopIteration from None
+                    # the data ended within the group: what was done counts
+                    facts, logs = self._no_facts(), self.get_metrics_result()
+                return self._checked(facts, logs)
             for data in itertools.islice(iterator, count):
                 facts, logs = on_data(data)
-            return {**logs, **facts}
+            return self._checked(facts, logs)
 
         return function
 
     def _no_facts(self):
-        zero = tf.constant(0)
-        facts = {"skipped_steps": zero, "last_skipped_step": zero, "stop": zero}
-        return {**facts, "batch_loss": tf.constant(0.0), "gradient_norm": tf.constant(0.0)}
+        """What is known before a group of steps, in the form of what a step returns."""
+        nothing = tf.constant(float("nan"))
+        counters = {
+            name: tf.identity(getattr(self, f"_{name}").value)
+            for name in ("skipped_steps", "last_skipped_step")
+        }
+        return {**counters, "stop": tf.constant(0), "batch_loss": nothing, "gradient_norm": nothing}
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         """Makes the variables of the metrics before a graph is traced, as Keras does."""
@@ -223,8 +260,10 @@ class TensorFlowSteps:
         strategy = self.distribute_strategy
         if data_batch is None:
             for _, _, batches in iterator:
-                data_batch = next(batches)
+                data_batch = next(batches, None)
                 break
+            if data_batch is None:
+                raise ValueError("There must be at least one batch of data. Received: none")
         data_batch = keras.tree.map_structure(
             lambda x: None if x is None else strategy.experimental_local_results(x)[0], data_batch
         )
@@ -238,12 +277,27 @@ def _all_reduced(context, tensors):
     return context.all_reduce(tf.distribute.ReduceOp.SUM, tensors)
 
 
+def _map(function, data):
+    """Maps the tensors of a structure; there may be no weights."""
+    return tf.nest.map_structure(lambda x: None if x is None else function(x), data)
+
+
 def _in_parts(tensor, parts):
+    """Returns `(rows, ...)` as `(parts, rows / parts, ...)`."""
+    return tf.reshape(tensor, tf.concat([[parts, -1], tf.shape(tensor)[1:]], 0))
+
+
+def _check_rows(data, parts):
+    """Refuses a batch that cannot be cut into equal parts, when it is known or when it comes."""
+    tensor = tf.nest.flatten(data)[0]
     rows = tensor.shape[0]
-    if rows is None or rows % parts:
-        raise ValueError(
-            "Each replica's batch must have a fixed number of rows, a multiple of "
-            f"micro_batches={parts}. Batch with `drop_remainder=True`. Received: a batch of {rows} "
-            "rows per replica"
-        )
-    return tf.reshape(tensor, (parts, rows // parts, *tensor.shape[1:]))
+    sentence = (
+        f"The rows of each replica's batch must be a multiple of micro_batches={parts}. Batch with "
+        "`drop_remainder=True`"
+    )
+    if rows is None:  # several workers, or a last batch that may be short
+        rows = tf.shape(tensor)[0]
+        return tf.debugging.assert_equal(rows % parts, 0, message=f"{sentence}. Received others")
+    if rows % parts:
+        raise ValueError(f"{sentence}. Received: a batch of {rows} rows per replica")
+    return None

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.trainer._dropout_seeds import seed_generators
 from keras_tupe.trainer._objective import Objective
 from keras_tupe.trainer._pure_optimizer import make_pure
@@ -49,6 +49,9 @@ class Trainer(_steps(), keras.Model):
         gradient = sum_r d(loss_sum_r) / sum_r count_r
         update   = optimizer(clip(gradient))
 
+    Not seen: the preprocessor of a KerasHub task (map the data with it), and draws from Keras's
+    global seed generator, which stay as they are.
+
     Differs from plain `fit` of the model: Keras clips each replica's gradient before the sum, takes
     the mean of the replicas' means, draws the same dropout mask on all replicas, does not compile
     under a strategy, and does not train on several workers.
@@ -72,11 +75,14 @@ class Trainer(_steps(), keras.Model):
     Attributes:
         step: number of steps done, skipped ones included.
         skipped_steps: number of those that were skipped because something was not finite.
+        last_step: `batch_loss`, `gradient_norm` (before it is clipped) and `skipped_steps` after
+            the last step, a dictionary.
         stop_requested: whether `request_stop()` has ended the training, on this worker or another.
 
     Raises:
         ValueError: for impossible arguments, a loss that is no mean, an optimizer that was used
-            before, or a model with state that training changes, such as batch normalization.
+            before, parts made in scopes of different strategies, or a model with losses of its
+            layers (regularizers) or state that training changes (batch normalization).
         NonFiniteError: from `fit`.
 
     Example:
@@ -97,12 +103,23 @@ class Trainer(_steps(), keras.Model):
     ):
         super().__init__(**kwargs)
         check_positive_integers(micro_batches=micro_batches)
+        if not is_integer(skip_bad_steps) or skip_bad_steps < 0:
+            raise ValueError(
+                "`skip_bad_steps` must be an integer >= 0. Received: "
+                f"skip_bad_steps={skip_bad_steps!r}"
+            )
         if xla not in ("auto", True, False):
             raise ValueError(f"`xla` must be 'auto', True or False. Received: xla={xla!r}")
         if not isinstance(model, keras.Model) or not model.built:
             raise ValueError(
                 "`model` must be a built Keras model. Call it once, or make it with the functional "
                 f"API. Received: model={model!r}"
+            )
+        outputs = keras.tree.flatten(getattr(model, "outputs", None) or [None])
+        if len(outputs) != 1:
+            raise ValueError(
+                "`model` must have one output, which the loss is of. Received: a model with "
+                f"{len(outputs)} outputs"
             )
         self.model = model
         self.micro_batches = micro_batches
@@ -120,6 +137,8 @@ class Trainer(_steps(), keras.Model):
         self._seed_states = seed_generators(model)
         self._make_stop_flag()
         self.stop_requested = False
+        self._seen_skipped = None
+        self.last_step = {}
         self.built = True
 
     def _counter(self, name, value, dtype="int32"):
@@ -145,9 +164,12 @@ class Trainer(_steps(), keras.Model):
             **kwargs: `steps_per_execution`: steps per call of the host, which callbacks see as
                 one; `run_eagerly`.
         """
-        if loss == "auto":
-            self.model.compile(optimizer="sgd", weighted_metrics=None)
-            loss = self.model.loss
+        self._check_scope()
+        self._refuse_layer_losses()
+        if isinstance(loss, str) and loss == "auto":
+            if getattr(self.model, "loss", None) is None and not self.model.compiled:
+                self.model.compile()  # tasks know their own
+            loss = getattr(self.model, "loss", None)
         self._objective = Objective(loss)
         optimizer = keras.optimizers.get(optimizer)
         if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
@@ -164,6 +186,12 @@ class Trainer(_steps(), keras.Model):
             **kwargs,
         )
 
+    def fit(self, *args, **kwargs):
+        self._seen_skipped = self.skipped_steps
+        self.stop_requested = False
+        self._set_stop_flag(0)
+        return super().fit(*args, **kwargs)
+
     @property
     def step(self):
         return int(keras.ops.convert_to_numpy(self._step))
@@ -175,27 +203,55 @@ class Trainer(_steps(), keras.Model):
     @property
     def state_variables(self):
         """What a run goes on from: model, optimizer and counters; name -> Keras variable."""
-        found = {f"model/{v.path}": v for v in self.model.variables}
+        seeds = {id(v): index for index, v in enumerate(self._seed_states)}
+        found = {}
+        for variable in self.model.variables:
+            # Keras numbers generators over the whole process
+            number = seeds.get(id(variable))
+            name = f"model/{variable.path}" if number is None else f"model/seed/{number}"
+            if name in found:
+                raise ValueError(
+                    "The weights of a model must have different names. Name its layers. Received: "
+                    f"{name!r} twice"
+                )
+            found[name] = variable
         for index, variable in enumerate(self.optimizer.variables):
             found[f"optimizer/{index}/{variable.name}"] = variable
         for name in ("step", "skipped_steps", "last_skipped_step", "good_steps", "loss_scale"):
             found[f"trainer/{name}"] = getattr(self, f"_{name}")
         return found
 
-    def _checked(self, function):
-        """Wraps a train function: bad steps beyond the tolerated ones end the training."""
+    def _checked(self, facts, logs):
+        """Takes what is known of the last step out of what `fit` shows; returns the rest.
 
-        def checked(*arguments):
-            found = function(*arguments)
-            logs = found[0] if isinstance(found, tuple) else found
-            self.stop_requested = self.stop_requested or bool(logs.pop("stop", 0))
-            skipped, last = int(logs["skipped_steps"]), logs.pop("last_skipped_step")
-            if skipped > self.skip_bad_steps:
-                raise NonFiniteError(int(last), skipped)
-            self.stop_training = self.stop_training or self.stop_requested
-            return found
+        Raises:
+            NonFiniteError: if there were more bad steps than are tolerated.
+        """
+        if not facts:  # of an evaluation
+            return logs
+        skipped = int(facts["skipped_steps"])
+        seen, self._seen_skipped = self._seen_skipped or 0, skipped
+        if skipped > max(seen, self.skip_bad_steps):
+            raise NonFiniteError(int(facts["last_skipped_step"]), skipped)
+        self.last_step = {name: float(facts[name]) for name in ("batch_loss", "gradient_norm")}
+        self.last_step["skipped_steps"] = skipped
+        self.stop_requested = self.stop_requested or bool(facts.get("stop", 0))
+        self.stop_training = self.stop_training or self.stop_requested
+        return logs
 
-        return checked
+    def _track(self, loss, count):
+        """Adds a part of a batch to the mean loss, unless it is not finite."""
+        is_good = keras.ops.isfinite(loss)
+        counted = keras.ops.where(is_good, count, 0)
+        mean = keras.ops.where(is_good, loss, 0) / keras.ops.maximum(count, 1e-6)
+        self._loss_tracker.update_state(mean, sample_weight=counted)
+
+    def _refuse_layer_losses(self):
+        if self.model.losses:
+            raise ValueError(
+                "The trainer knows one loss, that of the outputs: regularizers and `add_loss` "
+                f"would be left out. Received: a model with {len(self.model.losses)} such losses"
+            )
 
     def _refuse_other_state(self, scope, mapping):
         given = {id(variable): value for variable, value in mapping}
