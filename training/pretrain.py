@@ -228,11 +228,19 @@ class Run:
             )
 
     def finish(self):
-        """Writes preset and picture, and prints the table."""
-        preset, partial = self.out / "preset", self.out / ".partial.preset"
+        """Writes preset and picture, and prints the table.
+
+        All workers write the preset, since reading weights may need all of them; one is kept.
+        """
+        partial = self.out / f".partial.preset.{self.machine.worker}"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         _pretrain_model.save_preset(self.model, self.prepared.vocabulary, self.rows.length, partial)
+        self.machine.gathered([self.step])  # no one leaves before all have written
+        if not self.is_chief:
+            shutil.rmtree(partial, ignore_errors=True)
+            return
+        preset = self.out / "preset"
         shutil.rmtree(preset, ignore_errors=True)
         partial.rename(preset)
         print(_pretrain_report.write_report(self.out, self.model.backbone.position))
@@ -267,7 +275,7 @@ def pretrain(settings, command):
             "from there.",
             file=sys.stderr,
         )
-    elif run.is_chief:
+    else:
         run.finish()
 
 

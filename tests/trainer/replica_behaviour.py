@@ -1,0 +1,172 @@
+"""What happens on two replicas, in a process that has two logical devices; the tests judge it."""
+
+import contextlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+from trainer_cases import ROWS, linear_model, linear_rows, mask_trainer, masks_of, state_of
+
+from keras_tupe.trainer import NonFiniteError, Trainer
+
+BAD_STEP = 2
+
+
+def linear_trainer(strategy=None, steps_per_execution=1, metrics=("mae",), **kwargs):
+    with strategy.scope() if strategy else contextlib.nullcontext():
+        trainer = Trainer(linear_model(name="dense"), **kwargs)
+        optimizer = keras.optimizers.SGD(0.1, momentum=0.9, global_clipnorm=0.5)
+        loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+        trainer.compile(
+            optimizer,
+            loss,
+            weighted_metrics=list(metrics),
+            steps_per_execution=steps_per_execution,
+        )
+    return trainer
+
+
+def flat(trainer, strategy):
+    """Returns the weights and the state of the optimizer of every replica, as rows."""
+    copies = [
+        [value.numpy() for value in strategy.experimental_local_results(variable.value)]
+        for name, variable in trainer.state_variables.items()
+        if not name.startswith("trainer/")
+    ]
+    return np.stack(
+        [np.concatenate([np.ravel(x) for x in row]) for row in zip(*copies, strict=True)]
+    ).astype("float64")
+
+
+def masks(strategy):
+    """Masks of two replicas, of the same after a resume, and of two micro-batches instead."""
+
+    def made():
+        keras.utils.set_random_seed(11)
+        return mask_trainer()
+
+    with strategy.scope():
+        whole, killed = made(), made()
+        keras.utils.set_random_seed(12)
+        resumed = mask_trainer()
+        keras.utils.set_random_seed(11)
+        in_four = mask_trainer(micro_batches=2)
+    keras.utils.set_random_seed(11)
+    in_two = mask_trainer(micro_batches=2)
+    first = masks_of(killed, 2)
+    for name, variable in resumed.state_variables.items():
+        variable.assign(killed.state_variables[name])
+    return {
+        "masks": masks_of(whole, 4),
+        "resumed_masks": np.concatenate([first, masks_of(resumed, 2)]),
+        "masks_of_four_parts": masks_of(in_four, 2),
+        "masks_of_micro_batches": masks_of(in_two, 4),
+    }
+
+
+def bad_steps(strategy, steps_per_execution):
+    """One bad row, on the second replica: the state before, after the error, and if tolerated."""
+    inputs, targets = linear_rows(5 * ROWS)
+    good = np.arange(len(inputs)) // ROWS != BAD_STEP
+    targets[BAD_STEP * ROWS + ROWS - 1] = np.nan
+    settings = {"batch_size": ROWS, "shuffle": False, "verbose": 0}
+    start = BAD_STEP * ROWS
+    before, stopped, tolerant, clean = (
+        linear_trainer(strategy, steps_per_execution, metrics=(), skip_bad_steps=tolerated)
+        for tolerated in (0, 0, 1, 0)
+    )
+    before.fit(inputs[:start], targets[:start], **settings)
+    error = None
+    try:
+        stopped.fit(inputs, targets, **settings)
+    except NonFiniteError as found:
+        error = found
+    history = tolerant.fit(inputs, targets, **settings).history["loss"]
+    expected = clean.fit(inputs[good], targets[good], **settings).history["loss"]
+    trainers = {"before": before, "stopped": stopped, "tolerant": tolerant, "clean": clean}
+    return {
+        **{name: flat(trainer, strategy) for name, trainer in trainers.items()},
+        "bad_step": np.array(-1 if error is None else error.step),
+        "steps": np.array([tolerant.step, tolerant.skipped_steps]),
+        "losses": np.array([history[-1], expected[-1]]),
+    }
+
+
+def odd_sizes(strategy):
+    """Runs where the last batch is short; in batches of 4, one replica gets no row of it."""
+    inputs, targets = linear_rows(13)
+    weights = np.arange(13, dtype="float32") % 4
+    data = tf.data.Dataset.from_tensor_slices((inputs, targets, weights)).batch(4)
+    found = {}
+    for name, where in (("two", strategy), ("one", None)):
+        trainer = linear_trainer(where)
+        trainer.fit(data, epochs=2, verbose=0)
+        evaluated = trainer.evaluate(data, verbose=0, return_dict=True)
+        found[f"{name}_weights"] = state_of(trainer)["model/dense/kernel"]
+        found[f"{name}_evaluated"] = np.array([evaluated["loss"], evaluated["mae"]])
+        found[f"{name}_predicted"] = trainer.predict(data, verbose=0)
+    return {**found, "targets": targets, "row_weights": weights}
+
+
+def refusals(strategy):
+    """What is said about models, trainers and `compile` outside their scope."""
+
+    def message(*scopes):
+        model_scope, trainer_scope, compile_scope = (
+            strategy.scope() if inside else contextlib.nullcontext() for inside in scopes
+        )
+        try:
+            with model_scope:
+                model = linear_model()
+            with trainer_scope:
+                trainer = Trainer(model)
+            with compile_scope:
+                trainer.compile("sgd", "mse")
+        except ValueError as error:
+            return str(error)
+        return "none"
+
+    return {
+        "messages": np.array(
+            [message(False, True, True), message(True, False, False), message(True, True, False)]
+        )
+    }
+
+
+def half_precision(strategy):
+    """A float16 run that begins with an overflow."""
+    with strategy.scope():
+        trainer = Trainer(linear_model(dtype="mixed_float16"))
+        trainer.compile(keras.optimizers.SGD(0.05), "mse")
+        trainer._loss_scale.assign(2.0**20)
+    inputs, _ = linear_rows(ROWS * 20)
+    targets = inputs.sum(axis=-1, keepdims=True)
+    data = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(ROWS, drop_remainder=True)
+    losses = trainer.fit(data, epochs=4, verbose=0).history["loss"]
+    return {
+        "half_losses": np.array(losses),
+        "half_scale": np.array(float(trainer._loss_scale.numpy())),
+        "half_steps": np.array([trainer.step, trainer.skipped_steps]),
+        "half_iterations": np.array(trainer.optimizer.iterations.numpy()),
+    }
+
+
+def stop(strategy):
+    """Number of steps that a run does after a stop was asked for in its third of ten."""
+    trainer = linear_trainer(strategy)
+
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 2:
+                trainer.request_stop()
+
+    inputs, targets = linear_rows(10 * ROWS)
+    trainer.fit(inputs, targets, batch_size=ROWS, verbose=0, callbacks=[Stop()])
+    return {"stopped_at": np.array(trainer.step)}
+
+
+def found(strategy):
+    single = bad_steps(strategy, 1)
+    several = {f"several_{name}": value for name, value in bad_steps(strategy, 5).items()}
+    others = (masks, odd_sizes, refusals, half_precision, stop)
+    return single | several | {k: v for look in others for k, v in look(strategy).items()}
