@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_tupe import SIZES, TupeBackbone, TupeMaskedLM, TupeTextClassifier
-from keras_tupe.trainer import LinearWarmupDecay, adamw
+from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
 from training._quickstart_data import LENGTH
 
 # Settings in which positions can be seen to matter within minutes. Pre-LN and the wide
@@ -26,7 +26,6 @@ TASK_STEPS = 400
 WARMUP_SHARE = 0.06
 CURVE_POINTS = 20
 CURVE_BATCHES = 40  # held-out batches behind each point of the curve
-warnings.filterwarnings("ignore", message="Gradients do not exist for variables .'pooled_dense")
 warnings.filterwarnings("ignore", message=".shuffle=True. was passed, but will be ignored")
 BAR = 1 if sys.stdout.isatty() else 2  # a moving bar for people, a line per epoch for logs
 
@@ -74,18 +73,15 @@ def build(position, data, size, seed):
 
 
 def pretrain(model, data, steps):
-    """Trains with `model.fit`; returns the curve: tokens seen and held-out losses."""
+    """Trains by `fit`; returns the trainer and the curve: tokens seen and held-out losses."""
     points = min(CURVE_POINTS, steps)
     schedule = LinearWarmupDecay(LEARNING_RATE, steps, int(WARMUP_SHARE * steps))
-    model.compile(
+    trainer = Trainer(model, train_metrics=False)
+    trainer.compile(
         adamw(schedule, beta_2=0.98),
-        weighted_metrics=[
-            keras.metrics.SparseCategoricalCrossentropy(from_logits=True, name="mlm_loss"),
-            keras.metrics.SparseCategoricalAccuracy(name="accuracy"),
-        ],
-        jit_compile=True,
+        weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
     )
-    history = model.fit(
+    history = trainer.fit(
         _dataset(data.training.batches),
         steps_per_epoch=steps // points,
         epochs=points,
@@ -93,26 +89,26 @@ def pretrain(model, data, steps):
         verbose=BAR,
     )
     tokens = (np.arange(points) + 1) * (steps // points) * BATCH_SIZE * LENGTH
-    return tokens.tolist(), history.history["val_mlm_loss"]
+    return trainer, tokens.tolist(), history.history["val_loss"]
 
 
-def evaluate(model, data):
+def evaluate(trainer, data):
     """Returns the loss and the accuracy over all held-out rows, each masked token counted once."""
-    scores = model.evaluate(_held_out(data), return_dict=True, verbose=BAR)
-    return scores["mlm_loss"], scores["accuracy"]
+    scores = trainer.evaluate(_held_out(data), return_dict=True, verbose=BAR)
+    return scores["loss"], scores["accuracy"]
 
 
 def fine_tune(backbone, data, steps, seed):
     """Trains a classifier on the word-order task; returns its accuracy on the test pairs."""
     keras.utils.set_random_seed(seed)
-    model = TupeTextClassifier(backbone, num_classes=2, dropout=0.0)
+    trainer = Trainer(TupeTextClassifier(backbone, num_classes=2, dropout=0.0))
     schedule = LinearWarmupDecay(TASK_LEARNING_RATE, steps, int(WARMUP_SHARE * steps))
-    model.compile(adamw(schedule), jit_compile=True)
+    trainer.compile(adamw(schedule))
     dataset = _dataset(lambda: _pair_batches(data.task_training, seed))
-    model.fit(dataset, steps_per_epoch=steps, epochs=1, verbose=BAR)
+    trainer.fit(dataset, steps_per_epoch=steps, epochs=1, verbose=BAR)
     test = data.task_test
     inputs = {"token_ids": test.token_ids, "padding_mask": test.padding_mask}
-    logits = model.predict(inputs, batch_size=200, verbose=BAR)
+    logits = trainer.predict(inputs, batch_size=200, verbose=BAR)
     return float((logits.argmax(axis=1) == test.labels).mean())
 
 
@@ -134,8 +130,8 @@ def run(position, data, settings, steps, task_steps):
     print(f"\n=== {position}: {steps} steps of masked language modeling ===")
     started = time.monotonic()
     model = build(position, data, settings.size, settings.seed)
-    tokens, curve = pretrain(model, data, steps)
-    loss, accuracy = evaluate(model, data)
+    trainer, tokens, curve = pretrain(model, data, steps)
+    loss, accuracy = evaluate(trainer, data)
     pretrained = model.get_weights()
     print(f"--- {position}: {task_steps} steps of the word-order task ---")
     word_order = fine_tune(model.backbone, data, task_steps, settings.seed)
@@ -154,12 +150,12 @@ def steps_for(minutes, positions, data, settings):
 
     Measures a few steps of the first method; the two parts keep their proportion.
     """
-    model = build(positions[0], data, settings.size, settings.seed)
-    model.compile(adamw(LEARNING_RATE), jit_compile=True)
+    trainer = Trainer(build(positions[0], data, settings.size, settings.seed))
+    trainer.compile(adamw(LEARNING_RATE))
     batches = _dataset(data.training.batches)
-    model.fit(batches, steps_per_epoch=5, verbose=0)  # compiles
+    trainer.fit(batches, steps_per_epoch=5, verbose=0)  # compiles
     started = time.monotonic()
-    model.fit(batches, steps_per_epoch=30, verbose=0)
+    trainer.fit(batches, steps_per_epoch=30, verbose=0)
     seconds = (time.monotonic() - started) / 30
     default = seconds * (STEPS + TASK_STEPS * TASK_BATCH_SIZE / BATCH_SIZE) * len(positions)
     scale = 60 * minutes / default

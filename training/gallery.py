@@ -84,8 +84,8 @@ def entry_of(name, data, settings, rows):
     """Trains one method; returns its `Entry`."""
     model = _quickstart_models.build(name, data, settings.size, settings.seed)
     before = heads_of(model.backbone, rows)
-    _quickstart_models.pretrain(model, data, settings.steps)
-    loss, _ = _quickstart_models.evaluate(model, data)
+    trainer, _, _ = _quickstart_models.pretrain(model, data, settings.steps)
+    loss, _ = _quickstart_models.evaluate(trainer, data)
     return Entry(name, before, heads_of(model.backbone, rows), loss)
 
 

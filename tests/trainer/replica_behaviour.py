@@ -5,7 +5,7 @@ import contextlib
 import keras
 import numpy as np
 import tensorflow as tf
-from trainer_cases import ROWS, linear_model, linear_rows, mask_trainer, masks_of, state_of
+from trainer_cases import ROWS, linear_model, linear_rows, mask_trainer, masks_of
 
 from keras_tupe.trainer import NonFiniteError, Trainer
 
@@ -14,7 +14,7 @@ BAD_STEP = 2
 
 def linear_trainer(strategy=None, steps_per_execution=1, metrics=("mae",), **kwargs):
     with strategy.scope() if strategy else contextlib.nullcontext():
-        trainer = Trainer(linear_model(name="dense"), **kwargs)
+        trainer = Trainer(linear_model(), **kwargs)
         optimizer = keras.optimizers.SGD(0.1, momentum=0.9, global_clipnorm=0.5)
         loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
         trainer.compile(
@@ -102,7 +102,7 @@ def odd_sizes(strategy):
         trainer = linear_trainer(where)
         trainer.fit(data, epochs=2, verbose=0)
         evaluated = trainer.evaluate(data, verbose=0, return_dict=True)
-        found[f"{name}_weights"] = state_of(trainer)["model/dense/kernel"]
+        found[f"{name}_weights"] = trainer.model.get_weights()[0]
         found[f"{name}_evaluated"] = np.array([evaluated["loss"], evaluated["mae"]])
         found[f"{name}_predicted"] = trainer.predict(data, verbose=0)
     return {**found, "targets": targets, "row_weights": weights}

@@ -65,7 +65,7 @@ def test_one_device_trains_as_plain_fit_does(optimizer):
     inputs, targets = linear_rows(20)
     runs = []
     for exact in (True, False):
-        model = linear_model(name="dense")
+        model = linear_model()
         made = keras.optimizers.get({"class_name": optimizer, "config": {"learning_rate": 0.1}})
         made.weight_decay, made.global_clipnorm = 0.1, 0.5
         if exact:

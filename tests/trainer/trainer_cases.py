@@ -22,7 +22,7 @@ class Gains(keras.layers.Layer):
 def mask_trainer(dropout=keras.layers.Dropout, **kwargs):
     """Returns a trainer whose weights after a step tell which inputs its dropout kept."""
     inputs = keras.Input((FEATURES,))
-    trainer = Trainer(keras.Model(inputs, Gains()(dropout(0.5)(inputs))), **kwargs)
+    trainer = Trainer(keras.Model(inputs, Gains(name="gains")(dropout(0.5)(inputs))), **kwargs)
     trainer.compile(keras.optimizers.SGD(1.0), loss=lambda targets, outputs: outputs)
     return trainer
 
@@ -52,7 +52,7 @@ def masks_of(trainer, num_steps=1):
 
 def linear_model(**kwargs):
     """Returns a linear model of 5 numbers with random weights."""
-    model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1, **kwargs)])
+    model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1, name="dense", **kwargs)])
     random = np.random.default_rng(1)
     model.set_weights([random.normal(size=w.shape) for w in model.get_weights()])
     return model

@@ -1,0 +1,220 @@
+"""However a batch is spread, training gives the same weights; in processes of their own."""
+
+import concurrent.futures
+import itertools
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from exactness_worker import CLIP_NORM, NUM_STEPS
+
+WORKER = pathlib.Path(__file__).parent / "exactness_worker.py"
+ROUTES = ["mirrored-sgd", "mirrored-adamw-micro4-xla-group5", "plain-sgd-micro4-noxla-group5"]
+WORKER_ROUTES = ["workers-adamw-micro4", "workers-sgd-xla-group5"]
+OPTIMIZERS = ("sgd", "momentum", "adamw")
+
+
+def run_worker(out, *words, **environment):
+    """Returns the arrays that one process writes."""
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": "tensorflow",
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        **environment,
+    }
+    command = [sys.executable, "-W", "ignore", str(WORKER), str(out), *words]
+    finished = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=900
+    )
+    assert finished.returncode == 0, finished.stderr[-4000:]
+    with np.load(out) as arrays:
+        return dict(arrays)
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def run_two_workers(folder, *routes):
+    """Returns what each of two workers found."""
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}
+
+    def run(index):
+        task = {"type": "worker", "index": index}
+        configuration = json.dumps({"cluster": cluster, "task": task})
+        return run_worker(folder / f"worker{index}.npz", *routes, TF_CONFIG=configuration)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return list(pool.map(run, range(2)))
+
+
+@pytest.fixture(scope="module")
+def replicas(tmp_path_factory):
+    """What a process with two logical CPUs found."""
+    words = ["plain-sgd", "plain-adamw", *ROUTES, "mirrored-sgd-stock", "behaviour"]
+    found = run_worker(tmp_path_factory.mktemp("replicas") / "found.npz", *words)
+    behaviour = {
+        name.split("/")[1]: value for name, value in found.items() if name.startswith("behaviour/")
+    }
+    return found, behaviour
+
+
+def history(found, route):
+    return dict(zip(found[f"{route}/names"], found[f"{route}/history"], strict=True))
+
+
+def difference(found, route, references):
+    """Norm of the difference to the update of one replica, as a share of that update's."""
+    expected = references[f"plain-{route.split('-')[1]}/update"]
+    return np.linalg.norm(found[f"{route}/update"] - expected) / np.linalg.norm(expected)
+
+
+def assert_exact(found, route, references, record):
+    got = difference(found, route, references)
+    record(f"relative difference of the update, {route}", f"{got:.2g}")
+    assert got <= 1e-4
+    norms = found[f"{route}/norms"]
+    assert len(norms) == NUM_STEPS // (5 if "group5" in route else 1)
+    assert (norms > CLIP_NORM).all(), "nothing is clipped"
+    single = history(references, f"plain-{route.split('-')[1]}")
+    for name in ("loss", "sparse_categorical_accuracy"):
+        np.testing.assert_allclose(history(found, route)[name], single[name], rtol=1e-4)
+
+
+# === Exactness ===
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_route_gives_the_update_of_one_replica(replicas, route, record_property):
+    found, _ = replicas
+    assert_exact(found, route, found, record_property)
+
+
+def test_two_workers_give_the_update_of_one_replica(replicas, tmp_path, record_property):
+    references, _ = replicas
+    workers = run_two_workers(tmp_path, *WORKER_ROUTES)
+    for found in workers:
+        for route in WORKER_ROUTES:
+            assert_exact(found, route, references, record_property)
+    for route in WORKER_ROUTES:
+        np.testing.assert_array_equal(*(found[f"{route}/update"] for found in workers))
+
+
+def test_keras_own_fit_is_far_from_the_update_of_one_replica(replicas, record_property):
+    found, _ = replicas
+    got = difference(found, "mirrored-sgd-stock", found)
+    record_property("relative difference of the update, stock fit", f"{got:.2g}")
+    assert got > 0.1, "Keras is exact now: is the trainer still needed?"
+
+
+@pytest.mark.slow
+def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path, record_property):
+    kinds = [("", "-micro4"), ("", "-xla", "-noxla"), ("", "-group5")]
+    grid = [
+        f"{place}-{optimizer}{''.join(words)}"
+        for place in ("plain", "onedevice", "mirrored")
+        for optimizer in OPTIMIZERS
+        for words in itertools.product(*kinds)
+    ]
+    found = run_worker(tmp_path / "grid.npz", *grid)
+    for route in grid:
+        assert_exact(found, route, found, record_property)
+    routes = [
+        f"workers-{optimizer}{words}"
+        for optimizer in OPTIMIZERS
+        for words in ("", "-micro4-xla-group5", "-noxla")
+    ]
+    for worker in run_two_workers(tmp_path, *routes):
+        for route in routes:
+            assert_exact(worker, route, found, record_property)
+
+
+# === Dropout ===
+
+
+def test_two_replicas_draw_different_masks(replicas):
+    _, behaviour = replicas
+    for name in ("masks", "masks_of_four_parts"):
+        masks = behaviour[name]
+        rows = masks.reshape(-1, masks.shape[-1])
+        assert len(np.unique(rows, axis=0)) == len(rows), f"{name}: some rows share a mask"
+        assert 0.4 < masks.mean() < 0.6
+
+
+def test_replicas_draw_what_micro_batches_would(replicas):
+    _, behaviour = replicas
+    np.testing.assert_array_equal(behaviour["masks"], behaviour["masks_of_micro_batches"])
+
+
+def test_resumed_replicas_draw_what_the_unkilled_would(replicas):
+    _, behaviour = replicas
+    np.testing.assert_array_equal(behaviour["resumed_masks"], behaviour["masks"])
+
+
+# === Faults ===
+
+
+@pytest.mark.parametrize("prefix", ["", "several_"])
+def test_a_bad_row_on_one_replica_stops_both_before_the_update(replicas, prefix):
+    _, behaviour = replicas
+    assert behaviour[f"{prefix}bad_step"] == 2
+    for name in ("before", "stopped", "clean", "tolerant"):
+        first, second = behaviour[f"{prefix}{name}"]
+        np.testing.assert_array_equal(first, second, err_msg=f"the replicas differ: {name}")
+    np.testing.assert_array_equal(behaviour[f"{prefix}stopped"], behaviour[f"{prefix}before"])
+
+
+@pytest.mark.parametrize("prefix", ["", "several_"])
+def test_a_tolerated_bad_row_leaves_no_trace(replicas, prefix):
+    _, behaviour = replicas
+    assert behaviour[f"{prefix}steps"].tolist() == [5, 1]
+    np.testing.assert_array_equal(behaviour[f"{prefix}tolerant"], behaviour[f"{prefix}clean"])
+    assert np.isfinite(behaviour[f"{prefix}losses"]).all()
+
+
+def test_float16_overflows_lower_the_loss_scale_and_training_goes_on(replicas):
+    _, behaviour = replicas
+    steps, skipped = behaviour["half_steps"]
+    assert (steps, skipped) == (80, 0)
+    overflows = steps - behaviour["half_iterations"]
+    assert overflows >= 1
+    assert behaviour["half_scale"] == 2.0 ** (20 - overflows)
+    assert behaviour["half_losses"][-1] < 0.1 * behaviour["half_losses"][0]
+
+
+def test_a_stop_asked_for_between_two_steps_ends_fit_after_the_next(replicas):
+    _, behaviour = replicas
+    assert behaviour["stopped_at"] == 4
+
+
+# === Odd sizes and scopes ===
+
+
+def test_a_short_last_batch_counts_as_on_one_replica(replicas):
+    _, behaviour = replicas
+    for name in ("weights", "evaluated", "predicted"):
+        np.testing.assert_allclose(
+            behaviour[f"two_{name}"], behaviour[f"one_{name}"], rtol=1e-5, atol=1e-6
+        )
+    errors = (behaviour["two_predicted"] - behaviour["targets"])[:, 0]
+    weights = behaviour["row_weights"]
+    expected = [(weights * x).sum() / weights.sum() for x in (errors**2, np.abs(errors))]
+    np.testing.assert_allclose(behaviour["two_evaluated"], expected, rtol=1e-5)
+
+
+def test_model_trainer_and_compile_must_share_a_scope(replicas):
+    _, behaviour = replicas
+    for message in behaviour["messages"]:
+        assert message.startswith("Model, trainer and `compile` belong in the scope of one")
