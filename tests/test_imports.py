@@ -31,9 +31,13 @@ MAY_IMPORT = {
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compares what a SavedModel answers; the other benchmarks also run on JAX alone.
 MAY_IMPORT_IT_TOO = {"benchmarks.round_trip"}
-# Compile one function when Keras runs on TensorFlow, and make its data sets on request: both
+# Compile one function when Keras runs on TensorFlow, draw bits, make its data sets on request: all
 # import it only then.
-MAY_IMPORT_IT_LATE = {"keras_tupe.layers._compiled", "keras_tupe.data.tf_dataset"}
+MAY_IMPORT_IT_LATE = {
+    "keras_tupe.layers._compiled",
+    "keras_tupe.layers._random_bits",
+    "keras_tupe.data.tf_dataset",
+}
 
 
 def modules():

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_tupe import data
-from keras_tupe.trainer import cluster, make_strategy
+from keras_tupe.trainer import cluster, join, make_strategy
 
 
 def make_machine(strategy, deterministic=False):
@@ -130,10 +130,8 @@ class JaxMachine:
 
         config = os.environ.get("TF_CONFIG")
         self.num_workers, self.worker = 1, 0
-        if strategy == "multiworker" and not config:
-            make_strategy(strategy)  # says what is missing
-        if config and strategy in ("auto", "multiworker"):
-            workers, self.worker = cluster(config)
+        if strategy == "multiworker" or (config and strategy == "auto"):
+            workers, self.worker = join(config)
             self.num_workers = len(workers)
             if jax.config.jax_platforms == "cpu" or os.environ.get("JAX_PLATFORMS") == "cpu":
                 jax.config.update("jax_cpu_collectives_implementation", "gloo")

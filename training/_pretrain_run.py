@@ -38,6 +38,9 @@ class Saver:
         data: dictionary that tells the rows apart, JSON values.
         allow_change: names of settings that may differ; `"data"` for the rows.
         writes: whether this worker writes; the others only read.
+
+    Attributes:
+        losses: those that the restored checkpoint was saved with.
     """
 
     def __init__(self, checkpoints, identity, data, allow_change, writes):
@@ -45,6 +48,7 @@ class Saver:
         self._facts = {"settings": identity, "data": data}
         self._allow_change = set(allow_change)
         self._writes = writes
+        self.losses = ()
 
     def restore(self, trainer):
         """Puts the last checkpoint's state into a trainer; returns its step, 0 without one.
@@ -56,11 +60,12 @@ class Saver:
         if step is None:
             return 0
         self.check(step)
-        arrays, _ = self._checkpoints.read(step)
+        arrays, record = self._checkpoints.read(step)
         try:
             write_state(trainer, arrays)
         except ValueError as error:
             raise ValueError(f"{error}, in {self._checkpoints.path(step)}") from None
+        self.losses = tuple(record.get("losses", ()))
         return step
 
     def check(self, step):
@@ -80,14 +85,20 @@ class Saver:
                 "in --allow-change what may change on its way. Received: " + "; ".join(refused)
             )
 
-    def save(self, trainer, step):
+    def save(self, trainer, step, losses):
         """Writes a checkpoint of this step, if this worker writes.
+
+        Args:
+            trainer: the `Trainer`.
+            step: steps done.
+            losses: list of the losses since the last line of the log.
 
         Raises:
             OSError: if there is no room; earlier checkpoints stay.
         """
         if self._writes and step not in self._checkpoints.steps():
-            self._checkpoints.save(step, read_state(trainer), self._facts)
+            facts = {**self._facts, "losses": losses}
+            self._checkpoints.save(step, read_state(trainer), facts)
 
     def last_good(self):
         """Returns the path of the last checkpoint, or "none"."""
@@ -120,11 +131,15 @@ class Watch(keras.callbacks.Callback):
         self._settings, self._machine, self._stop = settings, machine, stop
         self._saver, self._progress, self._log = saver, progress, log
         self._schedule = schedule
-        self._losses = []
+        self._losses = list(saver.losses)
 
     def begin(self):
         """Says that a new `fit` begins here."""
         self._start = self.step
+
+    def on_train_begin(self, logs=None):
+        # a wish of the last step before a validation, which `fit` forgot
+        self._machine.stops(self._trainer, self._stop.received, together=False)
 
     def on_train_batch_end(self, batch, logs=None):
         self.step = self._start + batch + 1
@@ -141,7 +156,7 @@ class Watch(keras.callbacks.Callback):
             saves = self._trainer.stop_training = True
         if saves:
             with self._progress.paused():
-                self._saver.save(self.model, self.step)
+                self._saver.save(self.model, self.step, self._losses)
 
     def _write_log(self):
         if self._log is not None:

@@ -56,13 +56,13 @@ class Run:
 
     Args:
         settings: a `Settings`.
-        command: the command line, for the record.
 
     Raises:
         ValueError: if something does not fit together.
+        TimeoutError: if not all workers are there.
     """
 
-    def __init__(self, settings, command):
+    def __init__(self, settings):
         self.settings = settings
         self.out = pathlib.Path(settings.out)
         train, valid = (data.PreparedRows(settings.data, part) for part in ("train", "valid"))
@@ -84,15 +84,33 @@ class Run:
         self.schedule = LinearWarmupDecay(
             settings.learning_rate, settings.steps, settings.warmup_steps
         )
-        identity, facts = settings.identity(), _data_facts(train, valid)
-        checkpoints = Checkpoints(
+        self._checkpoints = Checkpoints(
             self.out / "checkpoints", settings.keep, settings.keep_step_numbers()
         )
-        self.saver = Saver(checkpoints, identity, facts, settings.allow_change, self.is_chief)
-        if checkpoints.latest() is not None:
-            self.saver.check(checkpoints.latest())  # before the model is made
+        self._facts = _data_facts(train, valid)
+        self.saver = Saver(
+            self._checkpoints,
+            settings.identity(),
+            self._facts,
+            settings.allow_change,
+            self.is_chief,
+        )
+        self.step = self._checkpoints.latest() or 0
+
+    def begin(self, command):
+        """Makes the model, or goes on from the last checkpoint, together with all workers.
+
+        Args:
+            command: the command line, for the record.
+
+        Raises:
+            ValueError: if checkpoint, model, rows or workers do not fit each other.
+        """
+        settings = self.settings
+        if self.step:
+            self.saver.check(self.step)  # before the model is made
         with self.machine.scope():
-            self.model = _pretrain_model.make_model(settings, train)
+            self.model = _pretrain_model.make_model(settings, self.prepared)
             self.trainer = Trainer(
                 self.model,
                 micro_batches=settings.micro_batches,
@@ -107,11 +125,13 @@ class Run:
                 steps_per_execution=settings.steps_per_call,
             )
             self.step = self.saver.restore(self.trainer)
-        self._check_workers_agree(identity)
+        self._check_workers_agree()
         if self.is_chief:
-            self._write_record(command, facts)
+            self._checkpoints.tidy()
+            self._write_record(command)
 
-    def _check_workers_agree(self, identity):
+    def _check_workers_agree(self):
+        identity = self.settings.identity()
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
         found = self.machine.gathered([self.step, int.from_bytes(digest[:4], "big") // 2])
         if (found != found[0]).any():
@@ -121,7 +141,7 @@ class Run:
                 f"{found.tolist()}"
             )
 
-    def _write_record(self, command, facts):
+    def _write_record(self, command):
         self.out.mkdir(parents=True, exist_ok=True)
         settings = dataclasses.asdict(self.settings)
         settings.pop("given")
@@ -129,7 +149,7 @@ class Run:
             "command": command,
             "commit": commit(),
             "settings": settings,
-            "data": facts,
+            "data": self._facts,
             "backend": keras.backend.backend(),
             "devices": self.machine.num_replicas,
             "workers": self.machine.num_workers,
@@ -161,11 +181,15 @@ class Run:
             stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
         )
 
-    def train(self):
-        """Trains to the last step; returns whether it got there, or was asked to stop."""
+    def train(self, stop):
+        """Trains to the last step, unless it is asked to stop; returns whether it got there.
+
+        Args:
+            stop: a `StopSignal`.
+        """
         settings = self.settings
         log = RunLog(self.out, self.step, settings.tensorboard) if self.is_chief else None
-        with StopSignal() as stop, self.progress() as progress:
+        with self.progress() as progress:
             watch = Watch(
                 self.trainer,
                 settings,
@@ -177,8 +201,9 @@ class Run:
                 self.schedule,
                 self.step,
             )
-            if self.step and self._validates_at(self.step):
-                self._validate(progress, log)  # what a kill may have left out
+            # what a kill may have left out; the chief knows, and all take part
+            if self.machine.gathered([int(self._validation_is_missing())]).any():
+                self._validate(progress, log)
             while self.step < settings.steps:
                 every = settings.valid_every or settings.steps
                 end = min((self.step // every + 1) * every, settings.steps)
@@ -193,13 +218,15 @@ class Run:
                 )
                 self.step = watch.step
                 if self.trainer.stop_training:
-                    return self.step == settings.steps
+                    return False
                 self._validate(progress, log)
         return True
 
-    def _validates_at(self, step):
-        every = self.settings.valid_every
-        if not self.is_chief or not every or (step % every and step != self.settings.steps):
+    def _validation_is_missing(self):
+        step, every = self.step, self.settings.valid_every
+        if not self.is_chief or not step or not every:
+            return False
+        if step % every and step != self.settings.steps:
             return False
         return step not in read_log(self.out / VALID)["step"]
 
@@ -254,11 +281,15 @@ def pretrain(settings, command):
         settings: a `Settings` without problems.
         command: the command line, for the record.
     """
-    run = Run(settings, command)
-    if run.step:
-        print(f"pretrain: goes on from step {run.step:,}.", file=sys.stderr)
+    run = Run(settings)
     try:
-        done = run.train()
+        with StopSignal() as stop:
+            run.begin(command)
+            if run.step:
+                print(f"pretrain: goes on from step {run.step:,}.", file=sys.stderr)
+            done = run.train(stop)
+            if done:
+                run.finish()
     except NonFiniteError as error:
         numbers = run.rows.row_numbers(error.step).tolist()
         sys.exit(
@@ -275,13 +306,17 @@ def pretrain(settings, command):
             "from there.",
             file=sys.stderr,
         )
-    else:
-        run.finish()
 
 
 def _end_alone(run, error):
     """Ends a worker whose peers are gone, at once: an orderly end would wait for them."""
-    reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [
+        line for line in lines if line and not line.startswith(("Graph execution", "Detected"))
+    ]
+    reason = next(
+        (line for line in lines if "ollective" in line), [*lines, type(error).__name__][0]
+    )
     print(
         f"pretrain: worker {run.machine.worker} lost another one. Start the same command on every "
         f"host again: it goes on from {run.saver.last_good()}. Received: {reason}",

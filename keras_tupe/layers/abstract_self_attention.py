@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._initializers import fresh
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.layers.dropout import Dropout
@@ -69,7 +70,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         self.dropout_layer = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def _projection(self, name):
-        return keras.layers.EinsumDense(
+        return HeadsDense(
             "btm,mhd->bthd",
             output_shape=(None, self.num_heads, self.key_dim),
             bias_axes="hd",
@@ -80,7 +81,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
 
     def build(self, hidden_states_shape):
         hidden_dim = hidden_states_shape[-1]
-        self.output_dense = keras.layers.EinsumDense(
+        self.output_dense = HeadsDense(
             "bthd,hdm->btm",
             output_shape=(None, hidden_dim),
             bias_axes="m",
@@ -119,6 +120,14 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
 
     def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
         """Returns the attention scores `(batch, num_heads, length, length)` of a call."""
+        scores, has_tokens = self._scores(
+            hidden_states, position_bias, shared_positions, padding_mask
+        )
+        return scores if has_tokens is None else scores * ops.cast(has_tokens, scores.dtype)
+
+    def _scores(self, hidden_states, position_bias, shared_positions, padding_mask):
+        """Returns scores, and whether a sequence has any token, `(batch, 1, 1, 1)`: if it has not,
+        its scores mean nothing."""
         self._check_bias(position_bias, hidden_states)
         query = ops.cast(self.query_dense(hidden_states), self.logits_dtype)
         key = ops.cast(self.key_dense(hidden_states), self.logits_dtype)
@@ -126,10 +135,11 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             position_bias = ops.cast(position_bias, self.logits_dtype)
         logits = self.logits(query, key, position_bias, shared_positions)  # (b, h, t, s)
         if padding_mask is None:
-            return _softmax(logits)
+            return _softmax(logits), None
         is_real = _over_keys(padding_mask, hidden_states)
-        scores = _softmax(ops.where(is_real, logits, MASKED_LOGIT))
-        return ops.where(is_real, scores, 0)  # differs only where no token is real
+        # added, which takes one pass where a choice takes three; far below any logit it is exact
+        scores = _softmax(logits + ops.cast(ops.where(is_real, 0.0, MASKED_LOGIT), logits.dtype))
+        return scores, ops.any(is_real, axis=-1, keepdims=True)
 
     def call(
         self,
@@ -139,10 +149,15 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         padding_mask=None,
         training=None,
     ):
-        scores = self.scores(hidden_states, position_bias, shared_positions, padding_mask)
+        scores, has_tokens = self._scores(
+            hidden_states, position_bias, shared_positions, padding_mask
+        )
         scores = self.dropout_layer(ops.cast(scores, self.compute_dtype), training=training)
         value = self.value_dense(hidden_states)  # (b, s, h, d)
-        return self.output_dense(ops.einsum("bhts,bshd->bthd", scores, value))
+        context = ops.einsum("bhts,bshd->bthd", scores, value)
+        if has_tokens is not None:
+            context = context * ops.cast(has_tokens, context.dtype)
+        return self.output_dense(context)
 
     def _check_bias(self, position_bias, hidden_states):
         if position_bias is None:

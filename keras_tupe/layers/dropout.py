@@ -1,6 +1,11 @@
 """Dropout whose seed generator can be replaced."""
 
 import keras
+from keras import ops
+
+from keras_tupe.layers._random_bits import random_int16
+
+_LEVELS = 2**16
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -15,6 +20,8 @@ class Dropout(keras.layers.Layer):
     Equation:
 
         out = x * keep / (1 - rate),  keep ~ Bernoulli(1 - rate)
+
+    with the rate rounded to a multiple of 2**-16 where bits are drawn (TensorFlow and JAX).
 
     Args:
         rate: float in [0, 1), the share of elements set to zero.
@@ -59,7 +66,13 @@ class Dropout(keras.layers.Layer):
     def call(self, inputs, training=False):
         if not training or self.rate == 0:
             return inputs
-        return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
+        shape = ops.shape(inputs)
+        bits = random_int16(shape, self.seed_generator.next())
+        if bits is None:
+            return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
+        dropped = round(self.rate * _LEVELS)  # of all integers, the lowest
+        keep = ops.cast(bits >= dropped - _LEVELS // 2, inputs.dtype)
+        return inputs * (keep * ops.cast(_LEVELS / (_LEVELS - dropped), inputs.dtype))
 
     def compute_output_shape(self, input_shape):
         return input_shape

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._initializers import fresh
 from keras_tupe.layers._nested import unbuilt_layer
 from keras_tupe.layers.dropout import Dropout
@@ -65,7 +66,7 @@ class EncoderBlock(keras.layers.Layer):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.attention_norm = self._normalization("attention_layer_norm")
         self.feedforward_norm = self._normalization("feedforward_layer_norm")
-        self.intermediate_dense = keras.layers.Dense(
+        self.intermediate_dense = Dense(
             intermediate_dim,
             activation=gelu,
             kernel_initializer=fresh(self.kernel_initializer),
@@ -83,7 +84,7 @@ class EncoderBlock(keras.layers.Layer):
         )
 
     def build(self, hidden_states_shape):
-        self.output_dense = keras.layers.Dense(
+        self.output_dense = Dense(
             hidden_states_shape[-1],
             kernel_initializer=fresh(self.kernel_initializer),
             dtype=self.dtype_policy,

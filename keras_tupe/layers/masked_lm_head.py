@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._initializers import fresh
 from keras_tupe.layers._nested import unbuilt_layer
 from keras_tupe.layers._precision import at_least_float32
@@ -51,7 +52,7 @@ class MaskedLMHead(keras.layers.Layer):
             if kernel_initializer is None
             else kernel_initializer
         )
-        self.dense = keras.layers.Dense(
+        self.dense = Dense(
             token_embedding.hidden_dim,
             activation=gelu,
             kernel_initializer=fresh(self.kernel_initializer),

@@ -5,7 +5,7 @@ from keras_tupe.trainer.flops import step_flops
 from keras_tupe.trainer.linear_warmup_decay import LinearWarmupDecay
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 from keras_tupe.trainer.optimizer import adamw
-from keras_tupe.trainer.strategies import cluster, make_strategy
+from keras_tupe.trainer.strategies import cluster, join, make_strategy
 from keras_tupe.trainer.trainer import Trainer
 from keras_tupe.trainer.training_state import read_state, write_state
 
@@ -16,6 +16,7 @@ __all__ = [
     "Trainer",
     "adamw",
     "cluster",
+    "join",
     "make_strategy",
     "read_state",
     "step_flops",

@@ -35,7 +35,7 @@ class JaxSteps:
         def checked(state, data):
             (facts, logs), state = step_function(state, data)
             try:
-                return self._checked(facts, logs), state
+                return self._checked({**facts, "stop": self._stop_request}, logs), state
             except NonFiniteError:
                 self._take_back(state)
                 raise
@@ -68,11 +68,11 @@ class JaxSteps:
                 *zip(self.non_trainable_variables, non_trainable, strict=True),
                 *seeds_of(self._seed_states, seeds, counters["step"], part),
             ]
-            with keras.StatelessScope(state_mapping=mapping) as scope:
+            with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
                 outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
             self._refuse_other_state(scope, mapping)
-            self._refuse_layer_losses()
+            self._refuse_layer_losses(scope)
             scaled = loss * counters["loss_scale"].astype(loss.dtype) if self._scales else loss
             return scaled, (loss, count, outputs if self.train_metrics else None)
 
@@ -150,7 +150,7 @@ class JaxSteps:
 
     def request_stop(self):
         """Asks for the end of `fit` after this step."""
-        self._stop_request = self.stop_requested = True
+        self._stop_request = True
 
 
 def _in_parts(array, parts):

@@ -40,7 +40,8 @@ class TensorFlowSteps:
         """One step of one replica; returns scalars that are the same on all."""
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
         if self.micro_batches > 1:
-            _check_rows(inputs, self.micro_batches)
+            with tf.control_dependencies(_checks_of_rows(inputs, self.micro_batches)):
+                inputs, targets, weights = _map(tf.identity, (inputs, targets, weights))
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, "int32")
         loss, count, gradients, outputs = self._gradient_function(
@@ -54,7 +55,8 @@ class TensorFlowSteps:
         loss, count, stop, *present = _all_reduced(context, [loss, count, stop, *present])
         present = iter(present)
         gradients = [None if g is None else next(present) for g in gradients]
-        facts = self._update_function(loss, count, gradients)
+        with tf.control_dependencies([loss, count, *(g for g in gradients if g is not None)]):
+            facts = self._update_function(loss, count, gradients)
         return {**facts, "stop": tf.cast(stop > 0, "int32")}
 
     def test_step(self, data):
@@ -116,12 +118,12 @@ class TensorFlowSteps:
         values = [v.value for v in self._seed_states]
         seeds = seeds_of(self._seed_states, values, step, part)
         with tf.GradientTape() as tape:
-            with keras.StatelessScope(state_mapping=seeds) as scope:
+            with keras.StatelessScope(state_mapping=seeds, collect_losses=True) as scope:
                 outputs = self.model(inputs, training=True)
             loss, count = self._objective.sums(targets, outputs, weights)
             scaled = loss * tf.cast(self._loss_scale.value, loss.dtype) if self._scales else loss
         self._refuse_other_state(scope, seeds)
-        self._refuse_layer_losses()
+        self._refuse_layer_losses(scope)
         variables = [v.value for v in self.model.trainable_variables]
         gradients = [
             None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(scaled, variables)
@@ -287,7 +289,7 @@ def _in_parts(tensor, parts):
     return tf.reshape(tensor, tf.concat([[parts, -1], tf.shape(tensor)[1:]], 0))
 
 
-def _check_rows(data, parts):
+def _checks_of_rows(data, parts):
     """Refuses a batch that cannot be cut into equal parts, when it is known or when it comes."""
     tensor = tf.nest.flatten(data)[0]
     rows = tensor.shape[0]
@@ -297,7 +299,7 @@ def _check_rows(data, parts):
     )
     if rows is None:  # several workers, or a last batch that may be short
         rows = tf.shape(tensor)[0]
-        return tf.debugging.assert_equal(rows % parts, 0, message=f"{sentence}. Received others")
+        return [tf.debugging.assert_equal(rows % parts, 0, message=f"{sentence}. Received others")]
     if rows % parts:
         raise ValueError(f"{sentence}. Received: a batch of {rows} rows per replica")
-    return None
+    return []

@@ -1,5 +1,6 @@
 """Checkpoints of a run: whole or not there, for every backend."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -17,10 +18,10 @@ _NAME = re.compile(r"step_(\d{10})")
 class Checkpoints:
     """A folder of checkpoints, one folder each: `step_0000001000/`.
 
-    A checkpoint is written beside its place, flushed to the disk, read for its size, and renamed;
-    so whatever is killed, each folder with such a name is complete. It holds a NumPy archive
-    `state.npz` and `checkpoint.json` with the step and what the caller adds. No code is run when
-    one is read.
+    A checkpoint is written beside its place, flushed to the disk and renamed; so whatever is
+    killed, each folder with such a name is complete. It holds a NumPy archive `state.npz` and
+    `checkpoint.json` with the step, the archive's hash and what the caller adds. No code is run
+    when one is read.
 
     Args:
         folder: path; made when something is saved.
@@ -65,7 +66,7 @@ class Checkpoints:
         Args:
             step: number of steps done.
             arrays: dictionary, name -> NumPy array.
-            facts: dictionary of JSON values; `format`, `step` and `size` are added.
+            facts: dictionary of JSON values; `format`, `step` and `sha256` are added.
 
         Raises:
             OSError: if there is no room. Earlier checkpoints are as they were.
@@ -73,26 +74,24 @@ class Checkpoints:
         if self.path(step).exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.remove_rest()
+        self.tidy()
         partial = self.folder / f".partial_{step}"
         try:
             partial.mkdir()
             with open(partial / _ARRAYS, "wb") as file:
                 np.savez(file, **arrays)
                 _flush(file)
-                size = file.tell()
-            record = {"format": FORMAT, "step": step, "size": size, **facts}
+            record = {"format": FORMAT, "step": step, "sha256": _hash(partial / _ARRAYS), **facts}
             with open(partial / _RECORD, "w", encoding="utf-8") as file:
                 json.dump(record, file, indent=1)
                 _flush(file)
+            _flush_folder(partial)
             partial.rename(self.path(step))
         except OSError:
             shutil.rmtree(partial, ignore_errors=True)
             raise
         _flush_folder(self.folder)
-        for old in self.steps()[: -self.keep]:
-            if old not in self.keep_steps:
-                self._remove(old)
+        self.tidy()
 
     def read(self, step):
         """Reads a checkpoint.
@@ -109,9 +108,8 @@ class Checkpoints:
         folder = self.path(step)
         record = self.read_facts(step)
         try:
-            size = (folder / _ARRAYS).stat().st_size
-            if size != record["size"]:
-                raise ValueError(f"{_ARRAYS} has {size} bytes, {record['size']} were written")
+            if _hash(folder / _ARRAYS) != record["sha256"]:
+                raise ValueError(f"{_ARRAYS} is not what was written")
             with np.load(folder / _ARRAYS, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
@@ -136,10 +134,13 @@ class Checkpoints:
             )
         return record
 
-    def remove_rest(self):
-        """Removes what a killed process left beside the checkpoints."""
+    def tidy(self):
+        """Removes checkpoints that need not stay, and what a killed process left of others."""
         for rest in [*self.folder.glob(".partial_*"), *self.folder.glob(".old_*")]:
             shutil.rmtree(rest, ignore_errors=True)
+        for old in self.steps()[: -self.keep]:
+            if old not in self.keep_steps:
+                self._remove(old)
 
     def _remove(self, step):
         old = self.folder / f".old_{step}"
@@ -153,6 +154,11 @@ class Checkpoints:
             f"The checkpoint is damaged: {error}. Remove its folder to go on{before}. "
             f"Received: {str(folder)!r}"
         )
+
+
+def _hash(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _flush(file):

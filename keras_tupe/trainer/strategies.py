@@ -2,8 +2,8 @@
 
 import json
 import os
-import sys
-import threading
+
+from keras_tupe.trainer._meeting import meet
 
 JOIN_SECONDS = 110  # within which all workers must be there
 
@@ -65,8 +65,7 @@ def make_strategy(name):
 
     Raises:
         ValueError: if `TF_CONFIG` is wrong, or missing.
-        SystemExit: not raised, but the process ends with a message, if a worker of `TF_CONFIG`
-            does not answer within two minutes.
+        TimeoutError: if a worker of `TF_CONFIG` does not answer within two minutes.
     """
     import tensorflow as tf
 
@@ -78,41 +77,39 @@ def make_strategy(name):
         return tf.distribute.get_strategy()
     if name == "mirrored":
         return tf.distribute.MirroredStrategy()
+    join(config)
+    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=2**25)
+    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
+def join(config):
+    """Waits until all workers of a cluster are there.
+
+    Args:
+        config: the value of `TF_CONFIG`.
+
+    Returns:
+        As `cluster`.
+
+    Raises:
+        ValueError: if `TF_CONFIG` is wrong, or missing.
+        TimeoutError: if not all are there within two minutes.
+    """
     if not config:
         raise ValueError(
             "The strategy 'multiworker' needs the environment variable TF_CONFIG, which names all "
             "workers and says which one this is. Received: no TF_CONFIG"
         )
     workers, index = cluster(config)
-    with _deadline(workers, index):
-        options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=2**25)
-        return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
-
-
-class _deadline:  # noqa: N801 (used as a function)
-    """Ends the process if the block takes too long: TensorFlow itself waits for ever."""
-
-    def __init__(self, workers, index):
-        self._timer = threading.Timer(JOIN_SECONDS, self._end, [workers, index])
-        self._timer.daemon = True
-
-    def __enter__(self):
-        self._timer.start()
-
-    def __exit__(self, *exception):
-        self._timer.cancel()
-
-    @staticmethod
-    def _end(workers, index):
-        others = [worker for place, worker in enumerate(workers) if place != index]
-        print(
+    missing = meet(workers, index, JOIN_SECONDS)
+    if missing:
+        raise TimeoutError(
             f"Not all workers answered within {JOIN_SECONDS} seconds. Start the same command on "
             "each host, with its own task index, and let the hosts reach each other's ports. "
-            f"Received: worker {index} ({workers[index]}) waiting for {', '.join(others)}",
-            file=sys.stderr,
-            flush=True,
+            f"Received: worker {index} ({workers[index]}) waiting for "
+            f"{', '.join(workers[number] for number in missing)}"
         )
-        os._exit(1)
+    return workers, index
 
 
 def _is_address(worker):

@@ -189,8 +189,10 @@ class Trainer(_steps(), keras.Model):
     def fit(self, *args, **kwargs):
         self._seen_skipped = self.skipped_steps
         self.stop_requested = False
-        self._set_stop_flag(0)
-        return super().fit(*args, **kwargs)
+        history = super().fit(*args, **kwargs)
+        if self.stop_requested:  # it was honored; the next `fit` trains
+            self._set_stop_flag(0)
+        return history
 
     @property
     def step(self):
@@ -246,11 +248,11 @@ class Trainer(_steps(), keras.Model):
         mean = keras.ops.where(is_good, loss, 0) / keras.ops.maximum(count, 1e-6)
         self._loss_tracker.update_state(mean, sample_weight=counted)
 
-    def _refuse_layer_losses(self):
-        if self.model.losses:
+    def _refuse_layer_losses(self, scope=None):
+        if self.model.losses or (scope and scope.losses):
             raise ValueError(
                 "The trainer knows one loss, that of the outputs: regularizers and `add_loss` "
-                f"would be left out. Received: a model with {len(self.model.losses)} such losses"
+                "would be left out. Received: a model with such losses"
             )
 
     def _refuse_other_state(self, scope, mapping):

@@ -19,12 +19,23 @@ def test_layer_contract(tmp_path):
     )
 
 
-def test_the_share_dropped_is_the_rate_and_the_rest_is_scaled_up():
-    ones = np.ones((1000, 100), "float32")
-    out = ops.convert_to_numpy(Dropout(0.3)(ones, training=True))
-    assert set(np.unique(out.round(5))) == {np.float32(0), np.float32(1 / 0.7).round(5)}
-    # Binomial bounds of 100,000 draws, six standard deviations.
-    assert abs((out == 0).mean() - 0.3) < 6 * np.sqrt(0.3 * 0.7 / ones.size)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
+def test_the_share_dropped_is_the_rate_and_the_rest_is_scaled_up(rate, dtype):
+    ones = np.ones((1001, 1001), "float32")  # an odd number of elements
+    out = ops.convert_to_numpy(ops.cast(Dropout(rate, dtype=dtype)(ones, training=True), "float32"))
+    low, high = np.unique(out)
+    assert low == 0
+    assert abs(high - 1 / (1 - rate)) < (1e-4 if dtype == "float32" else 5e-3)
+    # Binomial bounds of a million draws, six standard deviations.
+    assert abs((out == 0).mean() - rate) < 6 * np.sqrt(rate * (1 - rate) / ones.size)
+
+
+def test_elements_are_dropped_one_by_one():
+    out = ops.convert_to_numpy(Dropout(0.5)(np.ones((2, 100_000), "float32"), training=True)) > 0
+    for shift in (1, 2, 3, 4, 100):  # halves of one word, neighbours, rows
+        same = (out.ravel()[shift:] == out.ravel()[:-shift]).mean()
+        assert abs(same - 0.5) < 6 * 0.5 / np.sqrt(out.size)
 
 
 def test_nothing_is_dropped_outside_training_or_at_rate_zero():

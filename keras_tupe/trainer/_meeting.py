@@ -1,0 +1,68 @@
+"""All workers of a cluster wait for each other before anything else, for a bounded time."""
+
+import contextlib
+import socket
+import time
+
+_GO = b"go\n"
+_PAUSE = 0.2  # seconds between two tries
+
+
+def meet(workers, index, seconds):
+    """Waits until all workers are here.
+
+    TensorFlow waits for ever, and holds Python's lock meanwhile, so that no thread of Python can
+    end it; and JAX ends with a stack trace. So workers meet at the first one's address, which is
+    free until then, over plain sockets.
+
+    Args:
+        workers: list of "host:port".
+        index: number of this worker.
+        seconds: how long to wait.
+
+    Returns:
+        List of the numbers of the workers that are not there: empty if all are. Worker 0 knows
+        them all; the others know whether they met.
+    """
+    end = time.monotonic() + seconds
+    host, _, port = workers[0].rpartition(":")
+    if index == 0:
+        return _wait(int(port), set(range(1, len(workers))), end)
+    return [] if _is_sent_on((host.strip("[]"), int(port)), index, end) else [0]
+
+
+def _wait(port, missing, end):
+    """What worker 0 does: lets all others go when the last is here."""
+    dual = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if dual else socket.AF_INET
+    with contextlib.ExitStack() as stack:
+        server = socket.create_server(("", port), family=family, dualstack_ipv6=dual)
+        stack.enter_context(server)
+        here = {}
+        while set(here) != missing:
+            server.settimeout(max(end - time.monotonic(), 0.001))
+            try:
+                connection = stack.enter_context(server.accept()[0])
+                connection.settimeout(1)
+                number = int(connection.recv(16))
+            except (OSError, ValueError):  # a stranger, or the end of the time
+                if time.monotonic() >= end:
+                    return sorted(missing - set(here))
+                continue
+            if number in missing:
+                here[number] = connection  # of two the last: the other was started again
+        for connection in here.values():
+            connection.sendall(_GO)
+    return []
+
+
+def _is_sent_on(address, index, end):
+    """What the others do: come again until worker 0 lets them go."""
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(OSError), socket.create_connection(address, left) as connection:
+            connection.sendall(b"%d\n" % index)
+            connection.settimeout(max(end - time.monotonic(), 0.001))
+            if connection.recv(16) == _GO:
+                return True
+        time.sleep(_PAUSE)
+    return False
