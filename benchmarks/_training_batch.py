@@ -8,6 +8,7 @@ FIRST_WORD = 5  # ids below are special tokens
 MASKED = 0.15
 LEARNING_RATE = 1e-4
 DROPOUT = 0.1
+WARM_UP_STEPS = 4  # of a new process, not timed
 
 
 def num_slots(length):

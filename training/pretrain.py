@@ -311,12 +311,7 @@ def pretrain(settings, command):
 def _end_alone(run, error):
     """Ends a worker whose peers are gone, at once: an orderly end would wait for them."""
     lines = [line.strip() for line in str(error).splitlines()]
-    lines = [
-        line for line in lines if line and not line.startswith(("Graph execution", "Detected"))
-    ]
-    reason = next(
-        (line for line in lines if "ollective" in line), [*lines, type(error).__name__][0]
-    )
+    reason = next((line for line in lines if "ollective" in line), type(error).__name__)
     print(
         f"pretrain: worker {run.machine.worker} lost another one. Start the same command on every "
         f"host again: it goes on from {run.saver.last_good()}. Received: {reason}",

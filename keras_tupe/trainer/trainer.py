@@ -189,7 +189,10 @@ class Trainer(_steps(), keras.Model):
     def fit(self, *args, **kwargs):
         self._seen_skipped = self.skipped_steps
         self.stop_requested = False
+        before = self.step
         history = super().fit(*args, **kwargs)
+        if history.epoch and self.step == before:
+            raise ValueError("There must be at least one batch of data. Received: none")
         if self.stop_requested:  # it was honored; the next `fit` trains
             self._set_stop_flag(0)
         return history

@@ -16,52 +16,11 @@ import sys
 import keras
 import numpy as np
 import tensorflow as tf
+from exactness_case import NUM_STEPS, OPTIMIZERS, ROWS, live_weights, new_model, rows
 
-from keras_tupe import TupeBackbone, TupeMaskedLM, positions
-from keras_tupe.trainer import Trainer, adamw
+from keras_tupe.trainer import Trainer
 
-NUM_STEPS, ROWS = 20, 16
-LENGTH, PREDICTIONS, VOCABULARY_SIZE = 7, 5, 23
-HEADS, WIDTH = 2, 10
-CLIP_NORM = 0.1
 XLA = {"xla": True, "noxla": False}
-OPTIMIZERS = {
-    "sgd": lambda: keras.optimizers.SGD(0.5, global_clipnorm=CLIP_NORM),
-    "momentum": lambda: keras.optimizers.SGD(0.1, momentum=0.9, global_clipnorm=CLIP_NORM),
-    "adamw": lambda: adamw(1e-2, clip_norm=CLIP_NORM),
-}
-
-
-def new_model(dropout=0.0, dtype="float32"):
-    """Returns the model, the same every time, with random values in all of its weights."""
-    keras.utils.set_random_seed(3)
-    sizes = {"max_sequence_length": LENGTH, "num_segments": 2}  # a table with a sparse gradient
-    backbone = TupeBackbone(
-        VOCABULARY_SIZE, 1, HEADS, WIDTH, 14, dropout=dropout, dtype=dtype, **sizes
-    )
-    model = TupeMaskedLM(backbone)
-    random = np.random.default_rng(4)
-    for weight in model.trainable_variables:
-        center = 1.0 if weight.path.endswith("gamma") else 0.0
-        weight.assign(random.normal(center, 0.3, weight.shape))
-    return model
-
-
-def rows(num_steps=NUM_STEPS):
-    """Returns `(inputs, labels, weights)`; the first half of each batch has few masked tokens."""
-    random = np.random.default_rng(5)
-    count = num_steps * ROWS
-    lengths = random.integers(PREDICTIONS, LENGTH + 1, (count, 1))
-    inputs = {
-        "token_ids": random.integers(0, VOCABULARY_SIZE, (count, LENGTH), "int32"),
-        "padding_mask": (np.arange(LENGTH) < lengths).astype("int32"),
-        "segment_ids": random.integers(0, 2, (count, LENGTH), "int32"),
-        "mask_positions": np.tile(np.arange(PREDICTIONS, dtype="int32"), (count, 1)),
-    }
-    labels = random.integers(0, VOCABULARY_SIZE, (count, PREDICTIONS), "int32")
-    most = np.where(np.arange(count) % ROWS < ROWS // 2, 1, PREDICTIONS)
-    slots = random.integers(0, most + 1)[:, None]
-    return inputs, labels, (np.arange(PREDICTIONS) < slots).astype("float32")
 
 
 def batched(data, rows_per_batch=ROWS):
@@ -76,31 +35,15 @@ def part_of_worker(context, data):
     return batched(tf.nest.map_structure(lambda x: x[mine], data), share)
 
 
-def live_weights(model):
-    """Returns all weights with a gradient in one vector; the others move by rounding alone."""
-    method = positions.get(model.backbone.position)
-    dims = positions.Dims(HEADS, WIDTH // HEADS, LENGTH)
-    dead = method.dead_weights(dims, model.backbone.position_options)
-    found = []
-    for variable in model.trainable_variables:
-        value = np.array(variable.numpy())
-        for record in dead:
-            if variable.path.endswith(record.path):
-                value[slice(None) if record.row is None else record.row] = 0.0
-        if "pooled_dense" not in variable.path:  # no part of masked language modeling
-            found.append(value.ravel())
-    return np.concatenate(found)
-
-
-class Log(keras.callbacks.Callback):
-    """Keeps the logs of every call."""
+class Norms(keras.callbacks.Callback):
+    """Keeps the gradients' norms, one of every call."""
 
     def __init__(self):
         super().__init__()
-        self.logs = []
+        self.norms = []
 
     def on_train_batch_end(self, batch, logs=None):
-        self.logs.append({"last": batch, **logs})
+        self.norms.append(getattr(self.model, "last_step", {}).get("gradient_norm", np.nan))
 
 
 def train(strategy, words):
@@ -125,12 +68,12 @@ def train(strategy, words):
         dataset = strategy.distribute_datasets_from_function(lambda c: part_of_worker(c, data))
     else:
         dataset = batched(data)
-    initial, log = live_weights(model), Log()
+    initial, norms = live_weights(model), Norms()
     steps = {"steps_per_epoch": NUM_STEPS} if "workers" in words else {}
-    history = trainer.fit(dataset, verbose=0, callbacks=[log], **steps).history
+    history = trainer.fit(dataset, verbose=0, callbacks=[norms], **steps).history
     return {
         "update": live_weights(model) - initial,
-        "norms": np.array([logs.get("gradient_norm", np.nan) for logs in log.logs]),
+        "norms": np.array(norms.norms),
         "history": np.array([history[name][-1] for name in sorted(history)]),
         "names": np.array(sorted(history)),
     }

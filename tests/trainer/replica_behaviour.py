@@ -12,7 +12,7 @@ from keras_tupe.trainer import NonFiniteError, Trainer
 BAD_STEP = 2
 
 
-def linear_trainer(strategy=None, steps_per_execution=1, metrics=("mae",), **kwargs):
+def linear_trainer(strategy=None, steps_per_execution=1, metrics=None, **kwargs):
     with strategy.scope() if strategy else contextlib.nullcontext():
         trainer = Trainer(linear_model(), **kwargs)
         optimizer = keras.optimizers.SGD(0.1, momentum=0.9, global_clipnorm=0.5)
@@ -20,7 +20,7 @@ def linear_trainer(strategy=None, steps_per_execution=1, metrics=("mae",), **kwa
         trainer.compile(
             optimizer,
             loss,
-            weighted_metrics=list(metrics),
+            weighted_metrics=metrics,
             steps_per_execution=steps_per_execution,
         )
     return trainer
@@ -64,32 +64,34 @@ def masks(strategy):
     }
 
 
-def bad_steps(strategy, steps_per_execution):
-    """One bad row, on the second replica: the state before, after the error, and if tolerated."""
+def bad_steps(strategy):
+    """One bad row, on the second replica: the weights before, after the error, and if tolerated."""
     inputs, targets = linear_rows(5 * ROWS)
     good = np.arange(len(inputs)) // ROWS != BAD_STEP
     targets[BAD_STEP * ROWS + ROWS - 1] = np.nan
     settings = {"batch_size": ROWS, "shuffle": False, "verbose": 0}
-    start = BAD_STEP * ROWS
-    before, stopped, tolerant, clean = (
-        linear_trainer(strategy, steps_per_execution, metrics=(), skip_bad_steps=tolerated)
-        for tolerated in (0, 0, 1, 0)
-    )
-    before.fit(inputs[:start], targets[:start], **settings)
-    error = None
-    try:
-        stopped.fit(inputs, targets, **settings)
-    except NonFiniteError as found:
-        error = found
-    history = tolerant.fit(inputs, targets, **settings).history["loss"]
-    expected = clean.fit(inputs[good], targets[good], **settings).history["loss"]
-    trainers = {"before": before, "stopped": stopped, "tolerant": tolerant, "clean": clean}
-    return {
-        **{name: flat(trainer, strategy) for name, trainer in trainers.items()},
-        "bad_step": np.array(-1 if error is None else error.step),
-        "steps": np.array([tolerant.step, tolerant.skipped_steps]),
-        "losses": np.array([history[-1], expected[-1]]),
-    }
+    before, clean = linear_trainer(strategy), linear_trainer(strategy)
+    before.fit(inputs[: BAD_STEP * ROWS], targets[: BAD_STEP * ROWS], **settings)
+    clean.fit(inputs[good], targets[good], **settings)
+    found = {"before": flat(before, strategy), "clean": flat(clean, strategy)}
+    for prefix, steps in (("", 1), ("several_", 5)):
+        stopped, tolerant = (
+            linear_trainer(strategy, steps, skip_bad_steps=tolerated) for tolerated in (0, 1)
+        )
+        try:
+            stopped.fit(inputs, targets, **settings)
+            bad_step = -1
+        except NonFiniteError as error:
+            bad_step = error.step
+        history = tolerant.fit(inputs, targets, **settings).history
+        found |= {
+            f"{prefix}stopped": flat(stopped, strategy),
+            f"{prefix}bad_step": np.array(bad_step),
+            f"{prefix}tolerant": flat(tolerant, strategy),
+            f"{prefix}steps": np.array([tolerant.step, tolerant.skipped_steps]),
+            f"{prefix}loss": np.array(history["loss"][-1]),
+        }
+    return found
 
 
 def odd_sizes(strategy):
@@ -99,7 +101,7 @@ def odd_sizes(strategy):
     data = tf.data.Dataset.from_tensor_slices((inputs, targets, weights)).batch(4)
     found = {}
     for name, where in (("two", strategy), ("one", None)):
-        trainer = linear_trainer(where)
+        trainer = linear_trainer(where, metrics=["mae"])
         trainer.fit(data, epochs=2, verbose=0)
         evaluated = trainer.evaluate(data, verbose=0, return_dict=True)
         found[f"{name}_weights"] = trainer.model.get_weights()[0]
@@ -166,7 +168,5 @@ def stop(strategy):
 
 
 def found(strategy):
-    single = bad_steps(strategy, 1)
-    several = {f"several_{name}": value for name, value in bad_steps(strategy, 5).items()}
-    others = (masks, odd_sizes, refusals, half_precision, stop)
-    return single | several | {k: v for look in others for k, v in look(strategy).items()}
+    parts = (masks, bad_steps, odd_sizes, refusals, half_precision, stop)
+    return {name: value for part in parts for name, value in part(strategy).items()}

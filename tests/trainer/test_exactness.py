@@ -11,11 +11,11 @@ import sys
 
 import numpy as np
 import pytest
-from exactness_worker import CLIP_NORM, NUM_STEPS
+from exactness_case import CLIP_NORM, NUM_STEPS
 
 WORKER = pathlib.Path(__file__).parent / "exactness_worker.py"
-ROUTES = ["mirrored-sgd", "mirrored-adamw-micro4-xla-group5", "plain-sgd-micro4-noxla-group5"]
-WORKER_ROUTES = ["workers-adamw-micro4", "workers-sgd-xla-group5"]
+ROUTES = ["mirrored-sgd-noxla", "mirrored-adamw-micro4-xla-group5"]
+WORKER_ROUTES = ["workers-adamw-micro4-group5"]
 OPTIMIZERS = ("sgd", "momentum", "adamw")
 
 
@@ -81,10 +81,9 @@ def difference(found, route, references):
     return np.linalg.norm(found[f"{route}/update"] - expected) / np.linalg.norm(expected)
 
 
-def assert_exact(found, route, references, record):
+def assert_exact(found, route, references):
     got = difference(found, route, references)
-    record(f"relative difference of the update, {route}", f"{got:.2g}")
-    assert got <= 1e-4
+    assert got <= 1e-4, f"relative difference of the update, {route}"
     norms = found[f"{route}/norms"]
     assert len(norms) == NUM_STEPS // (5 if "group5" in route else 1)
     assert (norms > CLIP_NORM).all(), "nothing is clipped"
@@ -97,30 +96,30 @@ def assert_exact(found, route, references, record):
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_every_route_gives_the_update_of_one_replica(replicas, route, record_property):
+def test_every_route_gives_the_update_of_one_replica(replicas, route):
     found, _ = replicas
-    assert_exact(found, route, found, record_property)
+    assert_exact(found, route, found)
 
 
-def test_two_workers_give_the_update_of_one_replica(replicas, tmp_path, record_property):
+def test_two_workers_give_the_update_of_one_replica(replicas, tmp_path):
     references, _ = replicas
     workers = run_two_workers(tmp_path, *WORKER_ROUTES)
     for found in workers:
         for route in WORKER_ROUTES:
-            assert_exact(found, route, references, record_property)
+            assert_exact(found, route, references)
     for route in WORKER_ROUTES:
-        np.testing.assert_array_equal(*(found[f"{route}/update"] for found in workers))
+        first, second = (found[f"{route}/update"] for found in workers)
+        np.testing.assert_array_equal(first, second)
 
 
-def test_keras_own_fit_is_far_from_the_update_of_one_replica(replicas, record_property):
+def test_keras_own_fit_is_far_from_the_update_of_one_replica(replicas):
     found, _ = replicas
     got = difference(found, "mirrored-sgd-stock", found)
-    record_property("relative difference of the update, stock fit", f"{got:.2g}")
     assert got > 0.1, "Keras is exact now: is the trainer still needed?"
 
 
 @pytest.mark.slow
-def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path, record_property):
+def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path):
     kinds = [("", "-micro4"), ("", "-xla", "-noxla"), ("", "-group5")]
     grid = [
         f"{place}-{optimizer}{''.join(words)}"
@@ -130,7 +129,7 @@ def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path, record_propert
     ]
     found = run_worker(tmp_path / "grid.npz", *grid)
     for route in grid:
-        assert_exact(found, route, found, record_property)
+        assert_exact(found, route, found)
     routes = [
         f"workers-{optimizer}{words}"
         for optimizer in OPTIMIZERS
@@ -138,7 +137,7 @@ def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path, record_propert
     ]
     for worker in run_two_workers(tmp_path, *routes):
         for route in routes:
-            assert_exact(worker, route, found, record_property)
+            assert_exact(worker, route, found)
 
 
 # === Dropout ===
@@ -170,18 +169,18 @@ def test_resumed_replicas_draw_what_the_unkilled_would(replicas):
 def test_a_bad_row_on_one_replica_stops_both_before_the_update(replicas, prefix):
     _, behaviour = replicas
     assert behaviour[f"{prefix}bad_step"] == 2
-    for name in ("before", "stopped", "clean", "tolerant"):
-        first, second = behaviour[f"{prefix}{name}"]
+    for name in (f"{prefix}stopped", f"{prefix}tolerant", "before", "clean"):
+        first, second = behaviour[name]
         np.testing.assert_array_equal(first, second, err_msg=f"the replicas differ: {name}")
-    np.testing.assert_array_equal(behaviour[f"{prefix}stopped"], behaviour[f"{prefix}before"])
+    np.testing.assert_array_equal(behaviour[f"{prefix}stopped"], behaviour["before"])
 
 
 @pytest.mark.parametrize("prefix", ["", "several_"])
 def test_a_tolerated_bad_row_leaves_no_trace(replicas, prefix):
     _, behaviour = replicas
     assert behaviour[f"{prefix}steps"].tolist() == [5, 1]
-    np.testing.assert_array_equal(behaviour[f"{prefix}tolerant"], behaviour[f"{prefix}clean"])
-    assert np.isfinite(behaviour[f"{prefix}losses"]).all()
+    np.testing.assert_array_equal(behaviour[f"{prefix}tolerant"], behaviour["clean"])
+    assert np.isfinite(behaviour[f"{prefix}loss"])
 
 
 def test_float16_overflows_lower_the_loss_scale_and_training_goes_on(replicas):

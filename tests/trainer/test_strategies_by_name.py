@@ -1,0 +1,169 @@
+"""TF_CONFIG as users write it, strategies by name, and workers that wait for each other."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from keras_tupe.trainer import cluster, make_strategy, strategies
+from keras_tupe.trainer._meeting import meet
+
+WORKERS = ["host1:2222", "10.0.0.2:23456", "[::1]:2222"]
+
+
+def config(workers=WORKERS, index=0, kind="worker", **more):
+    return json.dumps(
+        {"cluster": {"worker": workers, **more}, "task": {"type": kind, "index": index}}
+    )
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_a_cluster_is_its_workers_and_this_one(index):
+    assert cluster(config(index=index)) == (WORKERS, index)
+    assert cluster(config(WORKERS[:1])) == (WORKERS[:1], 0)
+
+
+FORM = r"of the form \{.*\}"
+BAD = {
+    "no JSON": ("{'cluster': 1}", "JSON: Expecting property name"),
+    "half of it": (config()[:-5], "JSON: "),
+    "a path": ("/etc/cluster.json", "JSON: "),
+    "a list": ("[1]", FORM),
+    "a number": ("3", FORM),
+    "no task": (json.dumps({"cluster": {"worker": WORKERS}}), FORM),
+    "no workers": (json.dumps({"cluster": {}, "task": {"type": "worker", "index": 0}}), FORM),
+    "a task without index": (
+        json.dumps({"cluster": {"worker": WORKERS}, "task": {"type": "worker"}}),
+        FORM,
+    ),
+    "a chief": (config(chief=["host0:1"]), "of workers alone"),
+    "a parameter server": (config(kind="ps", ps=["host0:1"]), "of workers alone"),
+    "this one is a chief": (config(kind="chief"), "of workers alone"),
+    "workers that are no list": (config("host1:2222"), "a list of workers"),
+    "an empty list": (config([]), "a list of workers"),
+    "a port apart": (config([["host1", 2222], "host2:2222"]), "a list of workers"),
+    "no port": (config(["host1", "host2:2222"]), "a list of workers"),
+    "no host": (config([":2222", "host2:2222"]), "a list of workers"),
+    "a port that is none": (config(["host1:0", "host2:65536"]), "a list of workers"),
+    "a port in other digits": (config(["host1:\u00b2", "host2:2222"]), "a list of workers"),
+    "a worker twice": (config([*WORKERS, "host1:2222"]), "there once, and host1:2222 is not"),
+    "an index too high": (config(index=3), "index is from 0 to 2"),
+    "an index below 0": (config(index=-1), "index is from 0 to 2"),
+    "an index as text": (config(index="0"), "index is from 0 to 2"),
+    "an index that is true": (config(index=True), "index is from 0 to 2"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_wrong_tf_config_is_told(case):
+    text, expected = BAD[case]
+    with pytest.raises(ValueError, match=rf"^TF_CONFIG must be {expected}") as error:
+        cluster(text)
+    assert str(error.value).endswith(f"Received: TF_CONFIG={text!r}")
+
+
+def test_strategies_by_name(tensorflow, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    default = tensorflow.distribute.get_strategy()
+    assert make_strategy("one") is default
+    mirrored = make_strategy("mirrored")
+    assert type(mirrored) is tensorflow.distribute.MirroredStrategy
+    gpus = tensorflow.config.list_physical_devices("GPU")
+    assert mirrored.num_replicas_in_sync == max(1, len(gpus))
+    assert (make_strategy("auto") is default) == (len(gpus) < 2)
+    monkeypatch.setenv("TF_CONFIG", config())
+    assert make_strategy("one") is default
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_several_workers_need_a_tf_config(empty, tensorflow, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    if empty:
+        monkeypatch.setenv("TF_CONFIG", "")
+    with pytest.raises(ValueError, match="needs the environment variable TF_CONFIG"):
+        make_strategy("multiworker")
+
+
+# === Workers that wait for each other ===
+
+
+def free_workers(number):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return [f"127.0.0.1:{port}" for port in ports]
+
+
+def all_meet(workers, indices, seconds, pause=0.0):
+    """What each of some workers is told, each in a thread; the first starts last."""
+    found = {}
+
+    def go(index):
+        found[index] = meet(workers, index, seconds)
+
+    threads = [threading.Thread(target=go, args=(index,)) for index in indices]
+    for thread in reversed(threads):
+        thread.start()
+        time.sleep(pause)
+    for thread in threads:
+        thread.join()
+    return found
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_workers_meet_whoever_comes_first(number):
+    workers = free_workers(number)
+    for pause in (0.0, 0.05):  # twice at the same address
+        assert all_meet(workers, range(number), 20, pause) == {n: [] for n in range(number)}
+
+
+def test_no_worker_goes_on_while_one_is_missing():
+    start = time.monotonic()
+    assert all_meet(free_workers(4), [0, 1, 3], 1.0) == {0: [2], 1: [0], 3: [0]}
+    assert all_meet(free_workers(2), [1], 0.5) == {1: [0]}
+    assert all_meet(free_workers(3), [0], 0.5) == {0: [1, 2]}
+    assert time.monotonic() - start < 10
+
+
+def test_strangers_and_workers_that_start_again_do_not_disturb():
+    workers = free_workers(3)
+    address = ("127.0.0.1", int(workers[0].rpartition(":")[2]))
+    found = {}
+    first = threading.Thread(target=lambda: found.update(all_meet(workers, [0, 1], 20)))
+    first.start()
+    for greeting in (b"", b"GET / HTTP/1.1\r\n\r\n", b"7\n", b"0\n", b"2\n"):
+        while True:  # until the first worker is there
+            try:
+                with socket.create_connection(address, 5) as stranger:
+                    stranger.sendall(greeting)
+                break
+            except OSError:
+                time.sleep(0.01)
+    time.sleep(0.1)
+    assert meet(workers, 2, 20) == []
+    first.join()
+    assert found == {0: [], 1: []}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_worker_alone_ends_within_two_minutes(index, tensorflow):
+    script = "from keras_tupe.trainer import make_strategy; make_strategy('multiworker')"
+    workers = free_workers(2)
+    start = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "TF_CONFIG": config(workers, index)},
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert strategies.JOIN_SECONDS <= time.monotonic() - start < 180
+    (line,) = (line for line in ended.stderr.decode().splitlines() if "TimeoutError: " in line)
+    assert f"waiting for {workers[1 - index]}" in line
