@@ -82,9 +82,16 @@ def _tokenizer(vocabulary):
 
 
 def _from_preset(settings, prepared):
-    model = TupeMaskedLM.from_preset(
-        settings.preset, preprocessor=None, dropout=settings.dropout, dtype=settings.precision
-    )
+    try:
+        model = TupeMaskedLM.from_preset(
+            settings.preset, preprocessor=None, dropout=settings.dropout, dtype=settings.precision
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ValueError(
+            f"--preset must be the folder of a whole preset of this package: {reason}. Received: "
+            f"preset={settings.preset!r}"
+        ) from None
     files = sorted((pathlib.Path(settings.preset) / _ASSETS).glob("*"))
     ours = prepared.vocabulary.path.read_bytes()
     size = model.backbone.vocabulary_size

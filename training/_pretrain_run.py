@@ -73,7 +73,8 @@ class Saver:
         facts = self._checkpoints.read_facts(step)
         # as JSON would give them back
         ours = json.loads(json.dumps(self._facts))
-        before, now = facts.get("settings", {}), ours["settings"]
+        before, now = facts.get("settings"), ours["settings"]
+        before = before if isinstance(before, dict) else {}
         names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
         changes = {name: f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names}
         if facts.get("data") != ours["data"]:

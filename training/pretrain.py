@@ -39,7 +39,7 @@ from keras_tupe.trainer import (
 )
 from training import _pretrain_model, _pretrain_report
 from training._peak_flops import matmul_peak
-from training._pretrain_log import VALID, RunLog, read_log
+from training._pretrain_log import LOG, VALID, RunLog, read_log
 from training._pretrain_machine import make_machine, rows_per_part
 from training._pretrain_progress import Progress
 from training._pretrain_run import Saver, StopSignal, Watch
@@ -87,6 +87,9 @@ class Run:
         self._checkpoints = Checkpoints(
             self.out / "checkpoints", settings.keep, settings.keep_step_numbers()
         )
+        for path in (self.out / LOG, self.out / VALID):
+            if path.exists():
+                read_log(path)  # refuses one of another program
         self._facts = _data_facts(train, valid)
         self.saver = Saver(
             self._checkpoints,
@@ -310,8 +313,8 @@ def pretrain(settings, command):
 
 def _end_alone(run, error):
     """Ends a worker whose peers are gone, at once: an orderly end would wait for them."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    reason = next((line for line in lines if "ollective" in line), type(error).__name__)
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    reason = next((line for line in lines if "Collective ops" in line), lines[0])
     print(
         f"pretrain: worker {run.machine.worker} lost another one. Start the same command on every "
         f"host again: it goes on from {run.saver.last_good()}. Received: {reason}",

@@ -51,9 +51,22 @@ def _wait(port, missing, end):
                 continue
             if number in missing:
                 here[number] = connection  # of two the last: the other was started again
+            here = {number: one for number, one in here.items() if _is_open(one)}
         for connection in here.values():
+            connection.setblocking(True)
             connection.sendall(_GO)
     return []
+
+
+def _is_open(connection):
+    """Whether the other end still waits: an end that is closed can be read."""
+    connection.setblocking(False)
+    try:
+        return bool(connection.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
 
 
 def _is_sent_on(address, index, end):

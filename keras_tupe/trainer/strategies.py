@@ -47,7 +47,7 @@ def cluster(text):
     twice = sorted({worker for worker in workers if workers.count(worker) > 1})
     if twice:
         raise _bad(f"a list in which each worker is there once, and {twice[0]} is not", text)
-    if not isinstance(index, int) or not 0 <= index < len(workers):
+    if type(index) is not int or not 0 <= index < len(workers):
         raise _bad(f"one whose task index is from 0 to {len(workers) - 1}", text)
     return workers, index
 
@@ -114,7 +114,7 @@ def join(config):
 
 def _is_address(worker):
     host, _, port = worker.rpartition(":") if isinstance(worker, str) else ("", "", "")
-    return bool(host) and port.isdigit() and 0 < int(port) < 2**16
+    return bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 2**16
 
 
 def _bad(expected, text):
