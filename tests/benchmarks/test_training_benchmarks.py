@@ -1,23 +1,34 @@
 """The benchmarks of training, run as a user runs them, on tiny models."""
 
+import importlib.util
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from benchmarks import (
     _child,
     _training_batch,
+    _training_gpu_collect,
+    _training_gpu_settings,
     _training_matmul,
     _training_processes,
     _training_report,
     _training_rounds,
     _training_settings,
     _training_systems,
+    gpu,
     training,
 )
 from keras_tupe.trainer import step_flops
 
 TINY = ["--sizes", "tiny", "--lengths", "16", "--tokens", "64", "--vocabulary-size", "100"]
+needs_jax = pytest.mark.skipif(
+    importlib.util.find_spec("jax") is None,
+    reason="needs JAX, in an environment of tests/requirements-jax.txt",
+)
 
 
 class Steps:
@@ -188,3 +199,82 @@ def test_mistakes_in_the_command_line_are_all_answered_at_once(
     for part in expected:
         assert part in printed
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("device", "peak"),
+    [("NVIDIA H200", 989e12), ("NVIDIA A100-SXM4-40GB", 312e12), ("NVIDIA L4", 121e12)],
+)
+def test_the_peak_of_known_accelerators_is_known(device, peak):
+    assert _training_gpu_collect.known_peak(device) == peak
+
+
+def test_the_peak_of_other_devices_is_not_guessed():
+    assert _training_gpu_collect.known_peak("cpu") is None
+
+
+def test_utilisation_is_of_the_peak_in_bfloat16_and_of_no_other():
+    settings = _training_gpu_settings.parse(TINY)
+    facts = {"size": "tiny", "length": 16, "batch_size": 4}
+    rows = [
+        {**facts, "precision": "bfloat16", "position": "absolute", "ms": 2.0},
+        {**facts, "precision": "bfloat16", "position": "tupe_r", "ms": 3.0},
+        {**facts, "precision": "float32", "position": "tupe_r", "ms": 4.0},
+    ]
+    found = {"rows": rows, "peak_flops": 1e12, "product_flops": {"bfloat16": 5e11, "float32": None}}
+    for row in rows:
+        _training_gpu_collect._add_shares(row, settings, found)
+    assert rows[0]["utilisation"] == pytest.approx(rows[0]["tflops"])
+    assert rows[0]["product_share"] == pytest.approx(2 * rows[0]["utilisation"])
+    assert rows[1]["ratio"] == 1.5
+    assert (rows[2]["utilisation"], rows[2]["product_share"]) == (None, None)
+    assert rows[2]["ratio"] is None, "the first method has no row in float32"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--peak-flops", "fast"], ["operations per second", "Received: 'fast'"]),
+        (["--peak-flops", "-1"], ["operations per second", "Received: '-1'"]),
+        (["--sizes", "bsae"], ["nearest is 'base'", "Received: 'bsae'"]),
+        (["--steps", "0", "--tokens", "x"], ["--steps must be", "--tokens must be"]),
+        (["--product-width", "0"], ["--product-width must be an integer > 0"]),
+    ],
+)
+def test_mistakes_in_the_command_line_of_the_accelerator_are_answered(arguments, expected, capsys):
+    with pytest.raises(SystemExit) as stop:
+        _training_gpu_settings.parse(arguments)
+    assert stop.value.code == 2
+    printed = capsys.readouterr().err
+    for part in expected:
+        assert part in printed
+
+
+def test_the_accelerator_is_measured_on_jax_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
+    with pytest.raises(SystemExit, match="Run it with KERAS_BACKEND=jax"):
+        gpu.main(["--out", str(tmp_path / "results")])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@needs_jax
+def test_the_benchmark_of_the_accelerator_runs_on_a_cpu(tmp_path):
+    arguments = ["--positions", "absolute,tupe_r", "--precisions", "bfloat16", "--steps", "2"]
+    command = [*arguments, *TINY, "--product-width", "64", "--out", str(tmp_path)]
+    environment = {**os.environ, "KERAS_BACKEND": "jax"}
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu", *command],
+        check=True,
+        capture_output=True,
+        cwd=_child.ROOT,
+        env=environment,
+    )
+    record = json.loads((tmp_path / "gpu.json").read_text(encoding="utf-8"))
+    assert record["problems"] == []
+    assert [row["position"] for row in record["rows"]] == ["absolute", "tupe_r"]
+    for row in record["rows"]:
+        assert row["ms"] > 0
+        assert 3 < row["last_loss"] < 6
+        assert row["product_share"] > 0
+    assert (tmp_path / "gpu.md").read_text(encoding="utf-8").count("| tiny |") == 2

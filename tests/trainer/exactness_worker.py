@@ -1,7 +1,8 @@
 """Trains one small TUPE-R by several routes, from the same weights on the same batches.
 
 A process of its own, because logical devices and TF_CONFIG come before TensorFlow starts. A route
-is words joined by "-": where (`plain`, `onedevice`, `mirrored`, `workers`), optimizer (`sgd`,
+is words joined by "-": where (`plain`, `onedevice`, `mirrored` on two logical CPUs, `gpus`,
+`workers`), optimizer (`sgd`,
 `momentum`, `adamw`), and any of `micro4`, `xla`, `noxla`, `group5` (steps per call) and `stock`
 (Keras's own `fit`). Updates, norms and losses go to an `.npz` file, and with `behaviour` what
 `replica_behaviour` finds:
@@ -85,9 +86,17 @@ def two_cpus():
     return tf.distribute.MirroredStrategy()
 
 
+def all_gpus():
+    # TensorFloat-32 rounds products to 10 bits, more than the routes may differ.
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+    return tf.distribute.MirroredStrategy()
+
+
 def main(out, *routes):
     if "TF_CONFIG" in os.environ:
         strategies = {"workers": tf.distribute.MultiWorkerMirroredStrategy()}
+    elif any(route.startswith("gpus") for route in routes):
+        strategies = {"plain": None, "gpus": all_gpus()}
     else:
         strategies = {"plain": None, "mirrored": two_cpus()}
         strategies["onedevice"] = tf.distribute.OneDeviceStrategy("CPU:0")

@@ -1,7 +1,6 @@
 """Checkpoints are whole or not there, whatever happens to the process or to the file."""
 
 import json
-import pathlib
 import resource
 import shutil
 import subprocess
@@ -164,7 +163,8 @@ def test_no_flipped_bit_of_the_arrays_goes_unseen(saved):
     whole = path.read_bytes()
     random = np.random.default_rng(5)
     caught = 0
-    for place in range(len(whole)):
+    places = range(0, len(whole), 3)
+    for place in places:
         flipped = bytearray(whole)
         flipped[place] ^= 1 << random.integers(8)
         path.write_bytes(flipped)
@@ -175,7 +175,7 @@ def test_no_flipped_bit_of_the_arrays_goes_unseen(saved):
             caught += 1
         else:
             assert_same(arrays, ARRAYS)  # the flip was in a date or the like
-    assert caught > 0.8 * len(whole)
+    assert caught > 0.8 * len(places)
 
 
 def test_a_newer_format_is_told(saved):
@@ -236,7 +236,8 @@ def save_all(folder, moment, done):
 
     sys.addaudithook(hook)
     checkpoints = module.Checkpoints(folder, keep=2, keep_steps=[1])
-    for step in range((checkpoints.latest() or 0) + 1, 6):
+    checkpoints.tidy()  # what the one before left
+    for step in range((checkpoints.latest() or 0) + 1, 5):
         checkpoints.save(step, arrays(step), {})
         os.write(done, bytes([step]))
 
@@ -272,7 +273,7 @@ for moment in range(1000):
         facts["left"] |= {path.name for path in folder.glob(".*")}
     save_all(folder, None, 1)
     facts["ended"] += sorted(path.name for path in folder.iterdir()) == [
-        f"step_{step:010d}" for step in (1, 4, 5)
+        f"step_{step:010d}" for step in (1, 3, 4)
     ]
     if not was_killed:
         break
@@ -289,7 +290,7 @@ def test_a_save_that_is_killed_at_any_moment_leaves_whole_checkpoints(tmp_path):
     )
     assert ended.returncode == 0, ended.stderr.decode()
     facts = json.loads(ended.stderr)
-    assert facts["kills"] > 40
+    assert facts["kills"] > 30
     # every place was hit: parts of new ones, and old ones on their way out
-    assert {f".partial_{step}" for step in range(1, 6)} | {".old_2", ".old_3"} == set(facts["left"])
-    assert facts["ended"] >= facts["kills"] - 3, facts
+    assert set(facts["left"]) == {*(f".partial_{step}" for step in range(1, 5)), ".old_2"}
+    assert facts["ended"] == facts["kills"] + 1

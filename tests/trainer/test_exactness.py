@@ -140,6 +140,22 @@ def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path):
             assert_exact(worker, route, found)
 
 
+@pytest.mark.gpu
+def test_every_gpu_gives_the_update_of_one(tmp_path):
+    import tensorflow as tf
+
+    if not tf.config.list_physical_devices("GPU"):
+        pytest.skip(
+            "TensorFlow sees no GPU. On a machine with NVIDIA GPUs run: "
+            "pip install -e '.[test,gpu]' && pytest -m gpu"
+        )
+    routes = ["gpus-sgd", "gpus-adamw-micro4-group5"]  # XLA, which is the default there
+    visible = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")}
+    found = run_worker(tmp_path / "gpus.npz", "plain-sgd", "plain-adamw", *routes, **visible)
+    for route in routes:
+        assert_exact(found, route, found)
+
+
 # === Dropout ===
 
 

@@ -51,11 +51,14 @@ BAD = {
     "no host": (config([":2222", "host2:2222"]), "a list of workers"),
     "a port that is none": (config(["host1:0", "host2:65536"]), "a list of workers"),
     "a port in other digits": (config(["host1:\u00b2", "host2:2222"]), "a list of workers"),
-    "a worker twice": (config([*WORKERS, "host1:2222"]), "there once, and host1:2222 is not"),
-    "an index too high": (config(index=3), "index is from 0 to 2"),
-    "an index below 0": (config(index=-1), "index is from 0 to 2"),
-    "an index as text": (config(index="0"), "index is from 0 to 2"),
-    "an index that is true": (config(index=True), "index is from 0 to 2"),
+    "a worker twice": (
+        config([*WORKERS, "host1:2222"]),
+        r"a list .* is there once, and host1:2222 is not",
+    ),
+    "an index too high": (config(index=3), "one whose task index is from 0 to 2"),
+    "an index below 0": (config(index=-1), "one whose task index is from 0 to 2"),
+    "an index as text": (config(index="0"), "one whose task index is from 0 to 2"),
+    "an index that is true": (config(index=True), "one whose task index is from 0 to 2"),
 }
 
 

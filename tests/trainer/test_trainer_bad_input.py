@@ -106,13 +106,13 @@ def test_batches_that_cannot_be_divided(num_rows, batch_size):
         trainer.fit(*linear_rows(num_rows), batch_size=batch_size, shuffle=False, verbose=0)
 
 
-@pytest.mark.parametrize("metrics", [None, ["mae"]])
-def test_no_data(tensorflow, metrics):
+def test_no_data(tensorflow):
     data = tensorflow.data.Dataset.from_tensor_slices(linear_rows(8)).batch(4).take(0)
     trainer = Trainer(linear_model())
-    trainer.compile("sgd", "mse", metrics=metrics)
+    trainer.compile("sgd", "mse", metrics=["mae"])
     with pytest.raises(ValueError, match="at least one batch"):
         trainer.fit(data, verbose=0)
+    assert trainer.step == 0
 
 
 def test_a_model_keeps_its_own_optimizer():

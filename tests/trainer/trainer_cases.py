@@ -92,3 +92,22 @@ class States(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self.states.append(state_of(self.trainer))
+
+
+def compiled(model, optimizer=None, loss="mse", metrics=None, steps_per_execution=1, **kwargs):
+    trainer = Trainer(model, **kwargs)
+    optimizer = optimizer or keras.optimizers.SGD(0.1, momentum=0.9)
+    trainer.compile(optimizer, loss, metrics=metrics, steps_per_execution=steps_per_execution)
+    return trainer
+
+
+def fit(trainer, inputs, targets, batch_size=4, **kwargs):
+    return trainer.fit(
+        inputs, targets, batch_size=batch_size, shuffle=False, verbose=0, **kwargs
+    ).history
+
+
+def rows_with_a_bad_one(step, batch_size=4, num_rows=20):
+    inputs, targets = linear_rows(num_rows)
+    targets[step * batch_size + 1] = np.nan
+    return inputs, targets

@@ -76,14 +76,13 @@ def assert_same_rows(ours, theirs):
         assert ours[key] == theirs[key], key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beam_options",
     [
         "--direct_running_mode=multi_processing --direct_num_workers=2",
-        pytest.param(
-            "--direct_running_mode=multi_threading --direct_num_workers=3", marks=pytest.mark.slow
-        ),
-        pytest.param("", marks=pytest.mark.slow),
+        "--direct_running_mode=multi_threading --direct_num_workers=3",
+        "",
     ],
 )
 def test_the_rows_are_those_of_one_process(corpus, one_process, tmp_path, beam_options):

@@ -64,12 +64,12 @@ def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(processes, row
 
     process = start(processes, rows, out)  # in the middle of training
     written = out / "log.csv"
-    assert cases.wait_until(
-        lambda: written.exists() and "\n14," in written.read_text(), process
-    ), cases.log_of(out)
+    assert cases.wait_until(lambda: written.exists() and "\n16," in written.read_text(), process), (
+        cases.log_of(out)
+    )
     time.sleep(random.Random(7).uniform(0.0, 0.05))
     kill(process)
-    assert cases.steps(out)[-1] in (12, 18)
+    assert cases.steps(out)[-1] in (12, 18), "killed too late"
     assert_whole_files(out)
 
     # when the last checkpoint is there, and the oldest is about to go
@@ -80,3 +80,94 @@ def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(processes, row
 
     assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
     cases.assert_same_run(out, whole, 24)
+
+
+# === Slow: thirty moments ===
+
+NUM_MOMENTS = 25  # of one worker, and 5 of two
+LONG = {"steps": 100, "save_every": 10, "valid_every": 20, "log_every": 5}
+# file operations before which a process is killed: at each place where something could be torn
+PLACES = (
+    ("open", r"\.partial_40/state\.npz", 1),
+    ("open", r"\.partial_50/checkpoint\.json", 1),
+    ("os.rename", r"\.partial_60$", 1),
+    ("os.rename", r"step_0000000050$", 1),
+    ("os.remove", r"state\.npz$", 3),
+    ("os.rmdir", r"\.old_30$|^\.old_30$", 1),
+    ("open", r"log\.csv$", 9),
+    ("open", r"valid\.csv$", 4),
+    ("os.rename", r"\.partial\.settings\.json$", 1),
+    ("os.rename", r"\.partial\.valid\.csv$", 1),
+    ("os.mkdir", r"\.partial\.preset\.0$", 1),
+    ("open", r"\.partial\.preset\.0/config\.json$", 1),
+    ("os.rename", r"\.partial\.preset\.0$", 1),
+)
+
+
+@pytest.fixture(scope="module")
+def long(processes, rows, tmp_path_factory):
+    """An undisturbed run of 100 steps, and the seconds from its record to its end."""
+    out = tmp_path_factory.mktemp("long") / "run"
+    process = start(processes, rows, out, **LONG)
+    assert cases.wait_until((out / "settings.json").exists, process)
+    begin = time.monotonic()
+    assert ended(process) == 0, cases.log_of(out)
+    return out, time.monotonic() - begin
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_a_run_killed_at_a_file_ends_as_if_nothing_had_happened(
+    place, processes, rows, long, tmp_path
+):
+    out = tmp_path / "run"
+    assert ended(start(processes, rows, out, place, **LONG)) == -signal.SIGKILL, place
+    assert_whole_files(out)
+    assert ended(start(processes, rows, out, **LONG)) == 0, cases.log_of(out)
+    cases.assert_same_run(out, long[0], 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(NUM_MOMENTS))
+def test_a_run_killed_at_a_random_moment_ends_as_if_nothing_had_happened(
+    number, processes, rows, long, tmp_path
+):
+    out, seconds = tmp_path / "run", long[1]
+    process = start(processes, rows, out, **LONG)
+    cases.wait_until((out / "settings.json").exists, process)
+    time.sleep(seconds * (number + random.Random(number).random()) / NUM_MOMENTS)
+    kill(process)
+    assert_whole_files(out)
+    assert ended(start(processes, rows, out, **LONG)) == 0, cases.log_of(out)
+    cases.assert_same_run(out, long[0], 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(5))
+def test_two_workers_of_which_one_is_killed_end_as_if_nothing_had_happened(
+    number, processes, rows, tmp_path_factory, tmp_path
+):
+    whole, out = tmp_path_factory.getbasetemp() / "whole_by_two", tmp_path / "run"
+    if not whole.exists():
+        assert [ended(one) for one in two_workers(processes, rows, whole)] == [0, 0]
+    random_number = random.Random(number)
+    workers = two_workers(processes, rows, out)
+    row = 5 * random_number.randint(1, 19)
+    assert cases.wait_until(
+        lambda: (out / "log.csv").exists() and (f"\n{row}," in (out / "log.csv").read_text()),
+        workers[0],
+    )
+    time.sleep(random_number.uniform(0, 0.2))
+    kill(workers[number % 2])
+    assert ended(workers[1 - number % 2], 60) == 1
+    assert_whole_files(out)
+    assert [ended(one) for one in two_workers(processes, rows, out)] == [0, 0]
+    cases.assert_same_run(out, whole, 100)
+
+
+def two_workers(processes, rows, out):
+    environments = enumerate(cases.clusters())
+    return [
+        start(processes, rows, out, environment=one, log=f"{out}.{index}.log", **LONG)
+        for index, one in environments
+    ]
