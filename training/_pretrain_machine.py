@@ -136,7 +136,11 @@ class JaxMachine:
             if jax.config.jax_platforms == "cpu" or os.environ.get("JAX_PLATFORMS") == "cpu":
                 jax.config.update("jax_cpu_collectives_implementation", "gloo")
             jax.distributed.initialize(
-                workers[0], self.num_workers, self.worker, initialization_timeout=110
+                workers[0],
+                self.num_workers,
+                self.worker,
+                initialization_timeout=110,
+                heartbeat_timeout_seconds=30,  # after which a worker is lost
             )
         self.num_replicas = 1 if strategy == "one" else jax.device_count()
         if self.num_replicas > 1:
