@@ -170,7 +170,8 @@ def test_a_truncated_checkpoint_is_told(rows, out):
 def test_a_flipped_bit_in_a_checkpoint_is_told(rows, out):
     path = cases.checkpoint(out, STEP) / "state.npz"
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 4
+    table = cases.state(out, STEP)["model/token_embedding/embeddings"]
+    content[content.index(table.tobytes()) + 1001] ^= 4
     path.write_bytes(content)
     assert go_on(rows, out).startswith("pretrain: The checkpoint is damaged: ")
 
@@ -230,8 +231,6 @@ def test_other_rows_are_refused_and_may_be_allowed(rows, out, tmp_path):
     options = {"steps": STEP, "valid_every": 0, "log_every": 3, "tensorboard": False}
     _, told = cases.run(other, out, **options, allow_change=["data"])
     assert f"goes on from step {STEP}" in told
-    message = go_on(rows, out)  # from here on the run is one of the other rows
-    assert "Received: data: " in message
 
 
 def test_rows_that_moved_are_the_same_rows(rows, out, tmp_path):

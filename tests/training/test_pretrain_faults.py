@@ -173,12 +173,7 @@ def test_a_validation_that_a_kill_left_out_is_done_by_all_workers(
     processes, rows, whole_by_two, tmp_path
 ):
     out = tmp_path / "run"
-    shutil.copytree(whole_by_two, out)
-    shutil.rmtree(cases.checkpoint(out, 24))
-    checkpoint = cases.checkpoint(out, 18)
-    checkpoint.rename(cases.checkpoint(out, 12))
-    shutil.rmtree(cases.checkpoint(out, 12))
-    workers = two_workers(processes, rows, out, steps=24, keep_steps="12")
+    workers = two_workers(processes, rows, out, keep_steps="12")
     assert [ended(worker) for worker in workers] == [0, 0]
     shutil.rmtree(cases.checkpoint(out, 18))
     shutil.rmtree(cases.checkpoint(out, 24))
@@ -298,7 +293,7 @@ def test_a_full_disk_is_told_wherever_it_strikes(
     limit, tensorboard, processes, rows, whole, tmp_path
 ):
     out = tmp_path / "run"
-    with files_of_at_most(limit):  # record, log, TensorBoard's file, checkpoint
+    with files_of_at_most(limit):  # the record twice, the log or TensorBoard's file, a checkpoint
         message = stopped(rows, out, tensorboard=tensorboard)
     assert message.startswith(NO_ROOM)
     assert not [path for path in out.rglob("*") if path.name.startswith(".partial")]
