@@ -32,10 +32,12 @@ def record(folder):
     return json.loads((folder / "methods.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_nothing_but_the_two_files_is_written(folder):
     assert {entry.name for entry in folder.iterdir()} == set(_settings.FILES)
 
 
+@pytest.mark.slow
 def test_a_record_says_what_was_measured_where_and_by_which_command(record):
     assert record["command"].startswith("python -m benchmarks.methods --positions absolute,t5 ")
     assert set(record["source"]) == {"commit", "dirty"}
@@ -47,6 +49,7 @@ def test_a_record_says_what_was_measured_where_and_by_which_command(record):
     assert record["problems"] == []
 
 
+@pytest.mark.slow
 def test_every_method_has_its_times_memory_and_parameters(record):
     assert [row["label"] for row in record["rows"]] == ["absolute", "t5"]
     for row in record["rows"]:
@@ -59,6 +62,7 @@ def test_every_method_has_its_times_memory_and_parameters(record):
             assert row[f"{part}_cpu_ratio"] > 0
 
 
+@pytest.mark.slow
 def test_the_ratio_of_the_baseline_to_itself_is_one(record):
     baseline = record["rows"][0]
     for part in _rounds.PARTS:
@@ -66,6 +70,7 @@ def test_the_ratio_of_the_baseline_to_itself_is_one(record):
         assert baseline[f"{part}_ratio_quartiles"] == [1, 1]
 
 
+@pytest.mark.slow
 def test_parameters_are_those_of_the_encoder_without_its_pooler(record):
     sizes = {
         name: record["settings"][name]
@@ -82,6 +87,7 @@ def test_parameters_are_those_of_the_encoder_without_its_pooler(record):
         assert row["parameters"] == backbone.count_params() - pooler
 
 
+@pytest.mark.slow
 def test_the_page_has_the_table_and_why_the_peer_is_missing(folder, record):
     page = (folder / "methods.md").read_text(encoding="utf-8")
     assert record["command"] in page

@@ -59,6 +59,7 @@ def record(folder):
     return json.loads((folder / "training.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_run_writes_its_two_files_and_says_where_its_numbers_come_from(folder, record):
     assert {entry.name for entry in folder.iterdir()} == set(_training_settings.FILES)
     assert record["command"].startswith("python -m benchmarks.training --positions tupe_r ")
@@ -68,6 +69,7 @@ def test_a_run_writes_its_two_files_and_says_where_its_numbers_come_from(folder,
     assert record["problems"] == []
 
 
+@pytest.mark.slow
 def test_a_row_has_time_memory_loss_and_share_of_the_peak(record):
     (row,) = record["rows"]
     assert (row["label"], row["batch_size"], row["length"]) == ("tupe_r", 4, 16)
@@ -80,6 +82,7 @@ def test_a_row_has_time_memory_loss_and_share_of_the_peak(record):
     assert row["peak_share"] == row["flops_per_second"] / record["peak_flops"]["float32"]
 
 
+@pytest.mark.slow
 def test_flops_are_those_of_the_trainer_with_the_slots_of_the_batch(record):
     (row,) = record["rows"]
     flops = step_flops(
@@ -94,11 +97,13 @@ def test_flops_are_those_of_the_trainer_with_the_slots_of_the_batch(record):
     assert row["flops_per_second"] == pytest.approx(1e3 * flops / row["ms"])
 
 
+@pytest.mark.slow
 def test_waiting_for_real_rows_is_measured(record):
     (row,) = record["input_wait"]
     assert 0 < row["share"] < 1
 
 
+@pytest.mark.slow
 def test_the_page_has_the_table_and_why_peers_are_missing(folder, record):
     page = (folder / "training.md").read_text(encoding="utf-8")
     assert record["command"] in page

@@ -43,7 +43,7 @@ print(json.dumps([variable.name for variable in encoder.trainable_variables]))
     ("position", "options"),
     [
         ("qkr_3", {"k": 2, "cls": "untied"}),
-        ("qkr_3", {}),
+        pytest.param("qkr_3", {}, marks=pytest.mark.slow),
         ("qkr_4", {"k": 2, "share_layers": True, "cls": "untied"}),
     ],
 )

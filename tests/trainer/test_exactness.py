@@ -101,6 +101,7 @@ def test_every_route_gives_the_update_of_one_replica(replicas, route):
     assert_exact(found, route, found)
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_update_of_one_replica(replicas, tmp_path):
     references, _ = replicas
     workers = run_two_workers(tmp_path, *WORKER_ROUTES)
