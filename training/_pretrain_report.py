@@ -151,7 +151,7 @@ def draw_runs(path, runs):
     loss_axes.set_title("held-out loss; faint: training loss, smoothed")
     accuracy_axes.set_ylabel("masked accuracy")
     accuracy_axes.set_title("held-out masked accuracy")
-    accuracy_axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    accuracy_axes.yaxis.set_major_formatter(lambda value, _: f"{round(100 * value, 6):g}%")
     for axes in (loss_axes, accuracy_axes):
         axes.set_xlabel("tokens seen in training (million)" if in_tokens else "steps of training")
         axes.set_xlim(left=0)
