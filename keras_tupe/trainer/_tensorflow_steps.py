@@ -26,14 +26,25 @@ class TensorFlowSteps:
         if self.train_function is None or force:
             self._gradient_function = self._compiled(self._gradients, self._compiles_passes)
             self._update_function = self._compiled(self._update, self.xla is not False)
-            self.train_function = self._function(self.train_step)
+            self.train_function = self._function(self.train_step, self.steps_per_execution)
         return self.train_function
 
     def make_test_function(self, force=False):
         """As `make_train_function`, for evaluation."""
         if self.test_function is None or force:
             self._forward_function = self._compiled(self._forward, self._compiles_passes)
-            self.test_function = self._function(self.test_step)
+            one = self._function(self.test_step, 1)
+
+            def function(iterator):
+                logs = one(iterator)
+                for _ in range(1, self.steps_per_execution):
+                    try:
+                        logs = one(iterator)
+                    except StopIteration:  # within the group
+                        break
+                return logs
+
+            self.test_function = function
         return self.test_function
 
     def train_step(self, data):
@@ -191,9 +202,8 @@ class TensorFlowSteps:
         with tf.init_scope():  # whatever is traced at this moment
             self._stop_request.assign(value)
 
-    def _function(self, step):
-        """Returns the function iterator -> logs: steps on all replicas, then the metrics."""
-        count = self.steps_per_execution
+    def _function(self, step, count):
+        """Returns the function iterator -> logs: `count` steps on all replicas, then metrics."""
         strategy = self.distribute_strategy
 
         def one(data):
@@ -206,18 +216,13 @@ class TensorFlowSteps:
 
             def body(index, facts):
                 new = one(iterator.get_next())
-                if facts:  # of training
-                    new["stop"] += facts["stop"]
-                return index + 1, new
+                return index + 1, {**new, "stop": new["stop"] + facts["stop"]}
 
             def goes_on(index, facts):
-                is_good = facts["skipped_steps"] <= tolerated if facts else True
-                return tf.logical_and(index < count, is_good)
+                return tf.logical_and(index < count, facts["skipped_steps"] <= tolerated)
 
-            facts = {}
-            if step == self.train_step:
-                facts = self._no_facts()
-                tolerated = tf.maximum(facts["skipped_steps"], self.skip_bad_steps)
+            facts = self._no_facts()
+            tolerated = tf.maximum(facts["skipped_steps"], self.skip_bad_steps)
             # one after the other: the end of the data must not meet a step on its way
             _, facts = tf.while_loop(goes_on, body, (0, facts), parallel_iterations=1)
             return facts, self.get_metrics_result()

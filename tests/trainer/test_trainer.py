@@ -159,3 +159,12 @@ def test_a_loss_function_compares_targets_and_outputs_row_by_row():
         trainer = compiled(linear_model(), loss=lambda y, outputs: ops.square(y - outputs))
         losses += fit(trainer, inputs, given, 8)["loss"]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
+def test_an_evaluation_counts_a_last_group_that_is_not_full():
+    inputs, targets = linear_rows(28)
+    trainer = compiled(linear_model(), steps_per_execution=5)
+    together = trainer.evaluate(inputs, targets, batch_size=4, verbose=0)  # 7 batches
+    np.testing.assert_allclose(
+        together, trainer.evaluate(inputs, targets, batch_size=28, verbose=0), rtol=1e-6
+    )

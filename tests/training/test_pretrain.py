@@ -195,7 +195,7 @@ def test_a_preset_is_trained_further(done, rows, tmp_path):
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_every_precision_trains_and_goes_on(precision, rows, tmp_path):
     out = tmp_path / "run"
-    options = {"precision": precision, "save_every": 3}
+    options = {"precision": precision, "save_every": 3, "learning_rate": 1e-2}
     printed, told = run(rows, out, **options, steps=9)
     note = "mixed_float16 is slow on a CPU; mixed_bfloat16 is meant for it."
     assert (note in printed + told) == (precision == "mixed_float16")
