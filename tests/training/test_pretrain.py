@@ -195,19 +195,20 @@ def test_a_preset_is_trained_further(done, rows, tmp_path):
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_every_precision_trains_and_goes_on(precision, rows, tmp_path):
     out = tmp_path / "run"
-    options = {"precision": precision, "save_every": 3, "learning_rate": 1e-2}
-    printed, told = run(rows, out, **options, steps=9)
+    options = {"precision": precision, "save_every": 6}
+    printed, told = run(rows, out, **options, steps=36)
     note = "mixed_float16 is slow on a CPU; mixed_bfloat16 is meant for it."
     assert (note in printed + told) == (precision == "mixed_float16")
     losses = [float(loss) for (loss,) in cases.table(out / "log.csv", "loss")]
     assert np.isfinite(losses).all()
-    assert losses[-1] < losses[0]
-    run(rows, out, **options, steps=12, allow_change=["steps"])
-    state = cases.state(out, 12)
-    assert state["trainer/step"] == 12
+    assert losses[-1] < losses[0] - 0.1
+    run(rows, out, **options, steps=42, allow_change=["steps"])
+    state = cases.state(out, 42)
+    assert state["trainer/step"] == 42
     assert state["trainer/skipped_steps"] == 0
     assert (state["trainer/good_steps"] > 0) == (precision == "mixed_float16")
-    assert {array.dtype.name for array in state.values()} == {"float32", "int32", "uint32"}
+    kinds = {array.dtype.name for array in state.values()}  # no half precision is saved
+    assert kinds <= {"float32", "int32", "int64", "uint32"}
     assert keras.config.dtype_policy().name == "float32"
 
 
