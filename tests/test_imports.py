@@ -29,8 +29,12 @@ MAY_IMPORT = {
     "_commit": set(),
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
-# Compares what a SavedModel answers; the other benchmarks also run on JAX alone.
-MAY_IMPORT_IT_TOO = {"benchmarks.round_trip"}
+# Compares what a SavedModel answers, and times TensorFlow; the other benchmarks also run on JAX.
+MAY_IMPORT_IT_TOO = {
+    "benchmarks.round_trip",
+    "benchmarks._training_keras",
+    "benchmarks._training_matmul",
+}
 # Compile one function when Keras runs on TensorFlow, draw bits, make its data sets on request: all
 # import it only then.
 MAY_IMPORT_IT_LATE = {
