@@ -6,6 +6,12 @@ import keras
 import tensorflow as tf
 
 from keras_tupe.trainer._dropout_seeds import seeds_of
+from keras_tupe.trainer._tensorflow_parts import (
+    all_reduced,
+    checks_of_rows,
+    in_parts,
+    map_tensors,
+)
 from keras_tupe.trainer._update import updated
 
 _STATE = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
@@ -51,8 +57,8 @@ class TensorFlowSteps:
         """One step of one replica; returns scalars that are the same on all."""
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
         if self.micro_batches > 1:
-            with tf.control_dependencies(_checks_of_rows(inputs, self.micro_batches)):
-                inputs, targets, weights = _map(tf.identity, (inputs, targets, weights))
+            with tf.control_dependencies(checks_of_rows(inputs, self.micro_batches)):
+                inputs, targets, weights = map_tensors(tf.identity, (inputs, targets, weights))
         context = tf.distribute.get_replica_context()
         replica = tf.cast(context.replica_id_in_sync_group, "int32")
         loss, count, gradients, outputs = self._gradient_function(
@@ -63,7 +69,7 @@ class TensorFlowSteps:
             self.compute_metrics(inputs, targets, outputs, weights)
         present = [g for g in gradients if g is not None]
         stop = tf.cast(self._stop_request, loss.dtype)
-        loss, count, stop, *present = _all_reduced(context, [loss, count, stop, *present])
+        loss, count, stop, *present = all_reduced(context, [loss, count, stop, *present])
         present = iter(present)
         gradients = [None if g is None else next(present) for g in gradients]
         with tf.control_dependencies([loss, count, *(g for g in gradients if g is not None)]):
@@ -87,11 +93,11 @@ class TensorFlowSteps:
         parts = self.micro_batches
         if parts == 1:
             return self._part_gradients((inputs, targets, weights), replica, step)
-        data = _map(lambda x: _in_parts(x, parts), (inputs, targets, weights))
+        data = map_tensors(lambda x: in_parts(x, parts), (inputs, targets, weights))
         present = []
 
         def part(index, *sums):
-            one = _map(lambda x: tf.gather(x, index), data)
+            one = map_tensors(lambda x: tf.gather(x, index), data)
             found = self._part_gradients(one, replica * parts + index, step)
             loss, count, gradients, outputs = found
             present[:] = [g is not None for g in gradients]
@@ -276,35 +282,3 @@ class TensorFlowSteps:
         )
         with strategy.scope():
             self._symbolic_build(data_batch=data_batch)
-
-
-def _all_reduced(context, tensors):
-    if context.num_replicas_in_sync == 1:
-        return tensors
-    return context.all_reduce(tf.distribute.ReduceOp.SUM, tensors)
-
-
-def _map(function, data):
-    """Maps the tensors of a structure; there may be no weights."""
-    return tf.nest.map_structure(lambda x: None if x is None else function(x), data)
-
-
-def _in_parts(tensor, parts):
-    """Returns `(rows, ...)` as `(parts, rows / parts, ...)`."""
-    return tf.reshape(tensor, tf.concat([[parts, -1], tf.shape(tensor)[1:]], 0))
-
-
-def _checks_of_rows(data, parts):
-    """Refuses a batch that cannot be cut into equal parts, when it is known or when it comes."""
-    tensor = tf.nest.flatten(data)[0]
-    rows = tensor.shape[0]
-    sentence = (
-        f"The rows of each replica's batch must be a multiple of micro_batches={parts}. Batch with "
-        "`drop_remainder=True`"
-    )
-    if rows is None:  # several workers, or a last batch that may be short
-        rows = tf.shape(tensor)[0]
-        return [tf.debugging.assert_equal(rows % parts, 0, message=f"{sentence}. Received others")]
-    if rows % parts:
-        raise ValueError(f"{sentence}. Received: a batch of {rows} rows per replica")
-    return []

@@ -10,7 +10,7 @@ import pytest
 from pretrain_cases import ended, run, start
 
 from keras_tupe import TupeMaskedLM, data
-from training.pretrain import VALIDATION_SEED
+from training._pretrain_assembly import VALIDATION_SEED
 
 KEPT = {"keep_steps": "10"}
 CHANGES = {"steps": 30, "learning_rate": 5e-4}
