@@ -135,7 +135,7 @@ class JaxSteps:
             self._track(loss, count)
             if computes:
                 self.compute_metrics(inputs, targets, outputs, weights)
-            logs = self.get_metrics_result()
+            logs = self._logs(not computes)
         found = [scope.get_current_value(v) for v in self.metrics_variables]
         return logs, [x if new is None else new for (_, x), new in zip(mapping, found, strict=True)]
 

@@ -218,7 +218,7 @@ class TensorFlowSteps:
 
         def many(iterator):
             if count == 1:
-                return one(iterator.get_next()), self.get_metrics_result()
+                return one(iterator.get_next()), self._logs(step == self.train_step)
 
             def body(index, facts):
                 new = one(iterator.get_next())
@@ -231,10 +231,10 @@ class TensorFlowSteps:
             tolerated = tf.maximum(facts["skipped_steps"], self.skip_bad_steps)
             # one after the other: the end of the data must not meet a step on its way
             _, facts = tf.while_loop(goes_on, body, (0, facts), parallel_iterations=1)
-            return facts, self.get_metrics_result()
+            return facts, self._logs(step == self.train_step)
 
         def on_data(data):
-            return one(data), self.get_metrics_result()
+            return one(data), self._logs(step == self.train_step)
 
         if not self.run_eagerly:
             many = tf.function(many, autograph=False, reduce_retracing=True)
@@ -249,7 +249,7 @@ class TensorFlowSteps:
                     if before is None or self.step == before:
                         raise StopIteration from None
                     # the data ended within the group: what was done counts
-                    facts, logs = self._no_facts(), self.get_metrics_result()
+                    facts, logs = self._no_facts(), self._logs(step == self.train_step)
                 return self._checked(facts, logs)
             for data in itertools.islice(iterator, count):
                 facts, logs = on_data(data)

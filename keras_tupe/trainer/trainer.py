@@ -244,6 +244,12 @@ class Trainer(_steps(), keras.Model):
         self.stop_training = self.stop_training or self.stop_requested
         return logs
 
+    def _logs(self, in_training):
+        """What `fit` or `evaluate` shows: metrics that are not computed are left out."""
+        if in_training and not self.train_metrics:
+            return {"loss": self._loss_tracker.result()}
+        return self.get_metrics_result()
+
     def _track(self, loss, count):
         """Adds a part of a batch to the mean loss, unless it is not finite."""
         is_good = keras.ops.isfinite(loss)
