@@ -15,6 +15,7 @@ from keras_tupe.layers import (
 )
 from keras_tupe.models import (
     SIZES,
+    SavedEncoder,
     TupeBackbone,
     TupeMaskedLM,
     TupeMaskedLMPreprocessor,
@@ -35,6 +36,7 @@ __all__ = [
     "QKRPairwiseAttention",
     "RelativeBucketBias",
     "RelativePositionTable",
+    "SavedEncoder",
     "TokenEmbedding",
     "TupeBackbone",
     "TupeMaskedLM",

@@ -29,18 +29,24 @@ MAY_IMPORT = {
     "_commit": set(),
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
-# Compares what a SavedModel answers, and times TensorFlow; the other benchmarks also run on JAX.
+# Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.
 MAY_IMPORT_IT_TOO = {
     "benchmarks.round_trip",
     "benchmarks._training_keras",
     "benchmarks._training_matmul",
+    "benchmarks._serving_direct",
+    "benchmarks._serving_models",
+    "benchmarks._serving_runtime",
 }
-# Compile one function when Keras runs on TensorFlow, draw bits, make its data sets on request: all
-# import it only then.
+# Compile one function when Keras runs on TensorFlow, add a bias with its op, draw bits, make its
+# data sets on request, load SavedModels: all import it only then.
 MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._compiled",
+    "keras_tupe.layers._dense",
     "keras_tupe.layers._random_bits",
     "keras_tupe.data.tf_dataset",
+    "keras_tupe.models._saved_folder",
+    "keras_tupe.models.saved_encoder",
 }
 
 

@@ -1,17 +1,14 @@
-"""The quickstart's results: SavedModels, pictures, card, and the check in another process."""
+"""The quickstart's results: SavedModels, pictures, card."""
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 
-import numpy as np
 from keras import ops
 
 from keras_tupe import TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.export import export_encoder, export_text_model, new_folder, write_card
 from training import _pictures
+from training._export_check import check_in_another_process, write_example
 from training._quickstart_data import LENGTH
 
 
@@ -37,7 +34,8 @@ def publish(settings, data, results, best, model, biases, command):
         model.compile()  # else the optimizer's state would go into the preset
         model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=LENGTH)
         model.save_to_preset(str(folder / "preset"))
-        _write_example(folder / "example.npz", model, data)
+        inputs, _, _ = next(data.held_out.evaluation_batches())
+        write_example(folder, model, {name: value[:4] for name, value in inputs.items()})
         curves = {result.position: (result.tokens, result.curve) for result in results}
         _pictures.draw_curves(folder / "curves.png", curves)
         for name, bias in biases.items():
@@ -52,7 +50,7 @@ def publish(settings, data, results, best, model, biases, command):
             "all_methods": [dataclasses.asdict(result) for result in results],
         }
         write_card(folder, **json.loads(json.dumps(facts, default=str)))
-        _check_in_another_process(folder)
+        check_in_another_process(folder)
 
 
 def position_bias(model):
@@ -62,32 +60,3 @@ def position_bias(model):
         return None
     hidden_states = ops.zeros((1, LENGTH, model.backbone.hidden_dim))
     return ops.convert_to_numpy(layer(hidden_states))[0]
-
-
-def _write_example(path, model, data):
-    inputs, _, _ = next(data.held_out.evaluation_batches())
-    inputs = {name: value[:4] for name, value in inputs.items()}
-    outputs = model.backbone({k: v for k, v in inputs.items() if k != "mask_positions"})
-    np.savez_compressed(
-        path,
-        input_word_ids=inputs["token_ids"],
-        input_mask=inputs["padding_mask"],
-        masked_lm_positions=inputs["mask_positions"],
-        mlm_logits=ops.convert_to_numpy(model(inputs)),
-        **{name: ops.convert_to_numpy(value) for name, value in outputs.items()},
-    )
-
-
-def _check_in_another_process(folder):
-    print("\n=== the export, loaded by another process that imports TensorFlow alone ===")
-    sys.stdout.flush()
-    status = subprocess.run(
-        [sys.executable, "-m", "training.query", str(folder)],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        check=False,
-    ).returncode
-    if status:
-        raise RuntimeError(
-            "The exported SavedModel does not answer as the model that was exported, so nothing "
-            f"was written. Received: exit status {status} of training.query"
-        )

@@ -1,8 +1,23 @@
-"""SavedModels for serving and reuse. TensorFlow only."""
+"""SavedModels for serving and reuse, and files for other runtimes. TensorFlow only."""
 
-from keras_tupe.export._folders import check_destination, new_folder
+from keras_tupe.export._folders import check_destination, check_new, new_folder
 from keras_tupe.export.card import write_card
 from keras_tupe.export.encoder import export_encoder
+from keras_tupe.export.litert_model import export_litert
+from keras_tupe.export.onnx_model import export_onnx
+from keras_tupe.export.portable_difference import portable_difference
+from keras_tupe.export.preprocessor import export_preprocessor
 from keras_tupe.export.text_model import export_text_model
 
-__all__ = ["check_destination", "export_encoder", "export_text_model", "new_folder", "write_card"]
+__all__ = [
+    "check_destination",
+    "check_new",
+    "export_encoder",
+    "export_litert",
+    "export_onnx",
+    "export_preprocessor",
+    "export_text_model",
+    "new_folder",
+    "portable_difference",
+    "write_card",
+]

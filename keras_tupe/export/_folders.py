@@ -52,3 +52,25 @@ def new_folder(path):
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_new(path):
+    """Raises `ValueError` if `path` is a file, or a folder that is not empty."""
+    path = pathlib.Path(path)
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise ValueError(
+            "The output folder exists and is not empty. Choose another one, or remove it. "
+            f"Received: path={str(path)!r}"
+        )
+
+
+@contextlib.contextmanager
+def new_export(path):
+    """As `new_folder`, for one SavedModel: a folder that has files in it is left alone.
+
+    Raises:
+        ValueError: as `check_new`.
+    """
+    check_new(path)
+    with new_folder(path) as partial:
+        yield partial

@@ -70,15 +70,25 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         Query and key may have different lengths.
         """
 
-    def logits(self, query, key, position_bias, shared_positions):
+    def table(self, hidden_states, shared_positions):
+        """Returns the layer's own table or the shared one, in `logits_dtype`.
+
+        Args:
+            hidden_states: `(batch, length, ...)`; only its length is used.
+            shared_positions: as in the call arguments.
+        """
         if (self.position_table is None) == (shared_positions is None):
             received = "neither" if self.position_table is None else "both"
             raise ValueError(
                 "The attention layer needs one table of distances: `position_table` when it is "
                 f"made, or `shared_positions` when it is called. Received: {received}"
             )
-        table = shared_positions if self.position_table is None else self.position_table(query)
-        table = {name: ops.cast(rows, self.logits_dtype) for name, rows in table.items()}
+        own = self.position_table
+        table = shared_positions if own is None else own(hidden_states)
+        return {name: ops.cast(rows, self.logits_dtype) for name, rows in table.items()}
+
+    def logits(self, query, key, position_bias, shared_positions):
+        table = self.table(query, shared_positions)
         logits = self.distance_logits(query, key, table["distances"])
         if "cls" in table:
             logits = untie_cls(logits, query, key, table["cls"], self.pair_logits)

@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from keras_tupe.layers._conversion import conversion_format
+
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 def gelu(x):
@@ -27,4 +29,6 @@ def gelu(x):
         >>> round(float(gelu(1.0)), 4)
         0.8413
     """
-    return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
+    if conversion_format() is not None:  # LiteRT has no erf, and takes this one for its own GELU
+        return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
+    return x * ((ops.erf(x * math.sqrt(0.5)) + 1.0) * 0.5)  # in an order that TensorFlow fuses

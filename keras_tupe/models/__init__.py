@@ -1,6 +1,7 @@
 """Encoders and tasks as KerasHub classes."""
 
 from keras_tupe.models.extend_positions import extend_positions
+from keras_tupe.models.saved_encoder import SavedEncoder
 from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
@@ -11,6 +12,7 @@ from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
 __all__ = [
     "SIZES",
+    "SavedEncoder",
     "Size",
     "TupeBackbone",
     "TupeMaskedLM",

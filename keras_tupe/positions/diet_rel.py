@@ -6,6 +6,8 @@ import keras
 from keras import ops
 
 from keras_tupe.layers import AbstractDistanceAttention
+from keras_tupe.layers._cls import replace_cls
+from keras_tupe.layers._position_constants import position_constant
 from keras_tupe.layers._toeplitz import expand_table
 from keras_tupe.positions import _oracle
 from keras_tupe.positions._distance_table import distance_method
@@ -28,6 +30,30 @@ class DistanceBiasAttention(AbstractDistanceAttention):
     @property
     def table_widths(self):
         return (1,)
+
+    def logits(self, query, key, position_bias, shared_positions):
+        added = position_constant(self)
+        if added is None:
+            return super().logits(query, key, position_bias, shared_positions)
+        logits = self.content_logits(query, key, num_terms=1) + added
+        return logits if position_bias is None else logits + position_bias
+
+    def position_logits(self, hidden_states, shared_positions=None):
+        """Returns what is added to the logits whatever the words are, for exports.
+
+        Args:
+            hidden_states: `(batch, length, ...)`; only its length is used.
+            shared_positions: as in the call arguments.
+
+        Returns:
+            Tensor `(num_heads or 1, length, length)`.
+        """
+        table = self.table(hidden_states, shared_positions)
+        added = expand_table(table["distances"], ops.shape(hidden_states)[1])
+        if "cls" not in table:
+            return added
+        row, column = (ops.expand_dims(table["cls"][place], -1) for place in (0, 1))
+        return replace_cls(added, row, column)
 
     def distance_logits(self, query, key, table):
         bias = expand_table(table, ops.shape(query)[1])

@@ -24,7 +24,8 @@ def pack_segments(
     Args:
         tokenizer: a `WordPiece` or `SentencePieceBpe`.
         segments: tuple of one or two ragged int32 tensors of shape (batch, (pieces)).
-        sequence_length: length of the rows, in tokens, special ones included.
+        sequence_length: length of the rows, in tokens, special ones included; an integer, or an
+            int32 scalar in a graph.
         truncate: `"round_robin"` takes tokens from the two texts in turn until the row is full;
             `"waterfall"` fills it with the first text first.
         add_start_token: whether the start token, [CLS] or <s>, comes first. Defaults to `True`.
@@ -35,7 +36,8 @@ def pack_segments(
 
     Raises:
         ValueError: if there are not one or two segments of one batch size, `truncate` is unknown,
-            or the row has no room for a piece of each text.
+            or the row has no room for a piece of each text (`InvalidArgumentError` if the
+            length is a tensor).
 
     Example:
         >>> from keras_tupe.tokenizers import WordPiece
@@ -62,11 +64,14 @@ def pack_segments(
     frames = [(tokenizer.start_id,) if add_start_token else ()]
     frames += [tokenizer.separator_ids] * (len(segments) - 1) + [(tokenizer.end_id,)]
     room = sequence_length - sum(map(len, frames))
-    if room < len(segments):
-        raise ValueError(
-            f"`sequence_length` must leave room for {sum(map(len, frames))} special tokens and a "
-            f"piece of each of {len(segments)} texts. Received: sequence_length={sequence_length}"
-        )
+    problem = (
+        f"`sequence_length` must leave room for {sum(map(len, frames))} special tokens and a "
+        f"piece of each of {len(segments)} texts."
+    )
+    if tf.is_tensor(room):
+        tf.debugging.assert_greater_equal(room, len(segments), problem)
+    elif room < len(segments):
+        raise ValueError(f"{problem} Received: sequence_length={sequence_length}")
     segments = _TRIMMERS[truncate](room).trim(list(segments))
 
     def columns(ids):
@@ -77,7 +82,7 @@ def pack_segments(
     for segment, frame in zip(segments, frames[1:], strict=True):
         parts += [segment, columns(frame)]
     rows = tf.concat(parts, axis=1)  # (batch, (tokens))
-    shape = [None, sequence_length]
+    shape = tf.stack([-1, sequence_length]) if tf.is_tensor(room) else [None, sequence_length]
     token_ids = rows.to_tensor(tokenizer.pad_id, shape=shape)
     # Not bool: Keras sums what it hands to replicas, which TensorFlow cannot do with booleans.
     padding_mask = tf.ones_like(rows).to_tensor(0, shape=shape)

@@ -1,0 +1,65 @@
+"""What can be exported, checked before anything is written."""
+
+import keras
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
+
+
+def check_model(model):
+    """Returns the `TupeBackbone` of a model that can be exported.
+
+    Raises:
+        TypeError: if `model` is no `TupeBackbone`, nor a task with one.
+        ValueError: if Keras runs on another backend than TensorFlow, or a layer has no weights
+            yet.
+    """
+    if not isinstance(model, (TupeBackbone, TupeMaskedLM, TupeTextClassifier)):
+        raise TypeError(
+            "`model` must be a `TupeBackbone`, or a `TupeMaskedLM` or `TupeTextClassifier` with "
+            f"one. Received: model={model!r:.200}"
+        )
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            "A SavedModel is made of TensorFlow functions. Write a preset with `save_to_preset`, "
+            "and export that with KERAS_BACKEND=tensorflow. Received: Keras on "
+            f"{keras.backend.backend()!r}"
+        )
+    unbuilt = [layer.name for layer in model.layers if not layer.built]
+    if unbuilt:
+        raise ValueError(
+            "The model has no weights to export yet. Call it on data first. Received: a model "
+            f"whose layers {unbuilt} are not built"
+        )
+    return getattr(model, "backbone", model)
+
+
+def check_length(backbone, length):
+    """Returns the length of the signatures, in tokens.
+
+    Raises:
+        ValueError: if it is not a positive integer, or above the end of a position table.
+    """
+    length = backbone.max_sequence_length if length is None else length
+    check_positive_integers(length=length)
+    if backbone.has_length_limit and length > backbone.max_sequence_length:
+        raise ValueError(
+            "`length` must not exceed the model's max_sequence_length="
+            f"{backbone.max_sequence_length}. Received: length={length}"
+        )
+    return int(length)
+
+
+def check_tokenizer(tokenizer, backbone):
+    """Returns the tokenizer of `keras_tupe.tokenizers` that a model was trained with.
+
+    Raises:
+        ValueError: if its vocabulary has another size than the model's.
+    """
+    op = getattr(tokenizer, "op", tokenizer)
+    if op.vocabulary_size != backbone.vocabulary_size:
+        raise ValueError(
+            "The tokenizer must be the one that the model was trained with. Received: a vocabulary "
+            f"of {op.vocabulary_size} pieces for a model of {backbone.vocabulary_size}"
+        )
+    return op

@@ -1,0 +1,127 @@
+"""An encoder whose position terms are constants."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+from keras_tupe.layers._position_constants import position_constants
+
+
+class FoldedEncoder:
+    """Answers as a `TupeBackbone` does, with what does not depend on the words computed before.
+
+    Held as constants are: vectors that `position_embedding` adds, the bias of `position_bias`,
+    what `shared_positions` gives to all layers, and the `position_logits` of attention
+    layers that have them. The weights behind them do not occur in a graph that is traced
+    from this object; all other weights do, as variables. The constants are those of the
+    moment: make a new object after training.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        length: longest sequence, in tokens.
+        dynamic_length: whether shorter sequences are taken as well. Then `shared_positions` is
+            computed in the graph, and so is every other term of a method whose term for n places
+            is not the beginning of that for `length` places.
+
+    Call arguments:
+        inputs: dictionary of the backbone's inputs, int32 `(batch, length)`; others are ignored.
+
+    Returns:
+        The backbone's outputs, in inference mode.
+    """
+
+    def __init__(self, backbone, length, dynamic_length=False):
+        self.length = length
+        self.dynamic_length = dynamic_length
+        self._names = [tensor.name for tensor in backbone.inputs]
+        layers = {layer.name: layer for layer in backbone.layers}
+        self._nothing = np.zeros((1, length, backbone.hidden_dim), "float32")
+        self._constants = {}  # tensors of the whole length, by the name under which they are fed
+        fed = dict(backbone.input)
+        self._before_positions = None
+        if "position_embedding" in layers and self._adds(layers["position_embedding"]):
+            layer = layers["position_embedding"]
+            self._before_positions = keras.Function(backbone.input, layer.input)
+            self._constants["position_embedding"] = self._of(layer)
+            fed = {"padding_mask": fed["padding_mask"], "position_embedding": layer.output}
+        if "position_bias" in layers and self._begins(layers["position_bias"]):
+            layer = layers["position_bias"]
+            self._constants["position_bias"] = self._of(layer)
+            fed["position_bias"] = layer.output
+        if "shared_positions" in layers and not dynamic_length:
+            layer = layers["shared_positions"]
+            for key, value in _flat(self._of(layer)).items():
+                self._constants[f"shared_positions{key}"] = value
+            fed |= {f"shared_positions{key}": x for key, x in _flat(layer.output).items()}
+        self._rest = keras.Function(fed, backbone.output)
+        shared = self._of(layers["shared_positions"]) if "shared_positions" in layers else None
+        self._logits = {}  # of attention layers, (num_heads, length, length)
+        for index in range(backbone.num_layers):
+            attention = layers[f"block_{index}"].attention
+            if hasattr(attention, "position_logits"):
+                self._logits[attention] = attention.position_logits(
+                    self._nothing, shared_positions=shared
+                )
+
+    def __call__(self, inputs):
+        inputs = {name: inputs[name] for name in self._names}
+        length = self._checked_length(inputs["token_ids"])
+        fed = {name: self._cut(name, value, length) for name, value in self._constants.items()}
+        if self._before_positions is not None:
+            x = self._before_positions(inputs)
+            fed["position_embedding"] = x + fed["position_embedding"]
+            inputs = {"padding_mask": inputs["padding_mask"]}
+        logits = {layer: self._cut("", x, length) for layer, x in self._logits.items()}
+        with position_constants(logits):
+            return self._rest({**inputs, **fed})
+
+    def _checked_length(self, token_ids):
+        if not self.dynamic_length:
+            return self.length
+        length = tf.shape(token_ids)[1]
+        tf.debugging.assert_less_equal(length, self.length, too_long(self.length))
+        return length
+
+    def _cut(self, name, value, length):
+        if not self.dynamic_length:
+            return value
+        if name == "position_embedding":
+            return value[:, :length]
+        return value[..., :length, :length]
+
+    def _of(self, layer, length=None):
+        """Returns what a layer answers where there are no words."""
+        return layer(ops.convert_to_tensor(self._nothing[:, :length], layer.compute_dtype))
+
+    def _adds(self, layer):
+        """Returns whether a layer adds the same vectors to whatever it gets."""
+        words = np.random.default_rng(0).normal(size=self._nothing.shape)
+        words = ops.convert_to_tensor(words, layer.compute_dtype)
+        added = ops.convert_to_numpy(layer(words) - (words + self._of(layer)))
+        return np.abs(added).max() < 1e-6 and self._begins(layer)
+
+    def _begins(self, layer):
+        """Returns whether the term of shorter sequences is the beginning of that of long ones."""
+        if not self.dynamic_length:
+            return True
+        whole = ops.convert_to_numpy(self._of(layer))
+        for length in {1, (self.length + 1) // 2, max(1, self.length - 1)}:
+            part = ops.convert_to_numpy(self._of(layer, length))
+            begin = self._cut(layer.name, whole, length)
+            if part.shape != begin.shape or np.abs(part - begin).max() > 1e-6:
+                return False
+        return True
+
+
+def too_long(length):
+    """Returns the message for a sequence above a model's longest."""
+    return (
+        f"The model has positions for at most {length} tokens. Truncate the input, or export the "
+        "model with a larger length"
+    )
+
+
+def _flat(structure):
+    """Returns the tensors of a tensor, tuple or dictionary, by a suffix for their names."""
+    return {f"/{index}": value for index, value in enumerate(keras.tree.flatten(structure))}

@@ -1,0 +1,98 @@
+"""The tokenizer as a reusable SavedModel: text to the inputs of an encoder."""
+
+import tensorflow as tf
+
+from keras_tupe.export._folders import new_export
+from keras_tupe.export._names import HUB_NAMES
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.tokenizers import pack_segments
+
+
+def export_preprocessor(tokenizer, path, length=128):
+    """Writes a tokenizer as a SavedModel in the form of TF Hub's text preprocessors.
+
+    What `tf.saved_model.load(path)` returns, in a program that imports `tensorflow_text` first:
+
+    - `obj(sentences)`: strings `(batch,)` -> dictionary of int32 `(batch, length)` tensors
+      `input_word_ids`, `input_mask`, `input_type_ids`, which an exported encoder takes.
+    - `obj.tokenize(sentences)`: strings `(batch,)` -> int32 `tf.RaggedTensor` `(batch, (pieces))`.
+    - `obj.bert_pack_inputs([a], seq_length=n)` or `([a, b], seq_length=n)`: tokenized texts, or
+      pairs -> the dictionary, with rows of n tokens; n is `length` if it is not given. What does
+      not fit is taken from the longer text first. Texts may have one more ragged axis.
+    - `obj.tokenize.get_special_tokens_dict()`: `vocab_size`, `start_of_sequence_id`,
+      `end_of_segment_id`, `padding_id`, `mask_id`.
+    - signature `serving_default`: as `obj`, with the input `text`.
+
+    Differs from TF Hub's own: bytes that are no UTF-8 are unknown characters, and a special token
+    written in a text is text; both as in training here.
+
+    Args:
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`, or a `TupeTokenizer`.
+        path: folder to make. It may exist if it is empty.
+        length: length of the rows, in tokens, special ones included. Defaults to 128.
+
+    Raises:
+        ValueError: if `length` is not an integer with room for a pair of texts, or the folder
+            has files in it. Nothing is written then.
+
+    References:
+        TF Hub, Common SavedModel APIs for Text.
+    """
+    tokenizer = getattr(tokenizer, "op", tokenizer)
+    check_positive_integers(length=length)
+    smallest = 4 + len(tokenizer.separator_ids)
+    if length < smallest:
+        raise ValueError(
+            f"`length` must be at least {smallest}: the special tokens of a pair of texts and a "
+            f"piece of each. Received: length={length}"
+        )
+
+    def pack(segments, seq_length):
+        segments = [part if part.ragged_rank == 1 else part.merge_dims(1, -1) for part in segments]
+        rows = pack_segments(tokenizer, tuple(segments), seq_length)
+        names = (HUB_NAMES[name] for name in ("token_ids", "padding_mask", "segment_ids"))
+        return dict(zip(names, rows, strict=True))
+
+    @tf.function(autograph=False)
+    def tokenize(sentences):
+        return tokenizer.tokenize(sentences)
+
+    @tf.function(autograph=False)
+    def call(sentences):
+        return pack([tokenizer.tokenize(sentences)], length)
+
+    @tf.function(autograph=False)
+    def bert_pack_inputs(inputs, seq_length=length):
+        return pack(inputs, seq_length)
+
+    @tf.function(autograph=False, input_signature=[])
+    def special_tokens():
+        ids = {
+            "vocab_size": tokenizer.vocabulary_size,
+            "start_of_sequence_id": tokenizer.start_id,
+            "end_of_segment_id": tokenizer.end_id,
+            "padding_id": tokenizer.pad_id,
+            "mask_id": tokenizer.mask_id,
+        }
+        return {name: tf.constant(value) for name, value in ids.items()}
+
+    sentences = tf.TensorSpec([None], tf.string, name="sentences")
+    for function in (tokenize, call):
+        function.get_concrete_function(sentences)
+    for axes in (1, 2):
+        for count in (1, 2):
+            specs = [tf.RaggedTensorSpec([None] * (axes + 1), tf.int32) for _ in range(count)]
+            bert_pack_inputs.get_concrete_function(specs)
+            bert_pack_inputs.get_concrete_function(specs, seq_length=tf.TensorSpec([], tf.int32))
+    root = tf.train.Checkpoint(tokenizer=tokenizer)
+    root.__call__ = call
+    root.tokenize = tf.train.Checkpoint()
+    root.tokenize.__call__ = tokenize
+    root.tokenize.get_special_tokens_dict = tf.train.Checkpoint()
+    root.tokenize.get_special_tokens_dict.__call__ = special_tokens
+    root.bert_pack_inputs = tf.train.Checkpoint()
+    root.bert_pack_inputs.__call__ = bert_pack_inputs
+    text = [tf.TensorSpec([None], tf.string, name="text")]
+    serve = tf.function(lambda text: call(text), input_signature=text, autograph=False)
+    with new_export(path) as folder:
+        tf.saved_model.save(root, str(folder), signatures={"serving_default": serve})

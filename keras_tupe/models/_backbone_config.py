@@ -1,0 +1,100 @@
+"""What an exported encoder was made from, beside its SavedModel, so that it can be made again."""
+
+import json
+import os
+import pathlib
+
+import keras
+
+from keras_tupe import positions
+from keras_tupe.models.tupe_backbone import TupeBackbone
+
+FILE = pathlib.PurePath("assets.extra", "keras_tupe_backbone.json")  # TensorFlow leaves it alone
+FORMAT = 1
+KEYS = {"format": int, "has_length_limit": bool, "config": dict}
+SIZES = ("vocabulary_size", "max_sequence_length", "num_segments")
+
+
+def write_backbone_config(backbone, folder):
+    """Writes the config of a `TupeBackbone` into the folder of its SavedModel.
+
+    The file is `assets.extra/keras_tupe_backbone.json` with the keys `format`, `has_length_limit`
+    (whether position tables end at `max_sequence_length`) and `config`.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        folder: folder of the SavedModel.
+    """
+    facts = {
+        "format": FORMAT,
+        "has_length_limit": bool(backbone.has_length_limit),
+        "config": keras.saving.serialize_keras_object(backbone.get_config()),
+    }
+    file = pathlib.Path(folder) / FILE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    partial.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    partial.replace(file)
+
+
+def read_backbone_config(folder):
+    """Returns what `write_backbone_config` wrote, or `None` if the folder has no such file.
+
+    Args:
+        folder: folder of a SavedModel.
+
+    Returns:
+        Dictionary with the keys `format`, `has_length_limit` and `config`.
+
+    Raises:
+        ValueError: if the file cannot be read or was written by a later version.
+    """
+    file = pathlib.Path(folder) / FILE
+    if not file.is_file():
+        return None
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"The config of an exported encoder is no JSON ({error}). Export it again. "
+            f"Received: {str(file)!r}"
+        ) from error
+    if (
+        isinstance(facts, dict)
+        and isinstance(facts.get("format"), int)
+        and facts["format"] > FORMAT
+    ):
+        raise ValueError(
+            f"The encoder was exported by a later keras_tupe (format {facts['format']}; this one "
+            f"reads {FORMAT}). Install that version. Received: {str(file)!r}"
+        )
+    if not isinstance(facts, dict) or not _is_complete(facts):
+        raise ValueError(
+            f"The config of an exported encoder must hold {sorted(KEYS)}, and in `config` "
+            f"{sorted(SIZES)} and `position`. Export it again. Received: {str(file)!r}"
+        )
+    return facts
+
+
+def _is_complete(facts):
+    return (
+        all(isinstance(facts.get(name), kind) for name, kind in KEYS.items())
+        and all(isinstance(facts["config"].get(name), int) for name in SIZES)
+        and "position" in facts["config"]
+    )
+
+
+def new_backbone(facts):
+    """Returns a `TupeBackbone` with new weights from what `read_backbone_config` returned.
+
+    Raises:
+        ValueError: if the positional method is not known here.
+    """
+    name = facts["config"]["position"]
+    if name not in positions.METHODS:
+        raise ValueError(
+            f"The encoder was made with the position method {name!r}, which is not known here. "
+            "Load its file first with `keras_tupe.positions.load_file(path)`. Received: "
+            f"position={name!r}"
+        )
+    return TupeBackbone.from_config(keras.saving.deserialize_keras_object(facts["config"]))

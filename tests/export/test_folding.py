@@ -1,0 +1,242 @@
+"""Position terms as constants in what is served, and nowhere else."""
+
+import collections
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, positions
+from keras_tupe.export import export_encoder, export_text_model
+from keras_tupe.export._folding import FoldedEncoder
+from keras_tupe.export._names import input_specs
+from keras_tupe.positions._method import plain_attention
+from keras_tupe.tokenizers import WordPiece
+
+LENGTH = 9
+NAMES = ("token_ids", "padding_mask")
+# Beside these methods, those whose attention layer has `position_logits`.
+CONTENT_FREE = [name for name, m in positions.METHODS.items() if m.attention is plain_attention]
+CONTENT_FREE += ["diet_rel"]
+
+
+def scrambled(position, seed=5, **kwargs):
+    keras.utils.set_random_seed(3)
+    sizes = {"max_sequence_length": 12, **kwargs}
+    backbone = TupeBackbone(20, 1, 2, 6, 11, position=position, **sizes)
+    generator = np.random.default_rng(seed)
+    for weight in backbone.trainable_weights:
+        weight.assign(generator.normal(size=weight.shape) * 0.5)
+    return backbone
+
+
+def rows(length=LENGTH):
+    token_ids = np.random.default_rng(7).integers(0, 20, (3, length)).astype("int32")
+    lengths = np.array([[length], [max(1, length // 2)], [1]])
+    return {"token_ids": token_ids, "padding_mask": (np.arange(length) < lengths).astype("int32")}
+
+
+def assert_same(ours, theirs):
+    for name in ("sequence_output", "pooled_output"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=1e-6)
+
+
+def traced(encoder, length):
+    function = tf.function(lambda **inputs: encoder(inputs), autograph=False)
+    return function.get_concrete_function(**input_specs(NAMES, length, hub=False))
+
+
+def op_counts(graph):
+    """Returns how often each op occurs in a graph and in all functions that it calls."""
+    definition = graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    return collections.Counter(node.op for node in nodes)
+
+
+@pytest.fixture(scope="module")
+def trunk_ops():
+    return op_counts(traced(FoldedEncoder(scrambled("none"), LENGTH), LENGTH).graph)
+
+
+@pytest.mark.parametrize("position", CONTENT_FREE)
+@pytest.mark.parametrize("cls", ["default", "untied"])
+def test_a_term_without_words_is_one_addition(position, cls, trunk_ops):
+    options = positions.get(position).options
+    if cls == "untied" and options.get("cls") != "tied":
+        pytest.skip(f"{position} has no other setting of [CLS]; nothing to install or set")
+    backbone = scrambled(position, position_options={} if cls == "default" else {"cls": cls})
+    function = traced(FoldedEncoder(backbone, LENGTH), LENGTH)
+    added = op_counts(function.graph) - trunk_ops
+    assert set(added) <= {"AddV2", "Placeholder", "Const"}, added
+    assert len(function.graph.variables) == len(scrambled("none").weights), "those of the trunk"
+    inputs = {name: tf.constant(value) for name, value in rows().items()}
+    assert_same(function(**inputs), backbone(rows()))
+
+
+@pytest.mark.parametrize(
+    "position",
+    [pytest.param(name, marks=[] if name == "tupe_r" else pytest.mark.slow)
+     for name in positions.METHODS],
+)  # fmt: skip
+def test_every_method_answers_as_before_at_all_lengths(position):
+    backbone = scrambled(position)
+    fixed = traced(FoldedEncoder(backbone, LENGTH), LENGTH)
+    anything = traced(FoldedEncoder(backbone, LENGTH, dynamic_length=True), None)
+    for length in (1, 2, 5, LENGTH):
+        inputs = rows(length)
+        tensors = {name: tf.constant(value) for name, value in inputs.items()}
+        assert_same(anything(**tensors), backbone(inputs))
+        if length == LENGTH:
+            assert_same(fixed(**tensors), backbone(inputs))
+
+
+def test_no_signature_of_an_export_computes_positions_and_call_does(tmp_path):
+    model = TupeMaskedLM(scrambled("tupe_r"))
+    export_encoder(model, tmp_path / "tupe_r", length=LENGTH, dynamic_length=True)
+    export_encoder(scrambled("none"), tmp_path / "none", length=LENGTH)
+    ours, none = (tf.saved_model.load(str(tmp_path / name)) for name in ("tupe_r", "none"))
+    trunk = op_counts(none.signatures["serving_default"].graph)
+    arithmetic = {"MatMul", "BatchMatMulV2", "Einsum", "Log", "GatherV2", "ResourceGather"}
+    arithmetic |= {"ReadVariableOp", "VarHandleOp", "Minimum", "SelectV2"}
+    assert sorted(ours.signatures) == ["dynamic_length", "encode", "serving_default"]
+    for name, signature in ours.signatures.items():
+        counts = op_counts(signature.graph)
+        assert {op: counts[op] for op in arithmetic} == {op: trunk[op] for op in arithmetic}, name
+    called = ours.__call__.get_concrete_function(
+        input_specs(("token_ids", "padding_mask", "segment_ids"), None), training=False
+    )
+    assert op_counts(called.graph)["ReadVariableOp"] > trunk["ReadVariableOp"], "can be trained"
+
+
+def test_training_changes_what_is_called_and_a_new_export_what_is_served(tmp_path):
+    backbone = scrambled("tupe_r")
+    export_encoder(backbone, tmp_path / "before", length=LENGTH)
+    loaded = tf.saved_model.load(str(tmp_path / "before"))
+    inputs = {k: tf.constant(v) for k, v in rows().items()}
+    hub = {"input_word_ids": inputs["token_ids"], "input_mask": inputs["padding_mask"]}
+    hub["input_type_ids"] = tf.zeros_like(inputs["token_ids"])
+    before = backbone(rows())
+    for flag in (False, True):  # dropout is 0.1, so only the change of the weights is looked at
+        assert np.isfinite(loaded(hub, training=flag)["default"]).all()
+    generator = np.random.default_rng(11)
+    for own, theirs in zip(backbone.variables, loaded.variables, strict=True):
+        if "position_bias" in own.path:
+            value = generator.normal(size=own.shape).astype("float32")
+            own.assign(value)
+            theirs.assign(value)
+    after = backbone(rows())
+    assert np.abs(after["sequence_output"] - before["sequence_output"]).max() > 1e-2
+    assert_same(loaded(hub), after)
+    assert_same(loaded.signatures["serving_default"](**hub), before)  # as the docstring says
+    export_encoder(backbone, tmp_path / "after", length=LENGTH)
+    again = tf.saved_model.load(str(tmp_path / "after"))
+    assert_same(again.signatures["serving_default"](**hub), after)
+    assert_same(again.signatures["encode"](**inputs, segment_ids=hub["input_type_ids"]), after)
+
+
+def test_lengths_above_the_constant_are_refused(tmp_path):
+    export_encoder(scrambled("t5"), tmp_path / "model", length=LENGTH, dynamic_length=True)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    longer = {name: tf.ones((1, LENGTH + 1), tf.int32) for name in
+              ("input_word_ids", "input_mask", "input_type_ids")}  # fmt: skip
+    assert loaded(longer)["sequence_output"].shape[1] == LENGTH + 1, "the method itself has no end"
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 9 tokens"):
+        loaded.signatures["dynamic_length"](**longer)
+    with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
+        loaded.signatures["serving_default"](**longer)
+
+
+def test_a_table_is_not_read_beyond_its_end(tmp_path):
+    backbone = scrambled("shaw")  # clips silently where it is not stopped
+    export_encoder(backbone, tmp_path / "model")
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    longer = {name: tf.ones((1, 13), tf.int32) for name in
+              ("input_word_ids", "input_mask", "input_type_ids")}  # fmt: skip
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 12 tokens"):
+        loaded(longer)
+
+
+def test_a_method_whose_term_changes_with_the_length_is_not_folded_for_all_lengths():
+    class Centered(keras.layers.Layer):
+        """A bias that depends on the distance from the middle of the text."""
+
+        def call(self, hidden_states):
+            length = keras.ops.shape(hidden_states)[1]
+            places = keras.ops.cast(keras.ops.arange(length), "float32")
+            middle = keras.ops.cast(length, "float32") / 2
+            bias = keras.ops.abs(places - middle) * keras.ops.ones((1, 2, length, 1))
+            return bias
+
+        def compute_output_spec(self, hidden_states):
+            length = hidden_states.shape[1]
+            return keras.KerasTensor((1, 2, length, length), "float32")
+
+    record = positions.PositionMethod(
+        summary="distance from the middle", source="a test", logits_oracle=None,
+        bias=lambda dims, options: Centered(name="position_bias"),
+    )  # fmt: skip
+    positions.METHODS["centered"] = record
+    try:
+        backbone = scrambled("centered")
+        anything = FoldedEncoder(backbone, LENGTH, dynamic_length=True)
+        for length in (3, LENGTH):
+            assert_same(anything({k: tf.constant(v) for k, v in rows(length).items()}),
+                        backbone(rows(length)))  # fmt: skip
+    finally:
+        del positions.METHODS["centered"]
+
+
+def test_weight_regularizers_become_losses(tmp_path):
+    backbone = scrambled("none")
+    kernel = backbone.get_layer("pooled_dense").kernel
+    kernel.regularizer = keras.regularizers.L2(0.1)
+    export_encoder(backbone, tmp_path / "model")
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    (loss,) = loaded.regularization_losses
+    expected = 0.1 * np.square(kernel.numpy()).sum()
+    np.testing.assert_allclose(loss(), expected, rtol=1e-5)
+
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmno"]
+
+
+@pytest.mark.parametrize(("num_classes", "activation"), [(3, None), (1, None), (2, "sigmoid")])
+def test_classifiers_give_probabilities_of_ids_of_texts_and_of_pairs(
+    tmp_path, num_classes, activation
+):
+    model = TupeTextClassifier(
+        scrambled("tupe_r", num_segments=2), num_classes, activation=activation
+    )
+    ids = np.array([[2, 5, 6, 3, 0, 0, 0, 0, 0]], "int32")
+    pair = np.array([[2, 5, 6, 3, 7, 3, 0, 0, 0]], "int32")
+    segments = np.array([[0, 0, 0, 0, 1, 1, 0, 0, 0]], "int32")
+
+    def expected(token_ids, segment_ids):
+        inputs = {"token_ids": token_ids, "padding_mask": (token_ids > 0).astype("int32")}
+        answers = model({**inputs, "segment_ids": segment_ids}).numpy()
+        if activation or num_classes == 1:
+            return answers
+        shares = np.exp(answers)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    export_encoder(model, tmp_path / "ids", length=LENGTH)
+    export_text_model(model, WordPiece(PIECES), tmp_path / "text", length=LENGTH)
+    encoder, text = (tf.saved_model.load(str(tmp_path / name)) for name in ("ids", "text"))
+    hub = {
+        "input_word_ids": ids,
+        "input_mask": (ids > 0).astype("int32"),
+        "input_type_ids": ids * 0,
+    }
+    answers = [
+        encoder.signatures["classify"](**{k: tf.constant(v) for k, v in hub.items()}),
+        text.signatures["classify"](text=tf.constant(["a b"])),
+    ]
+    for answer in answers:
+        np.testing.assert_allclose(answer["probabilities"], expected(ids, ids * 0), atol=1e-6)
+    answer = text.signatures["classify_pair"](
+        text=tf.constant(["a b"]), text_pair=tf.constant(["c"])
+    )
+    np.testing.assert_allclose(answer["probabilities"], expected(pair, segments), atol=1e-6)
+    assert "fill_mask" not in text.signatures
+    assert not hasattr(encoder, "mlm")

@@ -1,0 +1,163 @@
+"""Export a preset: a reusable SavedModel, or a file for ONNX Runtime or LiteRT.
+
+    python -m training.export runs/tupe_r/preset --out saved_models/tupe_r
+    python -m training.export runs/tupe_r/preset --out tupe_r.onnx --format onnx
+
+A SavedModel's folder holds the encoder itself (ids in), `text/` (strings in: embeddings, blanks
+to fill, classes), `preprocessor/` (strings to ids), `preset/` and `card.json`; `text/` and
+`preprocessor/` only if the preset has a tokenizer. What is written is loaded again, by another
+process or by the format's own runtime, and compared with the model before it gets its name.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import argparse
+import pathlib
+import shlex
+import shutil
+import sys
+
+FORMATS = ("savedmodel", "onnx", "litert")
+
+
+def export_saved_model(settings, command):
+    """Writes the SavedModels of a preset, and says what is in them.
+
+    Args:
+        settings: the parsed command line.
+        command: its text, for the card.
+
+    Raises:
+        ValueError: if something cannot be exported.
+    """
+    from keras_tupe.export import (
+        check_new,
+        export_encoder,
+        export_preprocessor,
+        export_text_model,
+        new_folder,
+        write_card,
+    )
+    from training._export_check import check_in_another_process, random_inputs, write_example
+    from training._presets import load_preset, origin
+
+    check_new(settings.out)
+    model, tokenizer = load_preset(settings.preset)
+    backbone = getattr(model, "backbone", model)
+    length = settings.length or backbone.max_sequence_length
+    with new_folder(settings.out) as folder:
+        export_encoder(model, folder, length, settings.dynamic_length)
+        if tokenizer is not None:
+            export_text_model(model, tokenizer, folder / "text", length)
+            export_preprocessor(tokenizer, folder / "preprocessor", length)
+        shutil.copytree(settings.preset, folder / "preset")
+        write_example(folder, model, random_inputs(backbone, length))
+        known = origin(settings.preset)
+        write_card(
+            folder,
+            command=command,
+            config=backbone.get_config(),
+            length=length,
+            data=known.pop("data", {}),
+            metrics=known.pop("metrics", {}),
+            trained_with=known,
+        )
+        check_in_another_process(folder)
+    _report(settings.out)
+
+
+def _report(folder):
+    from training._tables import table
+
+    parts = {
+        "encoder (ids in)": ("saved_model.pb", "variables/*"),
+        "text (strings in)": ("text/**/*",),
+    }
+    parts |= {"preprocessor": ("preprocessor/**/*",), "preset": ("preset/**/*",)}
+    rows = []
+    for name, patterns in parts.items():
+        files = [file for pattern in patterns for file in folder.glob(pattern) if file.is_file()]
+        if files:
+            size = sum(file.stat().st_size for file in files)
+            rows.append([name, f"{size / 1e6:.1f} MB"])
+    print(f"\n{table(['in ' + str(folder), 'size'], rows)}")
+
+
+def export_portable(settings):
+    """Writes one file for another runtime, after comparing the two.
+
+    Args:
+        settings: the parsed command line.
+    """
+    from keras_tupe.export import export_litert, export_onnx
+    from training._presets import load_preset
+
+    model, _ = load_preset(settings.preset)
+    export = {"onnx": export_onnx, "litert": export_litert}[settings.format]
+    print(export(model, settings.out))
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("preset", type=pathlib.Path, help="folder of a preset of this package")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="what to make; new")
+    parser.add_argument("--format", default=FORMATS[0], help=f"one of {', '.join(FORMATS)}")
+    parser.add_argument(
+        "--length", type=int, help="tokens per row in signatures; default: max_sequence_length"
+    )
+    parser.add_argument(
+        "--dynamic-length",
+        action="store_true",
+        help="add a signature for any length; never let a server batch mixed lengths with it",
+    )
+    return parser
+
+
+def _problems(settings):
+    problems = []
+    if settings.format not in FORMATS:
+        problems.append(
+            f"--format must be one of {', '.join(FORMATS)}. Received: {settings.format!r}"
+        )
+    elif settings.format != "savedmodel" and (settings.length or settings.dynamic_length):
+        problems.append(
+            "--length and --dynamic-length are for SavedModels; other formats take any length. "
+            f"Received: --format {settings.format}"
+        )
+    if settings.length is not None and settings.length < 1:
+        problems.append(f"--length must be at least 1. Received: {settings.length}")
+    if not settings.preset.is_dir():
+        problems.append(f"The preset must be a folder. Received: {str(settings.preset)!r}")
+    if settings.out.exists():
+        problems.append(
+            "--out must not exist yet: choose another name, or remove it. "
+            f"Received: {str(settings.out)!r}"
+        )
+    return problems
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    parser = _parser()
+    settings = parser.parse_args(arguments)
+    problems = _problems(settings)
+    if not problems:
+        words = sys.argv[1:] if arguments is None else arguments
+        command = shlex.join(["python", "-m", "training.export", *map(str, words)])
+        try:
+            if settings.format == "savedmodel":
+                export_saved_model(settings, command)
+            else:
+                export_portable(settings)
+        except (ValueError, TypeError, ImportError, RuntimeError, OSError) as error:
+            problems.append(str(error))
+    if problems:
+        parser.exit(2, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
+
+
+if __name__ == "__main__":
+    main()
