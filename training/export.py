@@ -4,7 +4,7 @@
     python -m training.export runs/tupe_r/preset --out tupe_r.onnx --format onnx
 
 A SavedModel's folder holds the encoder itself (ids in), `text/` (strings in: embeddings, blanks
-to fill, classes), `preprocessor/` (strings to ids), `preset/` and `card.json`; `text/` and
+to fill, classes), `preprocessor/` (strings to ids) and `card.json`; `text/` and
 `preprocessor/` only if the preset has a tokenizer. What is written is loaded again, by another
 process or by the format's own runtime, and compared with the model before it gets its name.
 """
@@ -16,7 +16,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import argparse
 import pathlib
 import shlex
-import shutil
 import sys
 
 FORMATS = ("savedmodel", "onnx", "litert")
@@ -52,7 +51,6 @@ def export_saved_model(settings, command):
         if tokenizer is not None:
             export_text_model(model, tokenizer, folder / "text", length)
             export_preprocessor(tokenizer, folder / "preprocessor", length)
-        shutil.copytree(settings.preset, folder / "preset")
         write_example(folder, model, random_inputs(backbone, length))
         known = origin(settings.preset)
         write_card(

@@ -9,12 +9,10 @@ import pathlib
 import sys
 
 from keras_tupe import positions
+from training._marked import replaced
 from training._tables import table
 
-BEGIN, END = (
-    "<!-- methods: made by `python -m training.methods --update README.md` -->",
-    "<!-- end -->",
-)
+COMMAND = "training.methods --update README.md"
 
 
 def method_table():
@@ -41,18 +39,12 @@ def _length(method):
 
 
 def updated(text):
-    """Returns a text with the table between the two markers replaced.
+    """Returns a text with the table of methods replaced.
 
     Raises:
-        ValueError: if the markers are not there.
+        ValueError: if the comments around it are not there.
     """
-    if text.count(BEGIN) != 1 or END not in text.split(BEGIN)[1]:
-        raise ValueError(
-            f"The file must have the line {BEGIN!r} once and {END!r} after it. "
-            f"Received: {text.count(BEGIN)} such lines"
-        )
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{method_table()}\n{END}{rest.split(END, 1)[1]}"
+    return replaced(text, COMMAND, method_table())
 
 
 def main(arguments=None):

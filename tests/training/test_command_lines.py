@@ -4,6 +4,7 @@ import pytest
 
 from keras_tupe import positions
 from training import methods, quickstart
+from training._marked import END, begin
 from training._settings import parse, setting
 
 
@@ -99,9 +100,10 @@ def test_the_method_table_has_a_row_for_every_method():
 
 
 def test_the_method_table_is_put_between_its_markers_only():
-    text = f"before\n{methods.BEGIN}\nold\n{methods.END}\nafter\n"
+    first = begin("training.methods --update README.md")
+    text = f"before\n{first}\nold\n{END}\nafter\n"
     new = methods.updated(text)
-    assert new == f"before\n{methods.BEGIN}\n{methods.method_table()}\n{methods.END}\nafter\n"
+    assert new == f"before\n{first}\n{methods.method_table()}\n{END}\nafter\n"
     assert methods.updated(new) == new
     with pytest.raises(ValueError, match="must have the line"):
         methods.updated("no markers")

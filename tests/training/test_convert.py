@@ -1,0 +1,174 @@
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+from keras_tupe.convert import from_hf_bert, to_hf_bert
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
+from training import convert
+
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
+SIZES = {"num_segments": 2, "max_sequence_length": 9}
+
+
+def refuse(arguments, capsys):
+    """Returns what a command line that must not run prints."""
+    with pytest.raises(SystemExit) as stop:
+        convert.main(arguments)
+    assert stop.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "Traceback" not in printed.err
+    return printed.err
+
+
+def weights(model):
+    return [np.asarray(weight) for weight in model.weights]
+
+
+@pytest.fixture(scope="module")
+def model():
+    backbone = TupeBackbone(13, 1, 3, 15, 8, "qkr_4", {"share_heads": True}, **SIZES)
+    return TupeMaskedLM(backbone)
+
+
+@pytest.fixture(scope="module")
+def source(model, tmp_path_factory):
+    """A folder in Hugging Face's format."""
+    out = tmp_path_factory.mktemp("convert") / "bert"
+    to_hf_bert(model, out)
+    return str(out)
+
+
+@pytest.fixture(scope="module")
+def preset(source, tmp_path_factory):
+    """A preset made from that folder."""
+    out = tmp_path_factory.mktemp("convert") / "new" / "preset"
+    convert.main([source, "--out", str(out)])
+    return out
+
+
+def test_a_hugging_face_folder_becomes_a_preset_and_back(model, preset, tmp_path, capsys):
+    loaded = TupeMaskedLM.from_preset(str(preset))
+    assert loaded.backbone.position == "qkr_4"
+    out = tmp_path / "bert"
+    convert.main([str(preset), "--out", str(out), "--format", "huggingface"])
+    assert capsys.readouterr().out == f"written: {out}\n"
+    again, report = from_hf_bert(out)
+    assert not report.new
+    for each in (loaded, again):
+        for ours, theirs in zip(weights(each), weights(model), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_graft_is_reported_and_written(preset, tmp_path, capsys):
+    out = tmp_path / "shaw"
+    options = ["--graft", "shaw", "--graft-options", '{"k": 4}']
+    convert.main([str(preset), "--out", str(out), *options])
+    printed = capsys.readouterr().out
+    assert "dropped  1 weight: of the old method, qkr_4" in printed
+    assert "block_0/attention/position_table/distance_embeddings" in printed
+    backbone = TupeBackbone.from_preset(str(out))
+    assert (backbone.position, backbone.position_options["k"]) == ("shaw", 4)
+
+
+@pytest.mark.slow
+def test_a_released_checkpoint_becomes_a_preset(tmp_path, capsys):
+    out = tmp_path / "preset"
+    convert.main([str(GOLDEN / "fairseq_tupe_r.pt"), "--out", str(out)])
+    assert "kept" in capsys.readouterr().out
+    assert TupeMaskedLM.from_preset(str(out)).backbone.position == "tupe_r"
+
+
+@pytest.mark.slow
+def test_a_keras_hub_preset_becomes_ours(tmp_path, capsys):
+    keras_hub = pytest.importorskip("keras_hub")
+    keras_hub.models.BertBackbone(13, 1, 3, 15, 8).save_to_preset(str(tmp_path / "bert"))
+    convert.main([str(tmp_path / "bert"), "--out", str(tmp_path / "out")])
+    assert "gelu" in capsys.readouterr().out
+    model = TupeMaskedLM.from_preset(str(tmp_path / "out"))
+    assert model.backbone.position == "absolute"
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(TupeBackbone, marks=pytest.mark.slow), TupeTextClassifier]
+)
+def test_a_preset_stays_of_its_kind(kind, tmp_path):
+    model = TupeBackbone(13, 1, 3, 15, 8, "absolute", **SIZES)
+    model = model if kind is TupeBackbone else TupeTextClassifier(model, 2)
+    model.save_to_preset(str(tmp_path / "old"))
+    convert.main([str(tmp_path / "old"), "--out", str(tmp_path / "new"), "--graft", "none"])
+    again = kind.from_preset(str(tmp_path / "new"))
+    assert getattr(again, "backbone", again).position == "none"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["nowhere"], ["SOURCE must be a .pt file, or a folder with a config.json", "'nowhere'"]),
+        ([..., "--format", "onnx"], ["--format must be one of", "Received: 'onnx'"]),
+        ([..., "--graft", "qkr_5"], ["Did you mean 'qkr_4'", "Received: position='qkr_5'"]),
+        ([..., "--graft", "t5", "--graft-options", "k=3"], ["JSON object", "'k=3'"]),
+        ([..., "--graft", "t5", "--graft-options", '{"l": 3}'], ["Received: ", "'l'"]),
+        ([..., "--graft-options", "{}"], ["--graft-options needs --graft"]),
+        ([..., "--graft", "shaw", "--graft-options", '{"k": 99}'], ["Received: k=99"]),
+        ([..., "--dictionary", "dict.txt"], ["--dictionary belongs to a TUPE checkpoint"]),
+        ([..., "--position-file", "nowhere.py"], ["existing Python file", "nowhere.py"]),
+        ([..., "--graft", "t5", "--format", "huggingface"], ["position='t5' is none of"]),
+        ([..., "--fromat", "preset"], ["unrecognized arguments"]),
+        ([], ["SOURCE"]),
+    ],
+)
+def test_mistakes_in_the_command_line_are_answered_with_a_sentence(
+    arguments, expected, source, capsys, tmp_path
+):
+    arguments = [source if word is ... else word for word in arguments]
+    printed = refuse([*arguments, "--out", str(tmp_path / "new" / "out")], capsys)
+    for part in expected:
+        assert part in printed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_read_as_a_released_checkpoint(capsys, tmp_path):
+    (tmp_path / "model.pt").write_bytes(b"no checkpoint")
+    printed = refuse([str(tmp_path / "model.pt"), "--out", str(tmp_path / "out")], capsys)
+    assert "model.pt" in printed
+    assert "Received: " in printed
+    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_all_mistakes_are_named_at_once_before_any_work(capsys, tmp_path):
+    printed = refuse(["nowhere", "--out", str(tmp_path), "--format", "x", "--graft", "y"], capsys)
+    for part in ("--format must be", "Received: position='y'", "must not exist yet"):
+        assert part in printed
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("{", "must hold JSON"),
+        ("[]", "must hold a JSON object"),
+        ("{}", "must have `model_type`"),
+        ('{"registered_name": "keras_tupe>TupeBackbone"}', "must be a whole preset"),
+        ('{"registered_name": "keras_hub>GemmaBackbone"}', "keras_hub>GemmaBackbone"),
+        ('{"model_type": "gpt2"}', "model_type must be 'bert', not 'gpt2'"),
+    ],
+)
+def test_a_folder_of_something_else_is_named(content, expected, capsys, tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "config.json").write_text(content)
+    assert expected in refuse([str(tmp_path / "source"), "--out", str(tmp_path / "out")], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+def test_a_damaged_preset_is_named_and_nothing_is_written(preset, capsys, tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(preset, source)
+    task = json.loads((source / "task.json").read_text())
+    task["config"]["backbone"]["config"]["hidden_dim"] = 18
+    (source / "task.json").write_text(json.dumps(task))
+    printed = refuse([str(source), "--out", str(tmp_path / "out")], capsys)
+    assert "SOURCE must be a whole preset" in printed
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]

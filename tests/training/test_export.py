@@ -1,0 +1,140 @@
+"""`training.export` and the table of what it made."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_tupe import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeMaskedLMPreprocessor,
+    TupeTextClassifier,
+    TupeTokenizer,
+)
+from training import export, saved_models
+from training._marked import END, begin
+from training._presets import load_preset, origin
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
+
+
+def sizes(**kwargs):
+    return TupeBackbone(len(PIECES), 1, 2, 6, 11, max_sequence_length=9, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    """The end of a run of `training.pretrain`, as it lies on the disk."""
+    run = tmp_path_factory.mktemp("run")
+    model = TupeMaskedLM(sizes())
+    model.preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(PIECES), sequence_length=9)
+    model.save_to_preset(str(run / "preset"))
+    record = {"command": "python -m training.pretrain --data rows", "commit": "0123456789"}
+    (run / "settings.json").write_text(json.dumps({**record, "data": {"rows_hash": "abc"}}))
+    (run / "valid.csv").write_text("step,tokens,loss,accuracy\n10,640,2.5,0.25\n20,1280,2.25,0.5\n")
+    return run / "preset"
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", *map(str, arguments)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset, tmp_path):
+    out = tmp_path / "models" / "small"
+    done = run("training.export", preset, "--out", out, "--dynamic-length", "--length", 8)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "modules of keras_tupe in this process: 0" in done.stdout
+    assert "| text (strings in)" in done.stdout
+    names = {path.name for path in out.iterdir()} - {"assets"}
+    assert names == {
+        "assets.extra", "card.json", "example.npz", "fingerprint.pb", "preprocessor",
+        "saved_model.pb", "text", "variables",
+    }  # fmt: skip
+    card = json.loads((out / "card.json").read_text())
+    assert card["length"] == 8
+    assert card["data"] == {"rows_hash": "abc"}
+    assert card["metrics"] == {"step": 20, "tokens": 1280, "loss": 2.25, "accuracy": 0.5}
+    assert card["trained_with"]["command"] == "python -m training.pretrain --data rows"
+    assert "--length 8" in card["command"]
+    assert set(card["sha256"]) >= {"saved_model.pb", "text/saved_model.pb", "example.npz"}
+
+    page = tmp_path / "models" / "README.md"
+    page.write_text(f"before\n{begin(saved_models.COMMAND)}\n{END}\nafter\n")
+    saved_models.main(["--update", str(page)])
+    row = page.read_text().splitlines()[4]
+    for part in ("[small](small)", "`tupe_r`", "8 tokens", "loss 2.250", "training.pretrain"):
+        assert part in row, row
+
+    again = run("training.export", preset, "--out", out)
+    assert again.returncode == 2
+    assert "must not exist" in again.stderr
+    with np.load(out / "example.npz") as found:
+        example = dict(found)
+    example["pooled_output"] = example["pooled_output"] + 1e-3
+    np.savez(out / "example.npz", **example)
+    assert run("training.query", out).returncode == 1, "a difference must be seen"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["{preset}", "--out", "{new}", "--format", "tflite"], "--format must be one of"),
+        (["{preset}", "--out", "{new}", "--length", "0"], "--length must be at least 1"),
+        (["{preset}", "--out", "{new}", "--length", "10"], "max_sequence_length=9"),
+        (["{preset}", "--out", "{old}"], "--out must not exist"),
+        (["{preset}/nothing", "--out", "{new}"], "must be a folder"),
+        (["{old}", "--out", "{new}"], "must be a folder of this package"),
+        (
+            ["{preset}", "--out", "{new}", "--format", "onnx", "--length", "3"],
+            "are for SavedModels",
+        ),
+    ],
+)
+def test_mistakes_are_answered_with_a_sentence_and_nothing_is_written(
+    arguments, expected, preset, tmp_path, capsys
+):
+    (tmp_path / "old").mkdir()
+    paths = {"preset": preset, "new": tmp_path / "new", "old": tmp_path / "old"}
+    with pytest.raises(SystemExit) as stop:
+        export.main([word.format(**paths) for word in arguments])
+    assert stop.value.code == 2
+    assert expected in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_preset_is_loaded_as_what_it_is(preset, tmp_path):
+    model, tokenizer = load_preset(preset)
+    assert isinstance(model, TupeMaskedLM)
+    assert tokenizer.get_vocabulary() == PIECES
+    TupeTextClassifier(sizes(), 2).save_to_preset(str(tmp_path / "classifier"))
+    sizes().save_to_preset(str(tmp_path / "backbone"))
+    model, tokenizer = load_preset(tmp_path / "classifier")
+    assert isinstance(model, TupeTextClassifier)
+    assert tokenizer is None
+    assert isinstance(load_preset(tmp_path / "backbone")[0], TupeBackbone)
+    assert origin(tmp_path / "backbone") == {}
+    config = tmp_path / "backbone" / "config.json"
+    config.write_text(config.read_text().replace('"tupe_r"', '"mine"'))
+    with pytest.raises(ValueError, match="not known here.*position='mine'"):
+        load_preset(tmp_path / "backbone")
+
+
+def test_a_damaged_card_is_named(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "card.json").write_text("{}")
+    with pytest.raises(ValueError, match="cannot be read"):
+        saved_models.model_table(tmp_path)
+    with pytest.raises(ValueError, match="must hold exports"):
+        saved_models.model_table(tmp_path / "model")
+
+
+def test_the_committed_table_is_what_the_cards_say():
+    folder = pathlib.Path(__file__).parents[2] / "saved_models"
+    assert saved_models.model_table(folder) in (folder / "README.md").read_text()

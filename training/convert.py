@@ -1,0 +1,185 @@
+"""Turns other people's weights into a preset of this package, and back.
+
+    python -m training.convert checkpoint_best.pt --dictionary dict.txt --out presets/tupe_r
+    python -m training.convert bert-base-uncased --out presets/bert
+    python -m training.convert presets/bert --graft qkr_4 --out presets/bert_qkr_4
+    python -m training.convert presets/bert_qkr_4 --format huggingface --out bert_hf
+
+SOURCE is a released TUPE checkpoint (a .pt file), or the local folder of a Hugging Face BERT, of
+a preset of KerasHub's BERT, or of a preset of ours; which of them is seen from its files. With
+`--graft` the positional method is replaced. The report says which weights were kept, dropped and
+new. Nothing is downloaded, and nothing in the files is run.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import argparse
+import json
+import pathlib
+
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, positions
+from keras_tupe.convert._new_folder import check_is_new, new_folder
+
+FORMATS = ("preset", "huggingface")
+_OURS = "keras_tupe>"
+_KERAS_HUB = ("keras_hub>", "keras_nlp>")
+_TASKS = {"TupeMaskedLM": TupeMaskedLM, "TupeTextClassifier": TupeTextClassifier}
+_MISTAKES = (ValueError, TypeError, ImportError, OSError)
+
+
+def read_source(source, dictionary=None):
+    """Returns a model made from a checkpoint of any kind, and the reports on it.
+
+    Args:
+        source: path of a file or folder.
+        dictionary: optional path of the `dict.txt` of a TUPE checkpoint.
+
+    Returns:
+        `(model, reports)`; there is no report on a preset of ours.
+
+    Raises:
+        ValueError: if it is none of the kinds, or as its reader says.
+        FileNotFoundError: if a file is missing.
+    """
+    path = pathlib.Path(source)
+    if path.is_file():
+        model, report = convert.from_tupe_checkpoint(path, dictionary)
+        return model, [report]
+    if dictionary is not None:
+        raise ValueError(
+            "--dictionary belongs to a TUPE checkpoint, a .pt file. "
+            f"Received: --dictionary {dictionary!r} for {str(source)!r}"
+        )
+    config = _config(path)
+    name = str(config.get("registered_name"))
+    if name.startswith(_OURS):
+        return _our_preset(path), []
+    if name.startswith(_KERAS_HUB):
+        model, report = convert.from_keras_hub_bert(path)
+    elif "model_type" in config:
+        model, report = convert.from_hf_bert(path)
+    else:
+        raise ValueError(
+            "The config.json of SOURCE must have `model_type` (Hugging Face) or `registered_name` "
+            f"(KerasHub, or a preset of ours). Received: {str(source)!r} with neither"
+        )
+    return model, [report]
+
+
+def write_preset(model, folder):
+    """Writes a preset into a new folder, which appears when it is complete."""
+    with new_folder(folder) as partial:
+        model.save_to_preset(str(partial))
+
+
+def _config(folder):
+    path = folder / "config.json"
+    if not path.is_file():
+        raise FileNotFoundError(
+            "SOURCE must be a .pt file, or a folder with a config.json: of a Hugging Face model or "
+            f"of a preset. Received: {str(folder)!r}"
+        )
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"The file must hold JSON: {error}. Received: {str(path)!r}") from None
+    if not isinstance(config, dict):
+        raise ValueError(f"The file must hold a JSON object. Received: {str(path)!r}")
+    return config
+
+
+def _our_preset(folder):
+    # absolute, since KerasHub reads a plain name as one of its own presets first
+    folder = folder.resolve()
+    kind = TupeBackbone
+    if (folder / "task.json").is_file():
+        task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+        kind = _TASKS.get(task.get("class_name"), TupeBackbone)
+    try:
+        return kind.from_preset(str(folder))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ValueError(
+            f"SOURCE must be a whole preset: {reason}. Received: {str(folder)!r}"
+        ) from error
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="convert", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("source", metavar="SOURCE", help="file or folder to convert")
+    parser.add_argument("--out", required=True, help="folder to write; it must not exist")
+    parser.add_argument("--dictionary", help="dict.txt of a TUPE checkpoint")
+    parser.add_argument("--graft", metavar="METHOD", help="positional method to put in")
+    parser.add_argument(
+        "--graft-options", metavar="JSON", help="options of the method, such as '{\"k\": 64}'"
+    )
+    parser.add_argument(
+        "--position-file", metavar="FILE", help="Python file that defines a positional method"
+    )
+    parser.add_argument(
+        "--format", default="preset", help=f"one of {', '.join(FORMATS)}. Default: preset."
+    )
+    return parser
+
+
+def _problems(options):
+    """Returns sentences about what cannot work, before any long work."""
+    found = []
+    if options.format not in FORMATS:
+        found.append(f"--format must be one of {list(FORMATS)}. Received: {options.format!r}")
+    if options.graft_options is not None and options.graft is None:
+        found.append("--graft-options needs --graft. Received: --graft-options alone")
+    try:
+        check_is_new(options.out)
+    except ValueError as error:
+        found.append(str(error))
+    try:
+        if options.position_file is not None:
+            positions.load_file(options.position_file)
+        if options.graft is not None:
+            positions.get(options.graft).resolve(_graft_options(options))
+    except (ValueError, TypeError) as error:
+        found.append(str(error))
+    return found
+
+
+def _graft_options(options):
+    try:
+        given = json.loads(options.graft_options or "{}")
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise ValueError(
+            "--graft-options must be a JSON object, such as '{\"share_heads\": true}'. "
+            f"Received: {options.graft_options!r}"
+        )
+    return given
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    problems = _problems(options)
+    if problems:
+        parser.exit(2, "".join(f"convert: {problem}\n" for problem in problems))
+    try:
+        model, reports = read_source(options.source, options.dictionary)
+        if options.graft is not None:
+            model, report = convert.graft_position(model, options.graft, _graft_options(options))
+            reports.append(report)
+        write = {"preset": write_preset, "huggingface": convert.to_hf_bert}[options.format]
+        write(model, options.out)
+    except _MISTAKES as error:
+        parser.exit(2, f"convert: {error}\n")
+    for report in reports:
+        print(f"{report}\n")
+    print(f"written: {options.out}")
+
+
+if __name__ == "__main__":
+    main()

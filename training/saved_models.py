@@ -1,0 +1,101 @@
+"""Print the table of exported models, made from their cards.
+
+python -m training.saved_models
+python -m training.saved_models --update saved_models/README.md
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+from training._marked import replaced
+from training._tables import table
+
+COMMAND = "training.saved_models --update saved_models/README.md"
+HEADER = [
+    "name",
+    "method",
+    "encoder",
+    "vocabulary",
+    "rows",
+    "size",
+    "measured",
+    "commit",
+    "made by",
+]
+
+
+def model_table(folder):
+    """Returns the Markdown table of all exports in a folder that have a card.
+
+    Args:
+        folder: `pathlib.Path` with one folder per model.
+
+    Raises:
+        ValueError: if there is none, or a card cannot be read.
+    """
+    cards = sorted(folder.glob("*/card.json"))
+    if not cards:
+        raise ValueError(
+            "The folder must hold exports with their card.json, as `training.export` makes them. "
+            f"Received: {str(folder)!r}"
+        )
+    return table(HEADER, [_row(card) for card in cards])
+
+
+def _row(path):
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+        config = card["config"]
+        files = [path.parent / name for name in card["sha256"]]
+        size = sum(file.stat().st_size for file in files)
+        commands = [card.get("trained_with", {}).get("command"), card["command"]]
+        return [
+            f"[{path.parent.name}]({path.parent.name})",
+            f"`{config['position']}`",
+            f"{config['num_layers']} layers, hidden size {config['hidden_dim']}, "
+            f"{config['num_heads']} heads",
+            f"{config['vocabulary_size']:,}",
+            f"{card.get('length', config['max_sequence_length'])} tokens",
+            f"{size / 1e6:.1f} MB",
+            ", ".join(_metric(*item) for item in card["metrics"].items()) or "-",
+            f"`{card['commit'][:7]}`",
+            ", then ".join(f"`{command}`" for command in commands if command),
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"The card cannot be read ({type(error).__name__}: {error}). Export the model again. "
+            f"Received: {str(path)!r}"
+        ) from error
+
+
+def _metric(name, value):
+    number = f"{value:.3f}" if isinstance(value, float) and not value.is_integer() else value
+    return f"{name.replace('_', ' ')} {number}"
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--update", type=pathlib.Path, metavar="FILE", help="file to update")
+    parser.add_argument(
+        "--folder", type=pathlib.Path, help="folder of the models; default: FILE's, or saved_models"
+    )
+    settings = parser.parse_args(arguments)
+    beside = settings.update.parent if settings.update else pathlib.Path("saved_models")
+    try:
+        made = model_table(settings.folder or beside)
+        if settings.update is None:
+            print(made)
+            return
+        text = settings.update.read_text(encoding="utf-8")
+        settings.update.write_text(replaced(text, COMMAND, made), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        sys.exit(f"saved_models: {error}")
+
+
+if __name__ == "__main__":
+    main()
