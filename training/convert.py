@@ -8,7 +8,7 @@
 SOURCE is a released TUPE checkpoint (a .pt file), or the local folder of a Hugging Face BERT, of
 a preset of KerasHub's BERT, or of a preset of ours; which of them is seen from its files. With
 `--graft` the positional method is replaced. The report says which weights were kept, dropped and
-new. Nothing is downloaded, and nothing in the files is run.
+new. Nothing is downloaded, and no code in checkpoints is run.
 """
 
 import os
@@ -20,6 +20,7 @@ import json
 import pathlib
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, positions
+from keras_tupe.convert._hf_config import read_json
 from keras_tupe.convert._new_folder import check_is_new, new_folder
 
 FORMATS = ("preset", "huggingface")
@@ -81,13 +82,7 @@ def _config(folder):
             "SOURCE must be a .pt file, or a folder with a config.json: of a Hugging Face model or "
             f"of a preset. Received: {str(folder)!r}"
         )
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"The file must hold JSON: {error}. Received: {str(path)!r}") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"The file must hold a JSON object. Received: {str(path)!r}")
-    return config
+    return read_json(path)
 
 
 def _our_preset(folder):
@@ -95,8 +90,7 @@ def _our_preset(folder):
     folder = folder.resolve()
     kind = TupeBackbone
     if (folder / "task.json").is_file():
-        task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-        kind = _TASKS.get(task.get("class_name"), TupeBackbone)
+        kind = _TASKS.get(read_json(folder / "task.json").get("class_name"), TupeBackbone)
     try:
         return kind.from_preset(str(folder))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

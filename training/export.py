@@ -48,8 +48,9 @@ def export_saved_model(settings, command):
     length = settings.length or backbone.max_sequence_length
     with new_folder(settings.out) as folder:
         export_encoder(model, folder, length, settings.dynamic_length)
-        if tokenizer is not None:
+        if tokenizer is not None and settings.text:
             export_text_model(model, tokenizer, folder / "text", length)
+        if tokenizer is not None:
             export_preprocessor(tokenizer, folder / "preprocessor", length)
         write_example(folder, model, random_inputs(backbone, length))
         known = origin(settings.preset)
@@ -111,6 +112,12 @@ def _parser():
         "--dynamic-length",
         action="store_true",
         help="add a signature for any length; never let a server batch mixed lengths with it",
+    )
+    parser.add_argument(
+        "--text",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="write text/, which holds the weights a second time",
     )
     return parser
 

@@ -1,0 +1,17 @@
+"""Weights of others: TUPE's and Hugging Face's checkpoints, KerasHub's presets, and new methods."""
+
+from keras_tupe.convert.graft_position import graft_position
+from keras_tupe.convert.hf_bert import from_hf_bert
+from keras_tupe.convert.keras_hub_bert import from_keras_hub_bert
+from keras_tupe.convert.report import Report
+from keras_tupe.convert.to_hf_bert import to_hf_bert
+from keras_tupe.convert.tupe_checkpoint import from_tupe_checkpoint
+
+__all__ = [
+    "Report",
+    "from_hf_bert",
+    "from_keras_hub_bert",
+    "from_tupe_checkpoint",
+    "graft_position",
+    "to_hf_bert",
+]

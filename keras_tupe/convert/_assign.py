@@ -1,0 +1,70 @@
+"""Puts values into a model: every weight exactly once."""
+
+import keras
+
+
+def weights_by_path(model):
+    """Returns the weights of a model by path, without the names of the models around them.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one.
+
+    Returns:
+        Dictionary from paths such as `"block_0/attention/query/kernel"` to variables, in the
+        order of `model.weights`. States of random generators are not weights.
+    """
+    models = (getattr(model, "backbone", model), model)
+    tops = {
+        layer.name for each in models for layer in each.layers if not isinstance(layer, keras.Model)
+    }
+    found = {}
+    for weight in model.weights:
+        parts = weight.path.split("/")
+        start = next((place for place, part in enumerate(parts) if part in tops), 0)
+        found["/".join(parts[start:])] = weight
+    return found
+
+
+def assign(model, values, new=None):
+    """Sets every weight of a model, or nothing if something does not fit.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one.
+        values: dictionary from paths, see `weights_by_path`, to arrays of the weights' shapes. They
+            are rounded to the weights' type, so float64 stays as it is in a float64 model.
+        new: paths of the weights that keep their initial values.
+
+    Raises:
+        ValueError: if a weight has no value, a value no weight or another shape, with a list of
+            all of them.
+
+    Example:
+        >>> from keras_tupe.convert._assign import assign, weights_by_path
+        >>> model = keras_tupe.TupeBackbone(100, 1, 2, 16, 32)
+        >>> assign(model, {path: np.ones(w.shape) for path, w in weights_by_path(model).items()})
+        >>> float(model.weights[0][0, 0])
+        1.0
+    """
+    weights, new = weights_by_path(model), set(new or ())
+    problems = [
+        f"{path}: there is no value for it" for path in weights if path not in {*values, *new}
+    ]
+    problems += [
+        f"{path}: the model has no such weight"
+        for path in {**values, **dict.fromkeys(sorted(new))}
+        if path not in weights
+    ]
+    for path, value in values.items():
+        if path in new:
+            problems.append(f"{path}: it has a value and must not be called new")
+        elif path in weights and tuple(value.shape) != tuple(weights[path].shape):
+            shape = tuple(map(int, weights[path].shape))
+            problems.append(f"{path}: the model has the shape {shape}, the value {value.shape}")
+    if problems:
+        raise ValueError(
+            "Weights and values must fit each other, one to one. These do not: "
+            + "; ".join(problems)
+            + f". Received: {len(values)} values for {len(weights)} weights"
+        )
+    for path, value in values.items():
+        weights[path].assign(value)

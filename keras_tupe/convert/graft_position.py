@@ -1,0 +1,105 @@
+"""Another positional method for a trained model."""
+
+import keras
+
+from keras_tupe import positions
+from keras_tupe.convert._assign import assign, weights_by_path
+from keras_tupe.convert.report import Report
+from keras_tupe.models import TupeBackbone
+from keras_tupe.models._inputs import check_preprocessor
+
+
+def graft_position(model, position, position_options=None):
+    """Returns a copy of a model with another positional method, everything else kept.
+
+    The weights of the old method are dropped and those of the new one are initialized, even if
+    they share a name. Attention kernels are kept where the new method has them. Train
+    afterwards: the trunk has to learn to use the new positions.
+
+    Source: Huang et al. (2020, Sec. 4.4) replace the absolute vectors of a pre-trained BERT by
+    their method 4 and fine-tune.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one (`TupeMaskedLM`, `TupeTextClassifier`). It
+            stays as it is.
+        position: name of the new method, see `keras_tupe.positions.METHODS`.
+        position_options: dictionary of the method's options, over its defaults.
+
+    Returns:
+        `(model, report)`: a new model of the same class, not compiled as the old one was, and a
+        `Report`. A preprocessor is handed over if it fits the new method.
+
+    Raises:
+        TypeError: if `model` is no such model.
+        ValueError: for an unknown method or impossible options.
+
+    Example:
+        >>> model = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, position="absolute")
+        >>> grafted, report = graft_position(model, "qkr_4", {"share_heads": True})
+        >>> print(report)
+        kept     21 weights
+        dropped  1 weight: of the old method, absolute
+                   position_embedding/embeddings
+        new      1 weight: of the new method, qkr_4; initialized
+                   block_0/attention/position_table/distance_embeddings
+
+    References:
+        Huang et al. Improve Transformer Models with Better Relative Position Embeddings. Findings
+        of EMNLP 2020. https://arxiv.org/abs/2009.13658
+    """
+    backbone = getattr(model, "backbone", model)
+    if not isinstance(backbone, TupeBackbone):
+        raise TypeError(
+            "`model` must be a `TupeBackbone` or a task with one, such as `TupeMaskedLM`. "
+            f"Received: model={model!r}"
+        )
+    options = positions.get(position).resolve(position_options)
+    grafted = TupeBackbone.from_config(
+        {**backbone.get_config(), "position": position, "position_options": options}
+    )
+    trunk = _trunk_paths(backbone)
+    notes = []
+    if model is not backbone:
+        config = {**model.get_config(), "backbone": grafted}
+        config["preprocessor"] = _preprocessor_that_fits(model.preprocessor, grafted, notes)
+        config.pop("trainable", None)
+        grafted = type(model)(**config)
+    of_methods = {
+        path
+        for each in (backbone, getattr(grafted, "backbone", grafted))
+        for path in weights_by_path(each)
+    } - trunk
+    old, new = weights_by_path(model), weights_by_path(grafted)
+    kept = [
+        path
+        for path, weight in new.items()
+        if path in old and path not in of_methods and tuple(old[path].shape) == tuple(weight.shape)
+    ]
+    values = {path: keras.ops.convert_to_numpy(old[path]) for path in kept}
+    assign(grafted, values, set(new) - set(kept))
+    report = Report(
+        tuple(kept),
+        {path: f"of the old method, {backbone.position}" for path in old if path not in kept},
+        {path: f"of the new method, {position}; initialized" for path in new if path not in kept},
+        tuple(notes),
+    )
+    return grafted, report
+
+
+def _trunk_paths(backbone):
+    """Returns the paths of what the encoder has without positions, from a small model."""
+    width = backbone.num_heads
+    sizes = {"vocabulary_size": 1, "hidden_dim": width, "intermediate_dim": 1}
+    none = {"position": "none", "position_options": None}
+    return set(
+        weights_by_path(TupeBackbone.from_config({**backbone.get_config(), **sizes, **none}))
+    )
+
+
+def _preprocessor_that_fits(preprocessor, backbone, notes):
+    try:
+        check_preprocessor(preprocessor, backbone)
+    except ValueError as error:
+        notes.append(f"the preprocessor is left out: {error}")
+        return None
+    return preprocessor

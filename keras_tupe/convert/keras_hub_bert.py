@@ -1,0 +1,178 @@
+"""BERTs of KerasHub."""
+
+import pathlib
+
+import h5py
+import keras
+import keras_hub
+
+from keras_tupe.convert._assign import weights_by_path
+from keras_tupe.convert._bert_layout import keras_hub_layout
+from keras_tupe.convert._fill import fill
+from keras_tupe.convert._hf_config import read_json
+from keras_tupe.convert._hf_tokenizer import IDS_ONLY
+from keras_tupe.convert._wordpiece import (
+    checked_size,
+    preprocessor_of,
+    read_pieces,
+    wordpiece_tokenizer,
+)
+from keras_tupe.models import TupeBackbone, TupeMaskedLM
+
+# Its layers have it fixed; its masked-LM head has Keras's default instead.
+_EPSILON, _EPSILON_OF_HEAD = 1e-12, 1e-5
+_OTHER_LAYERS = ("reversible_embedding", "position_embedding", "embedding", "dense")
+_OTHER_LAYERS += ("layer_normalization",)
+_VOCABULARY = pathlib.Path("assets", "tokenizer", "vocabulary.txt")
+_FIXED = {"split": True, "split_on_cjk": True, "suffix_indicator": "##", "oov_token": "[UNK]"}
+_GELU = (
+    "KerasHub's BERT has the tanh approximation of gelu in its blocks, this model the exact one, "
+    "which differs from it by up to 0.0005"
+)
+
+
+def from_keras_hub_bert(folder, dtype=None):
+    """Returns a masked LM with the weights of a KerasHub BERT, and what became of them.
+
+    Differences from the source: gelu is exact here and approximated by tanh there, and the
+    head's layer normalization has epsilon 1e-12 here and 1e-5 there; the report says so.
+
+    Args:
+        folder: path of a local preset of `BertBackbone`, `BertMaskedLM` or another task, as their
+            `save_to_preset` writes it.
+        dtype: Keras dtype policy of the model. Defaults to the global one.
+
+    Returns:
+        `(model, report)`: a `TupeMaskedLM` with absolute positions and a `Report`. The head of
+        another task is dropped; a missing masked-LM head is initialized and reported as new.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if it is no BERT, its weights do not fit its configuration, or the vocabulary
+            has another size.
+
+    Example:
+        >>> import keras_hub, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     keras_hub.models.BertBackbone(100, 1, 2, 16, 32).save_to_preset(folder)
+        ...     model, report = from_keras_hub_bert(folder)
+        >>> sorted({path.split("/")[0] for path in report.new})
+        ['mlm_head']
+    """
+    # absolute, since KerasHub reads a plain name as one of its own presets first
+    folder = pathlib.Path(folder).resolve()
+    arguments = _arguments(folder)
+    tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
+    backbone = TupeBackbone(
+        **arguments,
+        position="absolute",
+        initializer_range=0.02,
+        layer_norm_epsilon=_EPSILON,
+        dtype=dtype,
+    )
+    model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
+    theirs, dropped = _load(folder, backbone.dtype_policy.variable_dtype)
+    found = {
+        path: keras.ops.convert_to_numpy(weight) for path, weight in weights_by_path(theirs).items()
+    }
+    notes = [*notes, _GELU]
+    if any(name.startswith("mlm_head/") for name in found):
+        notes.append(
+            f"layer normalization of the masked-LM head has epsilon {_EPSILON}, not "
+            f"{_EPSILON_OF_HEAD}"
+        )
+    names = {name: name for name in (*found, *dropped)}
+    layout = keras_hub_layout(backbone.num_layers)
+    return model, fill(model, found, layout, names, dropped, notes)
+
+
+def _arguments(folder):
+    content = read_json(folder / "config.json")
+    name, config = content.get("registered_name"), content.get("config")
+    if name not in ("keras_hub>BertBackbone", "keras_nlp>BertBackbone"):
+        raise ValueError(
+            "The folder must be a preset of KerasHub's `BertBackbone` or a task with one. "
+            f"Received: {str(folder)!r} with registered_name={name!r}"
+        )
+    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+    names += ("dropout", "max_sequence_length", "num_segments")
+    missing = [each for each in names if each not in (config or {})]
+    if missing:
+        raise ValueError(
+            f"The configuration of the preset must have {', '.join(missing)}. "
+            f"Received: {str(folder)!r}"
+        )
+    return {each: config[each] for each in names}
+
+
+def _load(folder, dtype):
+    """Returns KerasHub's model with its weights, and what we leave out of the folder."""
+    models, dropped = keras_hub.models, {}
+    has_task = (folder / "task.json").is_file()
+    task = read_json(folder / "task.json").get("class_name") if has_task else None
+    if task not in (None, "BertMaskedLM"):
+        dropped["task.weights.h5"] = f"the head of {task}; fine-tune a new one"
+    try:
+        if task == "BertMaskedLM":
+            theirs = models.BertMaskedLM.from_preset(str(folder), preprocessor=None, dtype=dtype)
+        else:
+            theirs = models.BertBackbone.from_preset(str(folder), dtype=dtype)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ValueError(
+            f"The preset could not be loaded by KerasHub: {reason}. Received: {str(folder)!r}"
+        ) from error
+    _check_nothing_is_left(folder, getattr(theirs, "backbone", theirs))
+    return theirs, dropped
+
+
+def _check_nothing_is_left(folder, backbone):
+    """Refuses files with more weights than the encoder has: Keras would leave them unread."""
+    found = []
+    for path in sorted(folder.glob("model*.weights.h5")):
+        with h5py.File(path) as file:
+            file.visititems(
+                lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None
+            )
+    found = [name for name in found if "seed_generator" not in name]
+    count = len(backbone.weights)
+    if len(found) > count:
+        layers = {"transformer_encoder", *_OTHER_LAYERS}
+        layers |= {f"transformer_encoder_{index}" for index in range(1, backbone.num_layers)}
+        rest = [name for name in found if not layers & set(name.split("/"))]
+        raise ValueError(
+            f"The encoder that the configuration describes has {count} weights, the file more. "
+            f"Left over: {', '.join(rest) or 'unknown'}. Received: {len(found)} weights in "
+            f"{str(folder)!r}"
+        )
+
+
+def _tokenizer(folder, vocabulary_size):
+    path = folder / _VOCABULARY
+    if not path.is_file() or not (folder / "tokenizer.json").is_file():
+        return None, (f"there is no tokenizer, so {IDS_ONLY}",)
+    pieces = read_pieces(path)
+    checked_size(pieces, vocabulary_size, path)
+    config = read_json(folder / "tokenizer.json").get("config") or {}
+    different = [
+        f"{name}={config[name]!r}"
+        for name, expected in _FIXED.items()
+        if config.get(name, expected) != expected
+    ]
+    if different:
+        return None, (
+            f"the tokenizer has {', '.join(different)}, which ours cannot do, so {IDS_ONLY}",
+        )
+    lowercase = bool(config.get("lowercase", False))
+    tokenizer, notes = wordpiece_tokenizer(pieces, lowercase)
+    if bool(config.get("strip_accents", False)) != lowercase:
+        notes = (
+            *notes,
+            "KerasHub's tokenizer "
+            + (
+                "keeps accents, ours strips them"
+                if lowercase
+                else "strips accents, ours keeps them"
+            ),
+        )
+    return tokenizer, notes

@@ -1,0 +1,117 @@
+import keras
+import numpy as np
+import pytest
+from bert_cases import PIECES, scrambled, tiny_inputs, tiny_model
+
+from keras_tupe.convert import graft_position
+from keras_tupe.convert._assign import weights_by_path
+from keras_tupe.models import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeMaskedLMPreprocessor,
+    TupeTextClassifier,
+    TupeTokenizer,
+)
+
+TABLE = "attention/position_table/distance_embeddings"
+
+
+def check_report(old, new, report):
+    """Every weight is in its place, and what is kept is equal, bit by bit."""
+    before, after = weights_by_path(old), weights_by_path(new)
+    assert {*report.kept, *report.new} == set(after)
+    assert {*report.kept, *report.dropped} == set(before)
+    assert not set(report.kept) & {*report.new, *report.dropped}
+    for path in report.kept:
+        np.testing.assert_array_equal(after[path], before[path], err_msg=path)
+
+
+def test_method_4_replaces_the_absolute_table_and_nothing_else():
+    model = tiny_model("absolute")
+    values = [keras.ops.convert_to_numpy(weight) for weight in model.weights]
+    grafted, report = graft_position(model, "qkr_4", {"share_heads": True})
+    check_report(model, grafted, report)
+    assert list(report.dropped) == ["position_embedding/embeddings"]
+    assert list(report.new) == [f"block_0/{TABLE}"]
+    assert type(grafted) is type(model)
+    assert grafted.backbone.position == "qkr_4"
+    config = {**grafted.backbone.get_config(), "position": "absolute", "position_options": {}}
+    assert config == model.backbone.get_config()
+    for weight, value in zip(model.weights, values, strict=True):
+        np.testing.assert_array_equal(weight, value)
+
+
+# What changes places: a method with attention of its own, one that names weights as the old one
+# does, one without weights, and the same one again.
+@pytest.mark.parametrize(
+    ("old", "new", "dropped", "fresh"),
+    [
+        ("absolute", "xlnet", {"position_embedding"}, {"attention"}),
+        ("tupe_a", "tupe_r", {"position_bias"}, {"position_bias"}),
+        ("t5", "none", {"position_bias"}, set()),
+        ("shaw", "shaw", {"attention"}, {"attention"}),
+    ],
+)
+def test_weights_of_methods_are_never_kept(old, new, dropped, fresh):
+    model = scrambled(TupeBackbone(13, 1, 3, 15, 8, old, max_sequence_length=9))
+    grafted, report = graft_position(model, new)
+    check_report(model, grafted, report)
+
+    def parts(paths):
+        return {path.removeprefix("block_0/").split("/")[0] for path in paths}
+
+    assert parts(report.dropped) == dropped
+    assert parts(report.new) == fresh
+    trunk = {"token_embedding/embeddings", "block_0/attention/value/kernel", "pooled_dense/bias"}
+    assert trunk <= set(report.kept)
+
+
+def test_a_classifier_keeps_its_head():
+    backbone = TupeBackbone(13, 1, 3, 15, 8, "absolute", max_sequence_length=9)
+    model = scrambled(TupeTextClassifier(backbone, 4, dropout=0.3))
+    grafted, report = graft_position(model, "t5")
+    check_report(model, grafted, report)
+    assert {"logits/kernel", "logits/bias"} <= set(report.kept)
+    assert (grafted.num_classes, grafted.dropout) == (4, 0.3)
+
+
+def test_a_preprocessor_stays_if_it_fits():
+    pytest.importorskip("tensorflow_text")
+    preprocessor = TupeMaskedLMPreprocessor(
+        TupeTokenizer(PIECES), sequence_length=9, segments=True, add_start_token=False
+    )
+    model = tiny_model()
+    model.preprocessor = preprocessor
+    grafted, report = graft_position(model, "none")
+    assert grafted.preprocessor is preprocessor
+    assert report.notes == ()
+    grafted, report = graft_position(model, "tupe_r")  # frees [CLS] from positions
+    assert grafted.preprocessor is None
+    assert "add_start_token=False" in report.notes[0]
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist for variables .'pooled_dense")
+def test_a_grafted_model_learns():
+    sizes = {"max_sequence_length": 9, "num_segments": 2, "dropout": 0.0}
+    source = TupeMaskedLM(TupeBackbone(13, 1, 3, 15, 8, "absolute", **sizes))
+    model, _ = graft_position(source, "qkr_4")
+    table = model.backbone.get_layer("block_0").attention.position_table.distance_embeddings
+    before = keras.ops.convert_to_numpy(table)
+    inputs = tiny_inputs(model)
+    model.compile(optimizer=keras.optimizers.Adam(0.02), run_eagerly=True)
+    labels = inputs["token_ids"]
+    history = model.fit(inputs, labels, epochs=8, batch_size=3, shuffle=False, verbose=0)
+    assert history.history["loss"][-1] < 0.7 * history.history["loss"][0]
+    assert np.abs(table - before).max() > 1e-3, "the new positions take part"
+
+
+def test_impossible_grafts_are_answered_with_a_sentence():
+    model = TupeBackbone(13, 1, 3, 15, 8, "absolute", max_sequence_length=9)
+    with pytest.raises(ValueError, match="Did you mean 'qkr_4'.*Received: position='qkr_5'"):
+        graft_position(model, "qkr_5")
+    with pytest.raises(ValueError, match="heads_shared"):
+        graft_position(model, "qkr_4", {"heads_shared": True})
+    with pytest.raises(ValueError, match="`k` is the distance.*Received: k=9"):
+        graft_position(model, "qkr_4", {"k": 9})
+    with pytest.raises(TypeError, match="`model` must be a `TupeBackbone` or a task"):
+        graft_position(keras.Sequential(), "qkr_4")

@@ -1,0 +1,248 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from bert_cases import CONFIG, PIECES, released_weights, tiny_model, write_hf
+
+from keras_tupe.convert import from_hf_bert, to_hf_bert
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
+
+WORDS = "bert.embeddings.word_embeddings.weight"
+
+
+def refused(folder, error=ValueError):
+    """Returns what is said about a folder that cannot be converted."""
+    with pytest.raises(error) as caught:
+        from_hf_bert(folder)
+    message = str(caught.value)
+    assert "Received: " in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "expected"),
+    [
+        ("hidden_act", "gelu_new", "hidden_act must be 'gelu', the exact one, not 'gelu_new'"),
+        ("hidden_act", "relu", "not 'relu'"),
+        ("layer_norm_eps", 0, "layer_norm_eps must be a number > 0, not 0"),
+        ("layer_norm_eps", -1e-12, "layer_norm_eps must be a number > 0"),
+        ("layer_norm_eps", float("nan"), "layer_norm_eps must be a number > 0, not nan"),
+        ("layer_norm_eps", "small", "layer_norm_eps must be a number > 0, not 'small'"),
+        ("position_embedding_type", "alibi", "one of ['absolute', 'relative_key'"),
+        ("position_embedding_type", ["absolute"], "position_embedding_type must be one of"),
+        ("model_type", "roberta", "model_type must be 'bert', not 'roberta'"),
+        ("model_type", None, "model_type must be 'bert', not None"),
+        ("architectures", ["BertLMHeadModel"], "not ['BertLMHeadModel']"),
+        ("is_decoder", True, "is_decoder=True: decoders cannot be converted"),
+        ("add_cross_attention", True, "cross-attention cannot be converted"),
+        ("tie_word_embeddings", False, "tie_word_embeddings=False: an output matrix of its own"),
+        ("quantization_config", {"bits": 8}, "quantized weights cannot be converted"),
+        ("auto_map", {"AutoModel": "model.Bert"}, "code of its own cannot be converted"),
+        ("pruned_heads", {"0": [1]}, "pruned heads cannot be converted"),
+        ("hidden_size", 7, "hidden_size=7 must be divisible by num_attention_heads=2"),
+        ("hidden_size", None, "hidden_size is missing"),
+        ("num_hidden_layers", 0, "num_hidden_layers must be an integer > 0, not 0"),
+        ("vocab_size", 11.0, "vocab_size must be an integer > 0, not 11.0"),
+        ("type_vocab_size", 0, "type_vocab_size must be an integer > 0"),
+        ("hidden_dropout_prob", 1.0, "hidden_dropout_prob must be a share in [0, 1), not 1.0"),
+        ("attention_probs_dropout_prob", True, "attention_probs_dropout_prob must be a share"),
+        ("initializer_range", 10**400, "initializer_range must be a number > 0"),
+    ],
+)
+def test_a_configuration_of_something_else_is_named(entry, value, expected, tmp_path):
+    message = refused(write_hf(tmp_path / "bert", {entry: value}))
+    assert expected in message
+    assert "config.json" in message
+
+
+def test_all_problems_of_a_configuration_are_named_at_once(tmp_path):
+    changes = {"hidden_act": "relu", "layer_norm_eps": 0, "position_embedding_type": "rope"}
+    message = refused(write_hf(tmp_path / "bert", changes))
+    for name in changes:
+        assert name in message
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"), [("{", "must hold JSON"), ("[1]", "must hold a JSON object")]
+)
+def test_a_configuration_that_is_no_json_object_is_named(content, expected, tmp_path):
+    folder = write_hf(tmp_path / "bert")
+    (folder / "config.json").write_text(content)
+    assert expected in refused(folder)
+
+
+def test_a_folder_without_its_files_is_named(tmp_path):
+    assert "config.json" in refused(tmp_path / "nowhere", FileNotFoundError)
+    folder = write_hf(tmp_path / "bert")
+    (folder / "model.safetensors").unlink()
+    message = refused(folder, FileNotFoundError)
+    assert "model.safetensors or pytorch_model.bin" in message
+
+
+LAYER = "bert.encoder.layer.0"
+WIDTH = CONFIG["hidden_size"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {f"{LAYER}.output.dense.bias": None, WORDS: np.ones((10, 6), "f"), "lora": np.ones(1)},
+            [
+                "encoder.layer.0.output.dense.bias: missing",
+                f"{WORDS}: shape (10, 6), expected (11, 6)",
+                "lora: left over",
+            ],
+        ),
+        # a table that the configuration does not speak of
+        (
+            {f"{LAYER}.attention.self.distance_embedding.weight": np.ones((9, 3), "f")},
+            [f"{LAYER}.attention.self.distance_embedding.weight: left over"],
+        ),
+        ({"cls.predictions.bias": None}, ["cls.predictions.bias: missing"]),
+        ({"bert.pooler.dense.bias": None}, ["pooler.dense.bias: missing"]),
+        (
+            {f"{LAYER}.intermediate.dense.weight": np.ones((7, 6), "int32")},
+            [f"{LAYER}.intermediate.dense.weight: int32 instead of real numbers"],
+        ),
+        (
+            {f"{LAYER}.attention.self.query.weight": np.ones(36, "f")},
+            [f"{LAYER}.attention.self.query.weight: shape (36,), expected (6, 6)"],
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_all_listed(changes, expected, tmp_path):
+    message = refused(write_hf(tmp_path / "bert", weights=released_weights(**changes)))
+    for part in expected:
+        assert part in message
+    assert message.count(";") == len(expected) - 1, "nothing else is listed"
+
+
+@pytest.mark.parametrize("entry", ["vocab_size", "num_hidden_layers", "max_position_embeddings"])
+def test_a_configuration_far_larger_than_the_weights_makes_no_model(entry, tmp_path):
+    message = refused(write_hf(tmp_path / "bert", {entry: 10**12}))
+    assert "describes a model with more than" in message
+
+
+def test_an_output_matrix_of_its_own_is_refused(tmp_path):
+    weights = released_weights()
+    weights["cls.predictions.decoder.weight"] = weights[WORDS] + 1
+    message = refused(write_hf(tmp_path / "bert", weights=weights))
+    assert "'cls.predictions.decoder.weight', which differs" in message
+
+
+def test_a_weight_under_two_names_is_refused(tmp_path):
+    weights = released_weights()
+    weights[WORDS.removeprefix("bert.")] = weights[WORDS]
+    assert "every weight once" in refused(write_hf(tmp_path / "bert", weights=weights))
+
+
+@pytest.mark.parametrize("size", [0, 7, 300, -1])
+def test_a_damaged_file_of_weights_is_named(size, tmp_path):
+    folder = write_hf(tmp_path / "bert")
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:size])
+    message = refused(folder)
+    assert "whole safetensors file" in message
+    assert "model.safetensors" in message
+
+
+@pytest.mark.parametrize(
+    ("weight_map", "error", "expected"),
+    [
+        ({WORDS: "../bert/model.safetensors"}, ValueError, "names of files beside it"),
+        ({WORDS: 3}, ValueError, "names of files beside it"),
+        (None, ValueError, "must have a `weight_map`"),
+        ({WORDS: "part-2.safetensors"}, FileNotFoundError, "part-2.safetensors"),
+        ({"more": "part-1.safetensors"}, ValueError, "more is not in part-1.safetensors"),
+        ({}, ValueError, "Received: a file of 0 weights"),
+    ],
+)
+def test_an_index_that_lies_is_named(weight_map, error, expected, tmp_path):
+    folder = write_hf(tmp_path / "bert")
+    (folder / "model.safetensors").rename(folder / "part-1.safetensors")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}))
+    assert expected in refused(folder, error)
+
+
+@pytest.mark.parametrize("pieces", [PIECES[:-1], [*PIECES, "dog"]])
+def test_a_vocabulary_of_another_size_is_refused_with_both_sizes(pieces, tmp_path):
+    message = refused(write_hf(tmp_path / "bert", pieces=pieces))
+    assert "which is 11" in message
+    assert f"Received: {len(pieces)} pieces" in message
+
+
+def test_a_vocabulary_that_cannot_be_read_is_named(tmp_path):
+    folder = write_hf(tmp_path / "bert", pieces=PIECES)
+    (folder / "vocab.txt").write_bytes(b"caf\xe9\n" * 11)
+    assert "which is not UTF-8" in refused(folder)
+
+
+BACKBONE = TupeBackbone(13, 1, 3, 15, 8, "absolute")
+
+
+@pytest.mark.parametrize(
+    ("position", "options", "more", "expected"),
+    [
+        ("tupe_r", {}, {}, "position='tupe_r' is none of ['absolute', 'shaw', 'qkr_4']"),
+        ("shaw", {}, {}, "share_heads=False must be True"),
+        ("qkr_4", {"share_heads": True, "k": 3}, {}, "k=3 must be None"),
+        ("shaw", {"share_heads": True, "cls": "untied"}, {}, "cls='untied' must be 'tied'"),
+        ("shaw", {"share_heads": True, "share_layers": True}, {}, "share_layers=True must be"),
+        ("absolute", {}, {"normalize_first": True}, "normalize_first=True: BERT is post-LN"),
+        ("absolute", {}, {"zero_padded_embeddings": True}, "zero_padded_embeddings=True"),
+    ],
+)
+def test_what_their_bert_cannot_do_is_named(position, options, more, expected, tmp_path):
+    backbone = TupeBackbone(13, 1, 3, 15, 8, position, options, max_sequence_length=9, **more)
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        to_hf_bert(backbone, tmp_path / "bert")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_task_that_their_masked_lm_has_not_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="Give the backbone.*a TupeTextClassifier"):
+        to_hf_bert(TupeTextClassifier(BACKBONE, 2), tmp_path / "bert")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tokenizer_that_is_no_wordpiece_or_too_small_is_refused(tmp_path):
+    pytest.importorskip("tensorflow_text")
+    from tiny_vocabularies import sentencepiece_model
+
+    from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
+
+    backbone = TupeBackbone(200, 1, 3, 15, 8, "absolute", max_sequence_length=9)
+    for given, expected in (
+        ({"sentencepiece": sentencepiece_model()}, "a sentencepiece tokenizer"),
+        ({"vocabulary": PIECES}, "a tokenizer of 11 pieces for 200 token vectors"),
+    ):
+        preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(**given), sequence_length=9)
+        with pytest.raises(ValueError, match=expected):
+            to_hf_bert(TupeMaskedLM(backbone, preprocessor), tmp_path / "bert")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_an_output_folder_that_exists_is_left_alone(kind, tmp_path):
+    out = tmp_path / "bert"
+    if kind == "file":
+        out.write_text("mine")
+    elif kind == "folder":
+        out.mkdir()
+    else:
+        out.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="must not exist yet.*Received: .*bert"):
+        to_hf_bert(BACKBONE, out)
+    assert list(tmp_path.iterdir()) == [out]
+    assert kind != "folder" or list(out.iterdir()) == []
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path):
+    model = tiny_model()
+    model.backbone.initializer_range = object()  # cannot be written as JSON
+    with pytest.raises(TypeError, match="JSON"):
+        to_hf_bert(model, tmp_path / "new" / "bert")
+    assert list(tmp_path.iterdir()) == []

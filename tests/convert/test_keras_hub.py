@@ -1,0 +1,147 @@
+import json
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from bert_cases import PIECES, scrambled, tiny_inputs
+from test_golden import assert_close
+
+from keras_tupe.convert import from_keras_hub_bert
+
+SIZES = {"max_sequence_length": 9, "num_segments": 2}
+
+
+def their_model(vocabulary_size=13, preprocessor=None):
+    backbone = keras_hub.models.BertBackbone(vocabulary_size, 2, 3, 15, 8, **SIZES)
+    return scrambled(keras_hub.models.BertMaskedLM(backbone, preprocessor))
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    """A preset of KerasHub's masked LM, and the model in it."""
+    folder = tmp_path_factory.mktemp("keras_hub") / "bert"
+    model = their_model()
+    model.save_to_preset(str(folder))
+    return folder, model
+
+
+def exact(model):
+    """Takes from KerasHub's model what the report says is otherwise: gelu and an epsilon."""
+    for layer in model.backbone.transformer_layers:
+        layer._feedforward_intermediate_dense.activation = keras.activations.gelu
+    model.masked_lm_head._intermediate_layer_norm.epsilon = 1e-12
+
+
+def answers(model, inputs):
+    of_backbone = {name: inputs[name] for name in inputs if name != "mask_positions"}
+    found = {"logits": model(inputs), **model.backbone(of_backbone)}
+    return {name: keras.ops.convert_to_numpy(value) for name, value in found.items()}
+
+
+def test_a_preset_computes_what_keras_hub_does_but_for_what_the_report_says(preset):
+    folder, theirs = preset
+    model, report = from_keras_hub_bert(folder)
+    assert model.backbone.position == "absolute"
+    assert len(report.kept) == len(model.weights) == len(theirs.weights)
+    assert not report.new
+    assert not report.dropped
+    inputs = tiny_inputs(model)
+    ours, before = answers(model, inputs), answers(theirs, inputs)
+    exact(theirs)
+    real = inputs["padding_mask"].astype(bool)
+    for name, value in answers(theirs, inputs).items():
+        shown = slice(None) if name == "pooled_output" else real
+        assert_close(ours[name][shown], value[shown], 2e-5)
+    difference = np.abs(ours["sequence_output"] - before["sequence_output"])[real].max()
+    assert 1e-5 < difference < 2e-2
+    for part in ("tanh approximation of gelu", "epsilon 1e-12", "takes token ids only"):
+        assert part in str(report)
+
+
+def test_an_encoder_alone_gets_a_new_head(tmp_path):
+    backbone = scrambled(keras_hub.models.BertBackbone(13, 1, 3, 15, 8, **SIZES))
+    backbone.save_to_preset(str(tmp_path))
+    model, report = from_keras_hub_bert(str(tmp_path))
+    assert {path.split("/")[0] for path in report.new} == {"mlm_head"}
+    expected = backbone.get_layer("pooled_dense").kernel
+    np.testing.assert_array_equal(model.backbone.get_layer("pooled_dense").kernel, expected)
+
+
+def test_the_head_of_another_task_is_dropped_and_said_to_be(tmp_path):
+    backbone = keras_hub.models.BertBackbone(13, 1, 3, 15, 8, **SIZES)
+    keras_hub.models.BertTextClassifier(backbone, num_classes=2).save_to_preset(str(tmp_path))
+    _, report = from_keras_hub_bert(tmp_path)
+    assert list(report.dropped) == ["task.weights.h5"]
+    assert "BertTextClassifier" in str(report)
+
+
+@pytest.mark.parametrize("lowercase", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_their_vocabulary_becomes_our_tokenizer(lowercase, tmp_path):
+    pytest.importorskip("tensorflow_text")
+    tokenizer = keras_hub.models.BertTokenizer([*PIECES, "Mat"], lowercase=lowercase)
+    preprocessor = keras_hub.models.BertMaskedLMPreprocessor(tokenizer, sequence_length=9)
+    their_model(12, preprocessor).save_to_preset(str(tmp_path))
+    model, report = from_keras_hub_bert(tmp_path)
+    texts = ["the cats sat on the Mat", "A cat"]
+    expected = [list(map(int, row)) for row in tokenizer(texts)]
+    assert model.preprocessor.tokenizer(texts) == expected
+    assert model.preprocessor.segments
+    assert ("keeps accents" in str(report)) == lowercase
+
+
+def changed(folder, preset, file, change):
+    """Copies a preset with one changed file."""
+    for path in preset.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / file).write_bytes(change((folder / file).read_bytes()))
+    return folder
+
+
+def without_vocabulary_size(content):
+    config = json.loads(content)
+    del config["config"]["vocabulary_size"]
+    return json.dumps(config).encode()
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "expected"),
+    [
+        (
+            "config.json",
+            lambda content: content.replace(b"hub>Bert", b"hub>Albert"),
+            "registered_name='keras_hub>AlbertBackbone'",
+        ),
+        ("config.json", without_vocabulary_size, "must have vocabulary_size"),
+        ("config.json", lambda content: content[:-9], "must hold JSON"),
+        (
+            "config.json",
+            lambda content: content.replace(b'"num_layers": 2', b'"num_layers": 3'),
+            "transformer_layer_2/feedforward_output_dense/kernel: missing",
+        ),
+        (
+            "task.json",
+            lambda content: content.replace(b'"num_layers": 2', b'"num_layers": 1'),
+            "Left over: layers/transformer_encoder_1/_feedforward_intermediate_dense/vars/0, ",
+        ),
+        ("model.weights.h5", lambda content: content[:500], "could not be loaded by KerasHub"),
+    ],
+)
+def test_a_preset_that_is_not_whole_or_no_bert_is_named(file, change, expected, preset, tmp_path):
+    with pytest.raises(ValueError, match="Received: .*") as caught:
+        from_keras_hub_bert(changed(tmp_path, preset[0], file, change))
+    assert expected in str(caught.value)
+
+
+def test_a_folder_that_is_no_preset_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"Received: .*config\.json"):
+        from_keras_hub_bert(tmp_path)
+
+
+def test_a_vocabulary_of_another_size_is_refused_with_both_sizes(preset, tmp_path):
+    folder = changed(tmp_path, preset[0], "metadata.json", bytes)
+    (folder / "tokenizer.json").write_text('{"config": {"lowercase": true}}')
+    (folder / "assets" / "tokenizer").mkdir(parents=True)
+    (folder / "assets" / "tokenizer" / "vocabulary.txt").write_text("\n".join(PIECES))
+    with pytest.raises(ValueError, match="which is 13.*Received: 11 pieces"):
+        from_keras_hub_bert(folder)

@@ -1,0 +1,463 @@
+"""Checkpoints of TUPE's authors give their numbers; what does not fit is named."""
+
+import json
+import pathlib
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from torch_files import Raw, called, checkpoint_file, named, pickled, settings, zip_file
+
+from keras_tupe.convert._tupe_model import model_of_released_weights
+from keras_tupe.convert._tupe_settings import TupeSettings
+from keras_tupe.convert._tupe_weights import released_buckets
+from keras_tupe.convert.tupe_checkpoint import from_tupe_checkpoint
+
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
+ENCODER = "decoder.sentence_encoder."
+HEAD = "classification_heads.sentence_classification_head."
+SETTINGS = {
+    "arch": "bert_base",
+    "encoder_layers": 3,
+    "encoder_embed_dim": 33,
+    "encoder_ffn_embed_dim": 61,
+    "encoder_attention_heads": 3,
+    "max_positions": 40,
+    "tokens_per_sample": 40,
+    "rel_pos": True,
+    "activation_fn": "gelu",
+    "embedding_normalize": True,
+    "encoder_normalize_before": False,
+    "dropout": 0.1,
+    "attention_dropout": 0.1,
+}
+
+
+def golden(name="tupe_r"):
+    """Returns the stored numbers, and the released weights in float64 by name."""
+    stored = np.load(GOLDEN / f"{name}.npz")
+    weights = {key[7:]: stored[key] for key in stored.files if key.startswith("weight/")}
+    return stored, weights
+
+
+def in_float32(weights, head=True):
+    """Returns released weights as a checkpoint has them."""
+    return {
+        name: np.ascontiguousarray(value, "float32")
+        for name, value in weights.items()
+        if head or not name.startswith(HEAD)
+    }
+
+
+def written(tmp_path, weights, args=None, legacy=False, **entries):
+    path = tmp_path / "checkpoint.pt"
+    path.write_bytes(checkpoint_file(weights, args or SETTINGS, legacy, **entries))
+    return path
+
+
+def all_hidden_states(model, inputs):
+    """Returns the embeddings and every block's output, `(layers + 1, batch, n, width)`."""
+    backbone = model.backbone
+    layers = {layer.name: layer for layer in backbone.layers}
+    blocks = [layers[f"block_{index}"].output for index in range(backbone.num_layers)]
+    probe = keras.Model(backbone.inputs, [layers["zero_padded"].output, *blocks])
+    return np.stack([ops.convert_to_numpy(states) for states in probe(inputs)])
+
+
+def assert_gives_the_released_numbers(model, stored, tolerance):
+    token_ids = stored["token_ids"].astype("int32")
+    real = (token_ids != 1).astype("int32")
+    assert not real.all(), "the fixture has padding"
+    inputs = {"token_ids": token_ids, "padding_mask": real}
+    places = np.tile(np.arange(token_ids.shape[1], dtype="int32"), (len(token_ids), 1))
+    logits = ops.convert_to_numpy(model({**inputs, "mask_positions": places}))
+    keep = real[..., None].astype(bool)
+    for ours, theirs in (
+        (all_hidden_states(model, inputs), stored["hidden_states"]),
+        (logits, stored["mlm_logits"]),
+    ):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours * keep, theirs * keep, rtol=0, atol=tolerance)
+
+
+def classifier_logits(model, stored, weights):
+    token_ids = stored["token_ids"].astype("int32")
+    inputs = {"token_ids": token_ids, "padding_mask": (token_ids != 1).astype("int32")}
+    pooled = ops.convert_to_numpy(model.backbone(inputs)["pooled_output"])
+    return pooled @ weights[f"{HEAD}out_proj.weight"].T + weights[f"{HEAD}out_proj.bias"]
+
+
+@pytest.mark.parametrize("name", ["tupe_r", "tupe_a"])
+def test_a_released_checkpoint_gives_the_released_numbers(name):
+    model, report = from_tupe_checkpoint(GOLDEN / f"fairseq_{name}.pt")
+    backbone = model.backbone
+    assert backbone.position == name
+    assert backbone.position_options["variant"] == "released"
+    assert backbone.max_sequence_length == 40
+    assert_gives_the_released_numbers(model, golden(name)[0], 2e-5)
+    assert set(report.new) == {"pooled_dense/kernel", "pooled_dense/bias"}
+    assert all("has no pooler" in reason for reason in report.new.values())
+    assert len(report.kept) + len(report.new) == len(
+        [weight for weight in model.weights if "seed" not in weight.path]
+    )
+    assert set(report.dropped) == {"decoder.lm_head.weight", "optimizer_history", "extra_state"}
+
+
+@pytest.mark.parametrize("name", ["tupe_r", "tupe_a"])
+def test_float64_weights_stay_exact(name):
+    if keras.backend.backend() == "jax":
+        pytest.skip(
+            "on JAX this Keras rounds a model to float32; run it with KERAS_BACKEND=tensorflow"
+        )
+    stored, weights = golden(name)
+    sizes = json.loads(str(stored["config"]))
+    kept = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim", "max_sequence_length")
+    choices = {key: sizes[key] for key in kept}
+    known = TupeSettings(**choices, has_relative_bias=sizes["relative_position"])
+    model, report = model_of_released_weights(known, weights, "golden", dtype="float64")
+    assert_gives_the_released_numbers(model, stored, 1e-10)
+    logits = classifier_logits(model, stored, weights)
+    np.testing.assert_allclose(logits, stored["classifier_logits"], rtol=0, atol=1e-10)
+    assert report.new == {}
+
+
+def test_the_older_format_gives_the_same_model_and_a_head_becomes_the_pooler(tmp_path):
+    stored, weights = golden()
+    path = written(tmp_path, in_float32(weights), legacy=True)
+    model, report = from_tupe_checkpoint(path)
+    assert_gives_the_released_numbers(model, stored, 2e-5)
+    logits = classifier_logits(model, stored, weights)
+    np.testing.assert_allclose(logits, stored["classifier_logits"], rtol=0, atol=2e-5)
+    assert report.new == {}
+    assert {"pooled_dense/kernel", "pooled_dense/bias"} <= set(report.kept)
+    output = {f"{HEAD}out_proj.weight", f"{HEAD}out_proj.bias"}
+    assert set(report.dropped) == {"decoder.lm_head.weight"} | output
+
+
+def test_the_later_layout_of_released_code_gives_the_same_numbers(tmp_path):
+    stored, weights = golden()
+    weights = in_float32(weights, head=False)
+    for part in ("weight", "bias"):
+        halves = [weights.pop(f"{ENCODER}pos_{side}_linear.{part}") for side in "qk"]
+        weights[f"{ENCODER}pos_proj.{part}"] = np.concatenate(halves)
+    weights[f"{ENCODER}rp_bucket"] = released_buckets(40).astype("int64")
+    # there a head has no layer of its own before its output
+    weights |= {f"{HEAD}out_proj.weight": np.ones((2, 33), "f4")}
+    weights |= {f"{HEAD}out_proj.bias": np.ones(2, "f4")}
+    model, report = from_tupe_checkpoint(written(tmp_path, weights))
+    assert_gives_the_released_numbers(model, stored, 2e-5)
+    assert f"{ENCODER}rp_bucket" in report.dropped
+    assert set(report.new) == {"pooled_dense/kernel", "pooled_dense/bias"}
+
+
+def test_the_bucket_table_is_that_of_the_released_code():
+    table = released_buckets(40)
+    assert table[0].tolist() == [16] * 40
+    assert table[1:, 0].tolist() == [32] * 39
+    assert table[5, 1:12].tolist() == [4, 3, 2, 1, 0, 17, 18, 19, 20, 21, 22]
+
+
+def one_layer(width=6, heads=2, vocabulary_size=13, dtype="float32"):
+    """Returns the weights and settings of a small TUPE-A checkpoint."""
+    random = np.random.default_rng(1)
+    layer = f"{ENCODER}layers.0."
+    shapes = {
+        f"{ENCODER}embed_tokens.weight": (vocabulary_size, width),
+        f"{ENCODER}pos.weight": (9, width),
+        f"{layer}self_attn.in_proj_weight": (3 * width, width),
+        f"{layer}self_attn.in_proj_bias": (3 * width,),
+        f"{layer}fc1.weight": (7, width),
+        f"{layer}fc1.bias": (7,),
+        f"{layer}fc2.weight": (width, 7),
+        f"{layer}fc2.bias": (width,),
+        "decoder.lm_head.bias": (vocabulary_size,),
+    }
+    for linear in ("pos_q_linear", "pos_k_linear", "layers.0.self_attn.out_proj"):
+        shapes[f"{ENCODER}{linear}.weight"] = (width, width)
+        shapes[f"{ENCODER}{linear}.bias"] = (width,)
+    shapes["decoder.lm_head.dense.weight"] = (width, width)
+    shapes["decoder.lm_head.dense.bias"] = (width,)
+    for norm in (
+        f"{ENCODER}pos_ln",
+        f"{ENCODER}emb_layer_norm",
+        f"{layer}self_attn_layer_norm",
+        f"{layer}final_layer_norm",
+        "decoder.lm_head.layer_norm",
+    ):
+        shapes |= {f"{norm}.weight": (width,), f"{norm}.bias": (width,)}
+    weights = {name: random.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}
+    args = {
+        **SETTINGS,
+        "encoder_layers": 1,
+        "encoder_embed_dim": width,
+        "encoder_ffn_embed_dim": 7,
+        "encoder_attention_heads": heads,
+        "max_positions": 8,
+        "rel_pos": False,
+    }
+    return weights, args
+
+
+def weight(model, path):
+    (found,) = [each for each in model.weights if each.path.endswith(path)]
+    return ops.convert_to_numpy(found)
+
+
+def test_half_precision_is_widened_exactly_and_told(tmp_path):
+    weights, args = one_layer(dtype="float16")
+    model, report = from_tupe_checkpoint(written(tmp_path, weights, args))
+    ours = weight(model, "token_embedding/embeddings")
+    assert ours.dtype == "float32"
+    np.testing.assert_array_equal(ours, weights[f"{ENCODER}embed_tokens.weight"])
+    assert "the weights are float16 in the file and float32 here" in report.notes
+
+
+def test_the_state_of_a_training_is_left_out(tmp_path):
+    weights, args = one_layer()
+    meter = Raw(named("fairseq.meters", "AverageMeter") + b")\x81" + b"}b")
+    state = {
+        "optimizer_history": [{"num_updates": 7, "lr_scheduler_state": {"best": None}}],
+        "last_optimizer_state": {"state": {140234523452123: {"step": 7}}},
+        "extra_state": {"train_meters": {"loss": meter}, "train_iterator": {"epoch": 2}},
+    }
+    model, report = from_tupe_checkpoint(written(tmp_path, weights, args, **state))
+    assert model.backbone.num_layers == 1
+    assert set(report.dropped) == set(state)
+    assert all("training" in reason for reason in report.dropped.values())
+
+
+def test_settings_may_leave_out_what_the_released_code_has_defaults_for(tmp_path):
+    weights, args = one_layer()
+    for name in ("activation_fn", "encoder_normalize_before", "attention_dropout", "rel_pos"):
+        del args[name]
+    del args["max_positions"]
+    args |= {"tokens_per_sample": 8, "activation_dropout": 0.2}
+    model, report = from_tupe_checkpoint(written(tmp_path, weights, args))
+    assert model.backbone.position == "tupe_a"
+    assert model.backbone.max_sequence_length == 8
+    assert any("0.2 inside the feed-forward networks" in note for note in report.notes)
+
+
+def several_heads(weights, names=("a", "b"), width=6):
+    for name in names:
+        head = f"classification_heads.{name}."
+        weights |= {f"{head}dense.weight": np.ones((width, 6), "f4")}
+        weights |= {f"{head}dense.bias": np.ones(width, "f4")}
+        weights |= {f"{head}out_proj.weight": np.ones((2, width), "f4")}
+        weights |= {f"{head}out_proj.bias": np.ones(2, "f4")}
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("heads", "changes", "reason"),
+    [
+        ({}, {}, "has 2 classification heads"),
+        ({"names": ["a"]}, {"pooler_activation_fn": "relu"}, "pooler ends in relu, ours in tanh"),
+        ({"names": ["a"], "width": 4}, {}, "another width"),
+    ],
+)
+def test_a_pooler_that_cannot_be_kept_is_new_and_told(tmp_path, heads, changes, reason):
+    weights, args = one_layer()
+    weights = several_heads(weights, **heads)
+    _, report = from_tupe_checkpoint(written(tmp_path, weights, {**args, **changes}))
+    assert set(report.new) == {"pooled_dense/kernel", "pooled_dense/bias"}
+    assert all(reason in why for why in report.new.values())
+    names = {name for name in weights if name.startswith("classification_heads")}
+    assert set(report.dropped) == names
+
+
+def refused(tmp_path, match, weights=None, args=None, dictionary=None, **entries):
+    made, known = one_layer()
+    path = written(tmp_path, made if weights is None else weights, args or known, **entries)
+    with pytest.raises(ValueError, match=match) as caught:
+        from_tupe_checkpoint(path, dictionary)
+    assert f"path={str(path)!r}" in str(caught.value)
+    return str(caught.value)
+
+
+def test_missing_left_over_and_misshapen_weights_are_listed_at_once(tmp_path):
+    weights, _ = one_layer()
+    del weights[f"{ENCODER}pos_ln.bias"]
+    del weights["decoder.lm_head.dense.weight"]
+    weights["decoder.lm_head.extra"] = np.ones(1, "f4")
+    weights["encoder.other"] = np.ones(1, "f4")
+    weights[f"{HEAD}dense.weight"] = np.ones((6, 6), "f4")  # of which the bias is missing
+    weights[f"{ENCODER}layers.0.fc1.weight"] = np.ones((8, 6), "f4")
+    weights[f"{ENCODER}pos_ln.weight"] = np.ones(6, "int64")
+    message = refused(tmp_path, "must be those of TUPE's released model", weights)
+    for part in (
+        f"{ENCODER}pos_ln.bias: missing",
+        "decoder.lm_head.dense.weight: missing",
+        "decoder.lm_head.extra: left over",
+        "encoder.other: left over",
+        f"{HEAD}dense.weight: left over",
+        f"{ENCODER}layers.0.fc1.weight: shape (8, 6), expected (7, 6)",
+        f"{ENCODER}pos_ln.weight: int64 instead of real numbers",
+    ):
+        assert part in message
+    assert message.count(": missing") == 2
+    assert message.count(": left over") == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"encoder_layers": 2}, r"encoder_layers=2, .* Received: layers \[0\]"),
+        ({"encoder_layers": 10**8}, r"encoder_layers=100000000, .* Received: layers \[0\]"),
+        ({"encoder_layers": 0}, "encoder_layers=0, expected an integer >= 1"),
+        ({"encoder_layers": None}, "encoder_layers=None, expected an integer >= 1"),
+        ({"encoder_layers": True}, "encoder_layers=True, expected an integer >= 1"),
+        ({"encoder_layers": 10**300}, r"encoder_layers=\(int\), expected an integer >= 1"),
+        ({"encoder_embed_dim": 8}, r"embed_tokens.weight: shape \(13, 6\), expected \(13, 8\)"),
+        ({"encoder_ffn_embed_dim": 8}, r"fc1.bias: shape \(7,\), expected \(8,\)"),
+        ({"encoder_attention_heads": 4}, "6, which is not divisible by encoder_attention_heads=4"),
+        ({"max_positions": 9}, r"pos.weight: shape \(9, 6\), expected \(10, 6\)"),
+        ({"max_positions": "8"}, "max_positions=8, expected an integer"),
+        ({"activation_fn": "gelu_accurate"}, "activation_fn=gelu_accurate, .* only 'gelu'"),
+        ({"encoder_normalize_before": True}, "encoder_normalize_before=True, .* only False"),
+        ({"embedding_normalize": False}, "embedding_normalize=False, .* only True"),
+        ({"dropout": 1.5}, r"dropout=1.5, expected a rate in \[0, 1\)"),
+        ({"attention_dropout": [1]}, r"attention_dropout=\(list\), expected a rate"),
+        ({"rel_pos": 1}, "rel_pos=1, expected True or False"),
+        ({"rel_pos": True}, "rel_pos=True, no relative_attention_bias"),
+    ],
+)
+def test_settings_that_are_not_supported_or_contradict_the_weights_are_named(
+    tmp_path, changes, match
+):
+    refused(tmp_path, match, args={**one_layer()[1], **changes})
+
+
+def test_all_mistakes_in_the_settings_are_listed_at_once(tmp_path):
+    args = {**one_layer()[1], "encoder_layers": -1, "dropout": None, "activation_fn": "relu"}
+    message = refused(tmp_path, "do not describe a model", args=args)
+    assert all(f"{name}=" in message for name in ("encoder_layers", "dropout", "activation_fn"))
+
+
+def test_relative_biases_without_the_setting_are_named(tmp_path):
+    weights, _ = one_layer()
+    weights[f"{ENCODER}relative_attention_bias.weight"] = np.ones((33, 2), "f4")
+    refused(tmp_path, "rel_pos=False, a relative_attention_bias", weights)
+
+
+def test_a_relative_bias_for_other_heads_is_named(tmp_path):
+    weights, args = one_layer()
+    weights[f"{ENCODER}relative_attention_bias.weight"] = np.ones((33, 3), "f4")
+    match = r"relative_attention_bias.weight: shape \(33, 3\), expected \(33, 2\)"
+    refused(tmp_path, match, weights, {**args, "rel_pos": True})
+
+
+def test_an_untied_output_matrix_is_named(tmp_path):
+    weights, _ = one_layer()
+    weights["decoder.lm_head.weight"] = weights[f"{ENCODER}embed_tokens.weight"] + 1
+    refused(tmp_path, "must be the token embedding itself", weights)
+
+
+@pytest.mark.parametrize("table", [np.zeros((8, 8), "int64"), np.zeros((7, 8), "int64")])
+def test_another_table_of_buckets_is_named(tmp_path, table):
+    weights, args = one_layer()
+    weights[f"{ENCODER}relative_attention_bias.weight"] = np.ones((33, 2), "f4")
+    weights[f"{ENCODER}rp_bucket"] = table
+    refused(tmp_path, "buckets must be the one of", weights, {**args, "rel_pos": True})
+
+
+def test_other_entries_of_a_checkpoint_are_named(tmp_path):
+    refused(tmp_path, r"other entries, .* Received: \['ema'\]", ema={"w": 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        ([1], "Received: an object of type list"),
+        ({"state_dict": {}}, r"Received: a dictionary with the keys \['state_dict'\]"),
+        ({"args": {"x": 1}, "model": {}}, "Received: args of type dict"),
+        ({"args": None, "model": {}}, "Received: args of type NoneType"),
+        ({"args": called("fairseq.meters", "TimeMeter"), "model": {}}, "argparse.Namespace"),
+        ({"args": settings(x=1), "model": [1]}, "`model` in a checkpoint must be"),
+        ({"args": settings(x=1), "model": {"w": 1}}, "`model` in a checkpoint must be"),
+        ({"args": settings(x=1), "model": {}}, "encoder_layers=None"),
+    ],
+)
+def test_a_torch_file_that_is_no_checkpoint_of_tupe_is_named(tmp_path, value, match):
+    path = tmp_path / "other.pt"
+    path.write_bytes(zip_file(pickled(value), {}))
+    with pytest.raises(ValueError, match=match) as caught:
+        from_tupe_checkpoint(path)
+    assert str(path) in str(caught.value)
+
+
+def dictionary_file(tmp_path, lines):
+    path = tmp_path / "dict.txt"
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    return path
+
+
+SEVEN = "<s> = 0, <pad> = 1, </s> = 2, <unk> = 3, <file> = 4, <email> = 5, <url> = 6"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            ["the 9", "a 5", "\u00e9t\u00e9 3", "\u2028 2", "madeupword0000 0"],
+            f"{SEVEN}, <mask> = 12",
+        ),
+        (["a 9"] * 8, "<s> = 0, <pad> = 1, </s> = 2, <unk> = 3, <mask> = 12"),
+        (["a 9", "<mask> 0", *["b 8"] * 4], f"{SEVEN}, <mask> = 8"),
+    ],
+)
+def test_a_dictionary_that_fits_names_the_special_tokens(tmp_path, lines, expected):
+    weights, args = one_layer()
+    dictionary = dictionary_file(tmp_path, lines)
+    model, report = from_tupe_checkpoint(written(tmp_path, weights, args), dictionary)
+    assert f"dict.txt fits: {expected}" in report.notes
+    assert any("takes token ids only" in note for note in report.notes)
+    assert model.preprocessor is None
+
+
+def test_without_a_dictionary_the_report_says_what_is_not_known(tmp_path):
+    weights, args = one_layer()
+    model, report = from_tupe_checkpoint(str(written(tmp_path, weights, args)))
+    text = str(report)
+    for part in ("no dict.txt", "takes token ids only", "merges are in neither", "<s> is [CLS]"):
+        assert part in text
+    assert "padding_mask = token_ids != 1" in text
+    assert model.preprocessor is None
+
+
+def test_a_dictionary_of_another_size_is_named_with_both_sizes(tmp_path):
+    dictionary = dictionary_file(tmp_path, ["a 9"] * 6)
+    match = (
+        r"its 6 lines and the special tokens make a vocabulary of 14 \(.*\) or 11 \(.*\), the "
+        "token embedding has 13 rows"
+    )
+    message = refused(tmp_path, match, dictionary=dictionary)
+    assert f"dictionary={str(dictionary)!r}" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"a 9\nb\n", "line 2: 'b'"),
+        (b"a 9\n\nb 1\n", "line 2: ''"),
+        (b"a nine\n", "line 1: 'a nine'"),
+        (b"a -1\n", "line 1"),
+        (b"a 9\n\xff 1\n", "UTF-8.*offset 4"),
+        (b"", "at least one line"),
+    ],
+)
+def test_a_damaged_dictionary_is_named_by_its_line(tmp_path, content, match):
+    path = tmp_path / "dict.txt"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=match) as caught:
+        from_tupe_checkpoint(GOLDEN / "fairseq_tupe_a.pt", path)
+    assert f"dictionary={str(path)!r}" in str(caught.value)
+
+
+def test_missing_files_are_named(tmp_path):
+    missing = tmp_path / "none"
+    with pytest.raises(FileNotFoundError, match="no such dictionary"):
+        from_tupe_checkpoint(GOLDEN / "fairseq_tupe_a.pt", missing)
+    with pytest.raises(FileNotFoundError, match="no such checkpoint"):
+        from_tupe_checkpoint(missing)
