@@ -4,12 +4,15 @@ import functools
 
 import keras
 
+from keras_tupe.layers._conversion import conversion_format
+
 
 def compiled(function):
     """Returns the function compiled by XLA on TensorFlow, and as it is on other backends.
 
     Keras compiles whole training steps only, and on CPU not by itself. This is the one place
-    below the models that may import TensorFlow, and only when Keras runs on it.
+    below the models that may import TensorFlow, and only when Keras runs on it. Converters to
+    other formats take nothing that XLA compiled.
     """
 
     @functools.cache
@@ -20,7 +23,7 @@ def compiled(function):
 
     @functools.wraps(function)
     def call(*args):
-        is_tensorflow = keras.backend.backend() == "tensorflow"
+        is_tensorflow = keras.backend.backend() == "tensorflow" and conversion_format() is None
         return jitted()(*args) if is_tensorflow else function(*args)
 
     return call

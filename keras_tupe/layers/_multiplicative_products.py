@@ -11,6 +11,7 @@ from keras_tupe.layers._blocks import row_blocks, split_rows
 from keras_tupe.layers._clipped_table import clipped_table
 from keras_tupe.layers._compiled import compiled
 from keras_tupe.layers._skew import skew
+from keras_tupe.layers._stacked import stacked
 
 
 def multiplicative_products(query, key, table):
@@ -113,14 +114,11 @@ def _diagonals(query, key, table):
 @compiled
 def _forward(query, key, table):
     batch, heads, _, length = ops.shape(query)
-    offsets = ops.shape(table)[0]
 
-    def step(r, out):
-        products = query * _moved(key, r, length) * _factor(table, r, length)
-        return ops.slice_update(out, (r, 0, 0, 0), ops.expand_dims(ops.sum(products, axis=2), 0))
+    def diagonal(r):
+        return ops.sum(query * _moved(key, r, length) * _factor(table, r, length), axis=2)
 
-    empty = ops.zeros((offsets, batch, heads, length), query.dtype)
-    return ops.fori_loop(0, offsets, step, empty)
+    return stacked(diagonal, ops.shape(table)[0], (batch, heads, length), query.dtype)
 
 
 @compiled
