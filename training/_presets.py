@@ -33,7 +33,8 @@ def load_preset(folder):
     position = config.get("config", {}).get("position")
     if position not in positions.METHODS:
         raise ValueError(
-            "The preset's position method is not known here. Load the file that defines it first. "
+            "The preset's position method is not known here. Name the Python file that defines it: "
+            "--position-file on the command line, `keras_tupe.positions.load_file` in Python. "
             f"Received: {str(folder)!r} with position={position!r}"
         )
     task = _json(folder / "task.json").get("class_name")

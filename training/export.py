@@ -18,6 +18,21 @@ import pathlib
 import shlex
 import sys
 
+from keras_tupe import positions
+from keras_tupe.export import (
+    check_new,
+    export_encoder,
+    export_litert,
+    export_onnx,
+    export_preprocessor,
+    export_text_model,
+    new_folder,
+    write_card,
+)
+from training._export_check import check_in_another_process, random_inputs, write_example
+from training._presets import load_preset, origin
+from training._tables import table
+
 FORMATS = ("savedmodel", "onnx", "litert")
 
 
@@ -31,17 +46,6 @@ def export_saved_model(settings, command):
     Raises:
         ValueError: if something cannot be exported.
     """
-    from keras_tupe.export import (
-        check_new,
-        export_encoder,
-        export_preprocessor,
-        export_text_model,
-        new_folder,
-        write_card,
-    )
-    from training._export_check import check_in_another_process, random_inputs, write_example
-    from training._presets import load_preset, origin
-
     check_new(settings.out)
     model, tokenizer = load_preset(settings.preset)
     backbone = getattr(model, "backbone", model)
@@ -68,13 +72,11 @@ def export_saved_model(settings, command):
 
 
 def _report(folder):
-    from training._tables import table
-
     parts = {
         "encoder (ids in)": ("saved_model.pb", "variables/*"),
         "text (strings in)": ("text/**/*",),
+        "preprocessor": ("preprocessor/**/*",),
     }
-    parts |= {"preprocessor": ("preprocessor/**/*",), "preset": ("preset/**/*",)}
     rows = []
     for name, patterns in parts.items():
         files = [file for pattern in patterns for file in folder.glob(pattern) if file.is_file()]
@@ -90,9 +92,6 @@ def export_portable(settings):
     Args:
         settings: the parsed command line.
     """
-    from keras_tupe.export import export_litert, export_onnx
-    from training._presets import load_preset
-
     model, _ = load_preset(settings.preset)
     export = {"onnx": export_onnx, "litert": export_litert}[settings.format]
     print(export(model, settings.out))
@@ -104,6 +103,9 @@ def _parser():
     )
     parser.add_argument("preset", type=pathlib.Path, help="folder of a preset of this package")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="what to make; new")
+    parser.add_argument(
+        "--position-file", type=pathlib.Path, help="Python file of the preset's own position method"
+    )
     parser.add_argument("--format", default=FORMATS[0], help=f"one of {', '.join(FORMATS)}")
     parser.add_argument(
         "--length", type=int, help="tokens per row in signatures; default: max_sequence_length"
@@ -154,6 +156,8 @@ def main(arguments=None):
         words = sys.argv[1:] if arguments is None else arguments
         command = shlex.join(["python", "-m", "training.export", *map(str, words)])
         try:
+            if settings.position_file:
+                positions.load_file(settings.position_file)
             if settings.format == "savedmodel":
                 export_saved_model(settings, command)
             else:

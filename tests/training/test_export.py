@@ -14,6 +14,7 @@ from keras_tupe import (
     TupeMaskedLMPreprocessor,
     TupeTextClassifier,
     TupeTokenizer,
+    positions,
 )
 from training import export, saved_models
 from training._marked import END, begin
@@ -124,6 +125,20 @@ def test_a_preset_is_loaded_as_what_it_is(preset, tmp_path):
     config.write_text(config.read_text().replace('"tupe_r"', '"mine"'))
     with pytest.raises(ValueError, match="not known here.*position='mine'"):
         load_preset(tmp_path / "backbone")
+
+
+@pytest.mark.slow
+def test_a_method_of_ones_own_is_exported_with_its_file(tmp_path, loaded_files):
+    file = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
+    positions.load_file(file)
+    sizes(position="linear_slope").save_to_preset(str(tmp_path / "preset"))
+    done = run("training.export", tmp_path / "preset", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "--position-file" in done.stderr
+    done = run(
+        "training.export", tmp_path / "preset", "--out", tmp_path / "out", "--position-file", file
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_a_damaged_card_is_named(tmp_path):
