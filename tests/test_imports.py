@@ -24,9 +24,10 @@ MAY_IMPORT = {
     "metrics": {"tokenizers"},
     "trainer": {"layers", "positions", "models"},
     "analysis": {"layers", "positions", "models"},
-    "convert": {"layers", "positions", "models"},
-    "export": {"layers", "positions", "models", "tokenizers", "_commit"},
+    "convert": {"layers", "positions", "models", "_new_folder"},
+    "export": {"layers", "positions", "models", "tokenizers", "_commit", "_new_folder"},
     "_commit": set(),
+    "_new_folder": set(),
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.

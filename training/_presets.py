@@ -3,26 +3,38 @@
 import json
 import pathlib
 
-from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, TupeTokenizer, positions
+from keras_tupe import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeMaskedLMPreprocessor,
+    TupeTextClassifier,
+    TupeTextClassifierPreprocessor,
+    TupeTokenizer,
+    positions,
+)
 
 _TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier)}
+_PREPROCESSORS = {
+    kind.__name__: kind for kind in (TupeMaskedLMPreprocessor, TupeTextClassifierPreprocessor)
+}
 _ERRORS = (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError)
 
 
 def load_preset(folder):
-    """Returns the model of a preset, and its tokenizer.
+    """Returns the model of a preset, and what makes its inputs of text.
 
     Args:
         folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`
             wrote.
 
     Returns:
-        The model, without its preprocessor, and a `TupeTokenizer`, or `None` if there is none.
+        The model, in float32 (in float64 if it was saved in that), without its preprocessor; and
+        the preprocessor, or else a `TupeTokenizer`, or `None` if there is neither.
 
     Raises:
         ValueError: if it is no such folder, or cannot be loaded.
     """
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(folder).resolve()  # KerasHub has presets with names of its own
     config = _json(folder / "config.json")
     if not str(config.get("registered_name", "")).startswith("keras_tupe>"):
         raise ValueError(
@@ -38,19 +50,22 @@ def load_preset(folder):
             f"Received: {str(folder)!r} with position={position!r}"
         )
     task = _json(folder / "task.json").get("class_name")
+    policy = str((config["config"].get("dtype") or {}).get("config", {}).get("name"))
+    kind, keywords = TupeBackbone, {"dtype": "float64" if policy == "float64" else "float32"}
+    if task in _TASKS:
+        kind, keywords = _TASKS[task], {**keywords, "preprocessor": None}
+    preprocessor = _json(folder / "preprocessor.json").get("class_name")
+    text = _PREPROCESSORS.get(preprocessor, TupeTokenizer)
+    has_text = preprocessor in _PREPROCESSORS or (folder / "tokenizer.json").is_file()
     try:
-        if task in _TASKS:
-            model = _TASKS[task].from_preset(str(folder), preprocessor=None)
-        else:
-            model = TupeBackbone.from_preset(str(folder))
-        has_tokenizer = (folder / "tokenizer.json").is_file()
-        tokenizer = TupeTokenizer.from_preset(str(folder)) if has_tokenizer else None
+        model = kind.from_preset(str(folder), **keywords)
+        made = text.from_preset(str(folder)) if has_text else None
     except _ERRORS as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(
             f"The preset is damaged or of another version: {reason} Received: {str(folder)!r}"
         ) from error
-    return model, tokenizer
+    return model, made
 
 
 def origin(folder):

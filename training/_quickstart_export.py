@@ -6,7 +6,7 @@ import json
 from keras import ops
 
 from keras_tupe import TupeMaskedLMPreprocessor, TupeTokenizer
-from keras_tupe.export import export_encoder, export_text_model, new_folder, write_card
+from keras_tupe.export import export_encoder, export_text_model, replaceable_folder, write_card
 from training import _pictures
 from training._export_check import check_in_another_process, write_example
 from training._quickstart_data import LENGTH
@@ -27,7 +27,7 @@ def publish(settings, data, results, best, model, biases, command):
     Raises:
         RuntimeError: if the export does not answer as the model does.
     """
-    with new_folder(settings.out) as folder:
+    with replaceable_folder(settings.out) as folder:
         export_encoder(model, folder)
         export_text_model(model, data.tokenizer, folder / "text")
         tokenizer = TupeTokenizer(vocabulary=data.tokenizer.pieces)

@@ -20,8 +20,8 @@ import json
 import pathlib
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, positions
+from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._hf_config import read_json
-from keras_tupe.convert._new_folder import check_is_new, new_folder
 
 FORMATS = ("preset", "huggingface")
 _OURS = "keras_tupe>"

@@ -16,17 +16,19 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import argparse
 import pathlib
 import shlex
+import signal
 import sys
 
+import tensorflow as tf
+
 from keras_tupe import positions
+from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.export import (
-    check_new,
     export_encoder,
     export_litert,
     export_onnx,
     export_preprocessor,
     export_text_model,
-    new_folder,
     write_card,
 )
 from training._export_check import check_in_another_process, random_inputs, write_example
@@ -46,16 +48,16 @@ def export_saved_model(settings, command):
     Raises:
         ValueError: if something cannot be exported.
     """
-    check_new(settings.out)
-    model, tokenizer = load_preset(settings.preset)
+    model, text = load_preset(settings.preset)
     backbone = getattr(model, "backbone", model)
-    length = settings.length or backbone.max_sequence_length
+    known = getattr(text, "sequence_length", None)  # of a preprocessor
+    length = settings.length or known or backbone.max_sequence_length
     with new_folder(settings.out) as folder:
         export_encoder(model, folder, length, settings.dynamic_length)
-        if tokenizer is not None and settings.text:
-            export_text_model(model, tokenizer, folder / "text", length)
-        if tokenizer is not None:
-            export_preprocessor(tokenizer, folder / "preprocessor", length)
+        if text is not None and settings.text:
+            export_text_model(model, text, folder / "text", length)
+        if text is not None:
+            export_preprocessor(text, folder / "preprocessor", length)
         write_example(folder, model, random_inputs(backbone, length))
         known = origin(settings.preset)
         write_card(
@@ -108,7 +110,9 @@ def _parser():
     )
     parser.add_argument("--format", default=FORMATS[0], help=f"one of {', '.join(FORMATS)}")
     parser.add_argument(
-        "--length", type=int, help="tokens per row in signatures; default: max_sequence_length"
+        "--length",
+        type=int,
+        help="tokens per row in signatures; default: the preprocessor's, or max_sequence_length",
     )
     parser.add_argument(
         "--dynamic-length",
@@ -139,11 +143,10 @@ def _problems(settings):
         problems.append(f"--length must be at least 1. Received: {settings.length}")
     if not settings.preset.is_dir():
         problems.append(f"The preset must be a folder. Received: {str(settings.preset)!r}")
-    if settings.out.exists():
-        problems.append(
-            "--out must not exist yet: choose another name, or remove it. "
-            f"Received: {str(settings.out)!r}"
-        )
+    try:
+        check_is_new(settings.out)
+    except ValueError as error:
+        problems.append(str(error))
     return problems
 
 
@@ -154,6 +157,8 @@ def main(arguments=None):
     problems = _problems(settings)
     if not problems:
         words = sys.argv[1:] if arguments is None else arguments
+        # an end like any other, so that nothing is left behind
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         command = shlex.join(["python", "-m", "training.export", *map(str, words)])
         try:
             if settings.position_file:
@@ -162,8 +167,17 @@ def main(arguments=None):
                 export_saved_model(settings, command)
             else:
                 export_portable(settings)
-        except (ValueError, TypeError, ImportError, RuntimeError, OSError) as error:
-            problems.append(str(error))
+        except KeyboardInterrupt:
+            parser.exit(130, f"{parser.prog}: stopped; nothing was written\n")
+        except (
+            tf.errors.OpError,
+            ValueError,
+            TypeError,
+            ImportError,
+            RuntimeError,
+            OSError,
+        ) as error:
+            problems.append(next(iter(str(error).splitlines()), type(error).__name__))
     if problems:
         parser.exit(2, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
 

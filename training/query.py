@@ -12,6 +12,7 @@ vectors with the question's.
 import argparse
 import pathlib
 import sys
+import zipfile
 
 import numpy as np
 import tensorflow as tf
@@ -93,6 +94,25 @@ def rank_sentences(model, texts):
             print(f"    {cosines[index]:.3f}  {SENTENCES[index]}")
 
 
+def answer(settings):
+    """Answers the questions, or some of its own if there are none.
+
+    Raises:
+        ValueError: if there is a blank to fill and the model cannot.
+    """
+    import tensorflow_text  # noqa: F401  registers the tokenizer's op
+
+    model = tf.saved_model.load(str(settings.folder / "text"))
+    can_fill = "fill_mask" in model.signatures
+    if settings.fill and not can_fill:
+        raise ValueError("--fill needs the export of a masked language model.")
+    asked = settings.fill or settings.nearest
+    if can_fill and not (asked and not settings.fill):
+        fill_blanks(model, settings.fill or FILL)
+    if not (asked and not settings.nearest):
+        rank_sentences(model, settings.nearest or NEAREST)
+
+
 def main(arguments=None):
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -108,15 +128,20 @@ def main(arguments=None):
             f"{parser.prog}: the folder must be an export of keras_tupe, with its example.npz. "
             f"Make one with `python -m training.quickstart`. Received: {str(settings.folder)!r}\n",
         )
-    worst = check_example(settings.folder)
-    if (settings.folder / "text").is_dir():
-        import tensorflow_text  # noqa: F401  registers the tokenizer's op
-
-        model = tf.saved_model.load(str(settings.folder / "text"))
-        asked = settings.fill or settings.nearest
-        if "fill_mask" in model.signatures:
-            fill_blanks(model, settings.fill or ([] if asked else FILL))
-        rank_sentences(model, settings.nearest or ([] if asked else NEAREST))
+    has_text = (settings.folder / "text").is_dir()
+    if (settings.fill or settings.nearest) and not has_text:
+        parser.exit(
+            2,
+            f"{parser.prog}: --fill and --nearest need an export with text/, of a preset that has "
+            f"a tokenizer. Received: {str(settings.folder)!r}\n",
+        )
+    try:
+        worst = check_example(settings.folder)
+        if has_text:
+            answer(settings)
+    except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        parser.exit(2, f"{parser.prog}: {reason} Received: {str(settings.folder)!r}\n")
     ours = sorted(name for name in sys.modules if name.split(".")[0] == "keras_tupe")
     print(f"modules of keras_tupe in this process: {len(ours)}")
     return 0 if worst <= TOLERANCE else 1

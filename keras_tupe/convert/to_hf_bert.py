@@ -6,12 +6,12 @@ import shutil
 import keras
 import numpy as np
 
+from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert._bert_layout import ABSOLUTE_TABLE, hugging_face_layout
 from keras_tupe.convert._hf_config import POSITIONS
 from keras_tupe.convert._hf_tokenizer import SETTINGS, VOCABULARY
 from keras_tupe.convert._hf_weights import SAFETENSORS
-from keras_tupe.convert._new_folder import check_is_new, new_folder
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 
 _NAMES = {ours: theirs for theirs, ours in POSITIONS.items()}

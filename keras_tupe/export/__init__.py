@@ -1,6 +1,6 @@
 """SavedModels for serving and reuse, and files for other runtimes. TensorFlow only."""
 
-from keras_tupe.export._folders import check_destination, check_new, new_folder
+from keras_tupe.export._folders import check_destination, replaceable_folder
 from keras_tupe.export.card import write_card
 from keras_tupe.export.encoder import export_encoder
 from keras_tupe.export.litert_model import export_litert
@@ -11,13 +11,12 @@ from keras_tupe.export.text_model import export_text_model
 
 __all__ = [
     "check_destination",
-    "check_new",
     "export_encoder",
     "export_litert",
     "export_onnx",
     "export_preprocessor",
     "export_text_model",
-    "new_folder",
     "portable_difference",
+    "replaceable_folder",
     "write_card",
 ]

@@ -50,16 +50,11 @@ def check_length(backbone, length):
     return int(length)
 
 
-def check_tokenizer(tokenizer, backbone):
-    """Returns the tokenizer of `keras_tupe.tokenizers` that a model was trained with.
-
-    Raises:
-        ValueError: if its vocabulary has another size than the model's.
-    """
-    op = getattr(tokenizer, "op", tokenizer)
-    if op.vocabulary_size != backbone.vocabulary_size:
+def check_tokenizer(packing, backbone):
+    """Raises `ValueError` if a packing's vocabulary has another size than a model's."""
+    found = packing.tokenizer.vocabulary_size
+    if found != backbone.vocabulary_size:
         raise ValueError(
             "The tokenizer must be the one that the model was trained with. Received: a vocabulary "
-            f"of {op.vocabulary_size} pieces for a model of {backbone.vocabulary_size}"
+            f"of {found} pieces for a model of {backbone.vocabulary_size}"
         )
-    return op

@@ -1,9 +1,8 @@
-"""Export folders: complete or not there, and never over somebody else's."""
+"""Where exports may be written: never over somebody else's files."""
 
-import contextlib
-import os
 import pathlib
-import shutil
+
+from keras_tupe._new_folder import new_folder
 
 CARD = "card.json"
 
@@ -16,61 +15,29 @@ def check_destination(path):
     path = pathlib.Path(path)
     if path.is_dir() and (not any(path.iterdir()) or (path / CARD).is_file()):
         return
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise ValueError(
             f"The output folder exists and holds no {CARD}, so it was not made by keras_tupe and "
             f"is left alone. Choose another folder, or remove this one. Received: {str(path)!r}"
         )
 
 
-@contextlib.contextmanager
-def new_folder(path):
-    """Yields an empty folder beside `path`, which takes its place when the block succeeds.
-
-    A reader sees the old folder or the new one, never a part of either. If the block fails the
-    new folder is removed and the old one stays.
-
-    Args:
-        path: the folder to make. One that is there is replaced if it is ours.
-
-    Raises:
-        ValueError: as `check_destination`.
-    """
-    path = pathlib.Path(path).resolve()
-    check_destination(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    try:
-        yield partial
-        check_destination(path)
-        old = path.with_name(f".{path.name}.{os.getpid()}.old")
-        if path.exists():
-            path.rename(old)
-        partial.rename(path)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+def replaceable_folder(path):
+    """As `new_folder`, but an export of this package in its place is replaced as a whole."""
+    return new_folder(pathlib.Path(path).resolve(), check_destination)
 
 
-def check_new(path):
-    """Raises `ValueError` if `path` is a file, or a folder that is not empty."""
+def check_empty(path):
+    """Raises `ValueError` if there is something at `path` but an empty folder."""
     path = pathlib.Path(path)
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+    is_empty = path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+    if not is_empty and (path.exists() or path.is_symlink()):
         raise ValueError(
             "The output folder exists and is not empty. Choose another one, or remove it. "
             f"Received: path={str(path)!r}"
         )
 
 
-@contextlib.contextmanager
 def new_export(path):
-    """As `new_folder`, for one SavedModel: a folder that has files in it is left alone.
-
-    Raises:
-        ValueError: as `check_new`.
-    """
-    check_new(path)
-    with new_folder(path) as partial:
-        yield partial
+    """As `new_folder`, for one SavedModel: an empty folder may be there."""
+    return new_folder(path, check_empty)

@@ -15,7 +15,8 @@ class FoldedEncoder:
     what `shared_positions` gives to all layers, and the `position_logits` of attention
     layers that have them. The weights behind them do not occur in a graph that is traced
     from this object; all other weights do, as variables. The constants are those of the
-    moment: make a new object after training.
+    moment: make a new object after training. A layer of the registry that does look at the words
+    is found out, and is computed in the graph.
 
     Args:
         backbone: a `TupeBackbone`.
@@ -45,11 +46,11 @@ class FoldedEncoder:
             self._before_positions = keras.Function(backbone.input, layer.input)
             self._constants["position_embedding"] = self._of(layer)
             fed = {"padding_mask": fed["padding_mask"], "position_embedding": layer.output}
-        if "position_bias" in layers and self._begins(layers["position_bias"]):
+        if "position_bias" in layers and self._is_constant(layers["position_bias"]):
             layer = layers["position_bias"]
             self._constants["position_bias"] = self._of(layer)
             fed["position_bias"] = layer.output
-        if "shared_positions" in layers and not dynamic_length:
+        if "shared_positions" in layers and self._is_constant(layers["shared_positions"]):
             layer = layers["shared_positions"]
             for key, value in _flat(self._of(layer)).items():
                 self._constants[f"shared_positions{key}"] = value
@@ -94,12 +95,21 @@ class FoldedEncoder:
         """Returns what a layer answers where there are no words."""
         return layer(ops.convert_to_tensor(self._nothing[:, :length], layer.compute_dtype))
 
+    def _words(self, layer):
+        """Returns hidden states that are not zero."""
+        words = np.random.default_rng(0).normal(size=self._nothing.shape)
+        return ops.convert_to_tensor(words, layer.compute_dtype)
+
     def _adds(self, layer):
         """Returns whether a layer adds the same vectors to whatever it gets."""
-        words = np.random.default_rng(0).normal(size=self._nothing.shape)
-        words = ops.convert_to_tensor(words, layer.compute_dtype)
-        added = ops.convert_to_numpy(layer(words) - (words + self._of(layer)))
-        return np.abs(added).max() < 1e-6 and self._begins(layer)
+        words = self._words(layer)
+        return _equal(layer(words), words + self._of(layer)) and self._begins(layer)
+
+    def _is_constant(self, layer):
+        """Returns whether a layer answers the same whatever the words are."""
+        if self.dynamic_length and layer.name == "shared_positions":
+            return False
+        return _equal(layer(self._words(layer)), self._of(layer)) and self._begins(layer)
 
     def _begins(self, layer):
         """Returns whether the term of shorter sequences is the beginning of that of long ones."""
@@ -112,6 +122,13 @@ class FoldedEncoder:
             if part.shape != begin.shape or np.abs(part - begin).max() > 1e-6:
                 return False
         return True
+
+
+def _equal(ours, theirs):
+    """Returns whether two structures of tensors are the same but for rounding."""
+    pairs = zip(keras.tree.flatten(ours), keras.tree.flatten(theirs), strict=True)
+    pairs = [(ops.convert_to_numpy(a), ops.convert_to_numpy(b)) for a, b in pairs]
+    return all(np.abs(a - b).max(initial=0) <= 1e-6 for a, b in pairs)
 
 
 def too_long(length):

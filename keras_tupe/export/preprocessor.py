@@ -4,11 +4,11 @@ import tensorflow as tf
 
 from keras_tupe.export._folders import new_export
 from keras_tupe.export._names import HUB_NAMES
+from keras_tupe.export._packing import Packing
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.tokenizers import pack_segments
 
 
-def export_preprocessor(tokenizer, path, length=128):
+def export_preprocessor(tokenizer, path, length=None):
     """Writes a tokenizer as a SavedModel in the form of TF Hub's text preprocessors.
 
     What `tf.saved_model.load(path)` returns, in a program that imports `tensorflow_text` first:
@@ -18,7 +18,8 @@ def export_preprocessor(tokenizer, path, length=128):
     - `obj.tokenize(sentences)`: strings `(batch,)` -> int32 `tf.RaggedTensor` `(batch, (pieces))`.
     - `obj.bert_pack_inputs([a], seq_length=n)` or `([a, b], seq_length=n)`: tokenized texts, or
       pairs -> the dictionary, with rows of n tokens; n is `length` if it is not given. What does
-      not fit is taken from the longer text first. Texts may have one more ragged axis.
+      not fit is taken from the longer text first, unless a preprocessor says otherwise. Texts may
+      have one more ragged axis.
     - `obj.tokenize.get_special_tokens_dict()`: `vocab_size`, `start_of_sequence_id`,
       `end_of_segment_id`, `padding_id`, `mask_id`.
     - signature `serving_default`: as `obj`, with the input `text`.
@@ -27,9 +28,11 @@ def export_preprocessor(tokenizer, path, length=128):
     written in a text is text; both as in training here.
 
     Args:
-        tokenizer: a tokenizer of `keras_tupe.tokenizers`, or a `TupeTokenizer`.
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`, a `TupeTokenizer`, or one of the
+            preprocessors, whose settings for rows are then kept (`truncate`, `add_start_token`).
         path: folder to make. It may exist if it is empty.
-        length: length of the rows, in tokens, special ones included. Defaults to 128.
+        length: length of the rows, in tokens, special ones included. Defaults to the
+            preprocessor's `sequence_length`, or 128.
 
     Raises:
         ValueError: if `length` is not an integer with room for a pair of texts, or the folder
@@ -38,7 +41,9 @@ def export_preprocessor(tokenizer, path, length=128):
     References:
         TF Hub, Common SavedModel APIs for Text.
     """
-    tokenizer = getattr(tokenizer, "op", tokenizer)
+    packing = Packing.of(tokenizer)
+    tokenizer = packing.tokenizer
+    length = (packing.length or 128) if length is None else length
     check_positive_integers(length=length)
     smallest = 4 + len(tokenizer.separator_ids)
     if length < smallest:
@@ -49,9 +54,8 @@ def export_preprocessor(tokenizer, path, length=128):
 
     def pack(segments, seq_length):
         segments = [part if part.ragged_rank == 1 else part.merge_dims(1, -1) for part in segments]
-        rows = pack_segments(tokenizer, tuple(segments), seq_length)
-        names = (HUB_NAMES[name] for name in ("token_ids", "padding_mask", "segment_ids"))
-        return dict(zip(names, rows, strict=True))
+        rows = packing.rows(segments, seq_length)
+        return {HUB_NAMES[name]: value for name, value in rows.items()}
 
     @tf.function(autograph=False)
     def tokenize(sentences):

@@ -5,10 +5,10 @@ import tensorflow as tf
 from keras_tupe.export._checks import check_length, check_model, check_tokenizer
 from keras_tupe.export._folders import new_export
 from keras_tupe.export._folding import FoldedEncoder
+from keras_tupe.export._packing import Packing
 from keras_tupe.export.encoder import as_float32, probabilities
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.models import TupeMaskedLM, TupeTextClassifier
-from keras_tupe.tokenizers import pack_segments
 
 
 def export_text_model(model, tokenizer, path, length=None, top=5):
@@ -22,10 +22,11 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
     - `serving_default` -> float32 `sequence_output` `(batch, length, hidden_dim)`, `pooled_output`
       `(batch, hidden_dim)`, and int32 `padding_mask` `(batch, length)`.
     - `embed` -> `embedding` `(batch, hidden_dim)`: the mean of the vectors of real tokens,
-      special ones left out, scaled to length 1.
-    - `fill_mask`, for a masked language model -> for the first mask token in each text `tokens`
-      (strings) and `probabilities`, both `(batch, top)`, best first; `num_masks` int32 `(batch,)`,
-      the number of mask tokens found. Where it is 0 the other two mean nothing.
+      special ones left out, scaled to length 1; zeros for a text without tokens.
+    - `fill_mask`, for a masked language model -> for the first mask token written in each text
+      `tokens` (strings) and `probabilities`, both `(batch, top)`, best first; `num_masks` int32
+      `(batch,)`, the number of mask tokens found. Where it is 0 the other two mean nothing. In
+      all other signatures a special token written in a text is text, as in training.
     - `classify`, for a classifier -> `probabilities` `(batch, num_classes)`: the softmax of the
       logits, what the model's own `activation` gives, or the number that a regression predicts.
     - `classify_pair`, for a classifier: the same with the inputs `text` and `text_pair`.
@@ -35,11 +36,12 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
 
     Args:
         model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`.
-        tokenizer: a tokenizer of `keras_tupe.tokenizers`, or a `TupeTokenizer`.
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`, a `TupeTokenizer`, or one of the
+            preprocessors, whose settings for rows are then kept (`truncate`, `add_start_token`).
         path: folder to make. It may exist if it is empty.
-        length: tokens per text, special ones included. Defaults to the model's
-            `max_sequence_length`.
-        top: number of candidates of `fill_mask`, at most the vocabulary's size.
+        length: tokens per text, special ones included. Defaults to the preprocessor's
+            `sequence_length`, or the model's `max_sequence_length`.
+        top: number of candidates of `fill_mask`, at most the number of ordinary pieces.
 
     Raises:
         TypeError: if `model` is something else.
@@ -47,15 +49,16 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
             `export_encoder`. Nothing is written then.
     """
     backbone = check_model(model)
-    length = check_length(backbone, length)
-    tokenizer = check_tokenizer(tokenizer, backbone)
+    packing = Packing.of(tokenizer)
+    check_tokenizer(packing, backbone)
+    length = check_length(backbone, packing.length if length is None else length)
     check_positive_integers(top=top)
-    if top > backbone.vocabulary_size:
+    most = backbone.vocabulary_size - len(packing.tokenizer.special_ids)
+    if isinstance(model, TupeMaskedLM) and top > most:
         raise ValueError(
-            "`top` must not exceed the size of the vocabulary, "
-            f"{backbone.vocabulary_size}. Received: top={top}"
+            f"`top` must not exceed the number of ordinary pieces, {most}. Received: top={top}"
         )
-    text_model = _TextModel(model, backbone, tokenizer, length, top)
+    text_model = _TextModel(model, backbone, packing, length, top)
     functions = {"serving_default": text_model.serve, "embed": text_model.embed}
     if isinstance(model, TupeMaskedLM):
         functions["fill_mask"] = text_model.fill_mask
@@ -72,7 +75,7 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
         )
         for name, function in functions.items()
     }
-    root = tf.train.Checkpoint(tokenizer=tokenizer)
+    root = tf.train.Checkpoint(tokenizer=packing.tokenizer)
     root.variables = [variable.value for variable in model.variables]
     with new_export(path) as folder:
         tf.saved_model.save(root, str(folder), signatures=signatures)
@@ -81,19 +84,19 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
 class _TextModel:
     """The functions behind the signatures."""
 
-    def __init__(self, model, backbone, tokenizer, length, top):
+    def __init__(self, model, backbone, packing, length, top):
         self.model = model
-        self.tokenizer = tokenizer
+        self.packing = packing
+        self.tokenizer = packing.tokenizer
         self.length = length
         self.top = top
-        self.pieces = tf.constant(tokenizer.pieces)
+        self.pieces = tf.constant(self.tokenizer.pieces)
         self.encoder = FoldedEncoder(backbone, length)
 
-    def _encode(self, *texts):
+    def _encode(self, *texts, masks=False):
         """Returns the model's inputs and its outputs in float32."""
-        segments = tuple(self.tokenizer.tokenize_with_masks(text) for text in texts)
-        rows = pack_segments(self.tokenizer, segments, self.length)
-        inputs = dict(zip(("token_ids", "padding_mask", "segment_ids"), rows, strict=True))
+        tokenize = self.tokenizer.tokenize_with_masks if masks else self.tokenizer.tokenize
+        inputs = self.packing.rows([tokenize(text) for text in texts], self.length)
         return inputs, as_float32(self.encoder(inputs))
 
     def serve(self, text):
@@ -110,7 +113,7 @@ class _TextModel:
         return {"embedding": tf.math.l2_normalize(total, axis=-1)}
 
     def fill_mask(self, text):
-        inputs, outputs = self._encode(text)
+        inputs, outputs = self._encode(text, masks=True)
         is_mask = tf.cast(tf.equal(inputs["token_ids"], self.tokenizer.mask_id), tf.int32)
         first = tf.argmax(is_mask, axis=1, output_type=tf.int32)[:, None]
         logits = self.model.head(outputs["sequence_output"], mask_positions=first)[:, 0]
@@ -121,7 +124,7 @@ class _TextModel:
         best = tf.math.top_k(shares, k=self.top)
         return {
             "tokens": tf.gather(self.pieces, best.indices),
-            "probabilities": best.values,
+            "probabilities": tf.cast(best.values, tf.float32),
             "num_masks": tf.reduce_sum(is_mask, axis=1),
         }
 

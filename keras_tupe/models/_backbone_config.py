@@ -6,7 +6,6 @@ import pathlib
 
 import keras
 
-from keras_tupe import positions
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
 FILE = pathlib.PurePath("assets.extra", "keras_tupe_backbone.json")  # TensorFlow leaves it alone
@@ -88,13 +87,6 @@ def new_backbone(facts):
     """Returns a `TupeBackbone` with new weights from what `read_backbone_config` returned.
 
     Raises:
-        ValueError: if the positional method is not known here.
+        ValueError: if the positional method is not known here, see `keras_tupe.positions.get`.
     """
-    name = facts["config"]["position"]
-    if name not in positions.METHODS:
-        raise ValueError(
-            f"The encoder was made with the position method {name!r}, which is not known here. "
-            "Load its file first with `keras_tupe.positions.load_file(path)`. Received: "
-            f"position={name!r}"
-        )
     return TupeBackbone.from_config(keras.saving.deserialize_keras_object(facts["config"]))

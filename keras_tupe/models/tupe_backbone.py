@@ -7,6 +7,7 @@ from keras_tupe import positions
 from keras_tupe.layers import Dropout, EncoderBlock, TokenEmbedding
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models._preset_files import drop_mixed_policies
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -231,6 +232,10 @@ class TupeBackbone(keras_hub.models.Backbone):
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)
+
+    def save_to_preset(self, preset_dir, *args, **kwargs):
+        super().save_to_preset(preset_dir, *args, **kwargs)
+        drop_mixed_policies(preset_dir)
 
     def get_config(self):
         return {

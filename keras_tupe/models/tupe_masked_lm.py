@@ -5,6 +5,7 @@ import keras_hub
 
 from keras_tupe.layers import MaskedLMHead
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
+from keras_tupe.models._preset_files import drop_mixed_policies
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
 
@@ -80,6 +81,10 @@ class TupeMaskedLM(keras_hub.models.MaskedLM):
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)
+
+    def save_to_preset(self, preset_dir, *args, **kwargs):
+        super().save_to_preset(preset_dir, *args, **kwargs)
+        drop_mixed_policies(preset_dir)
 
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
         if loss == "auto":

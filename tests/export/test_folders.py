@@ -3,12 +3,12 @@ import json
 
 import pytest
 
-from keras_tupe.export import check_destination, new_folder, write_card
+from keras_tupe.export import check_destination, replaceable_folder, write_card
 
 
 def test_a_new_folder_appears_when_it_is_complete(tmp_path):
     path = tmp_path / "run"
-    with new_folder(path) as folder:
+    with replaceable_folder(path) as folder:
         (folder / "file.txt").write_text("content")
         assert not path.exists()
     assert (path / "file.txt").read_text() == "content"
@@ -17,11 +17,11 @@ def test_a_new_folder_appears_when_it_is_complete(tmp_path):
 
 def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path):
     path = tmp_path / "run"
-    with new_folder(path) as folder:
+    with replaceable_folder(path) as folder:
         write_card(folder, number=1)
 
     def fail():
-        with new_folder(path) as folder:
+        with replaceable_folder(path) as folder:
             write_card(folder, number=2)
             raise KeyError
 
@@ -34,7 +34,7 @@ def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path):
 def test_a_folder_of_ours_is_replaced_as_a_whole(tmp_path):
     path = tmp_path / "run"
     for number in (1, 2):
-        with new_folder(path) as folder:
+        with replaceable_folder(path) as folder:
             (folder / f"{number}.txt").write_text("x")
             write_card(folder, number=number)
     assert sorted(entry.name for entry in path.iterdir()) == ["2.txt", "card.json"]
@@ -51,7 +51,7 @@ def test_what_is_not_ours_is_left_alone(tmp_path, kind):
     content.write_text("years of work")
     with pytest.raises(ValueError, match=r"was not made by keras_tupe.*Received: .*thesis"):
         check_destination(path)
-    with pytest.raises(ValueError, match="not made by keras_tupe"), new_folder(path):
+    with pytest.raises(ValueError, match="not made by keras_tupe"), replaceable_folder(path):
         pass
     assert content.read_text() == "years of work"
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis"]

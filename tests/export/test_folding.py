@@ -157,34 +157,38 @@ def test_a_table_is_not_read_beyond_its_end(tmp_path):
         loaded(longer)
 
 
-def test_a_method_whose_term_changes_with_the_length_is_not_folded_for_all_lengths():
-    class Centered(keras.layers.Layer):
-        """A bias that depends on the distance from the middle of the text."""
+@pytest.mark.parametrize("kind", ["middle", "words"])
+def test_a_term_that_changes_with_length_or_words_is_not_a_constant(kind):
+    class Own(keras.layers.Layer):
+        """A bias by the distance from the middle of the text, or by the words."""
 
         def call(self, hidden_states):
             length = keras.ops.shape(hidden_states)[1]
             places = keras.ops.cast(keras.ops.arange(length), "float32")
             middle = keras.ops.cast(length, "float32") / 2
             bias = keras.ops.abs(places - middle) * keras.ops.ones((1, 2, length, 1))
-            return bias
+            if kind == "middle":
+                return bias
+            return keras.ops.mean(hidden_states) * keras.ops.ones_like(bias) * places
 
         def compute_output_spec(self, hidden_states):
             length = hidden_states.shape[1]
             return keras.KerasTensor((1, 2, length, length), "float32")
 
     record = positions.PositionMethod(
-        summary="distance from the middle", source="a test", logits_oracle=None,
-        bias=lambda dims, options: Centered(name="position_bias"),
+        summary="a method of one's own", source="a test", logits_oracle=None,
+        bias=lambda dims, options: Own(name="position_bias"),
     )  # fmt: skip
-    positions.METHODS["centered"] = record
+    positions.METHODS["own"] = record
     try:
-        backbone = scrambled("centered")
+        backbone = scrambled("own")
         anything = FoldedEncoder(backbone, LENGTH, dynamic_length=True)
         for length in (3, LENGTH):
-            assert_same(anything({k: tf.constant(v) for k, v in rows(length).items()}),
-                        backbone(rows(length)))  # fmt: skip
+            tensors = {name: tf.constant(value) for name, value in rows(length).items()}
+            for encoder in (FoldedEncoder(backbone, length), anything):
+                assert_same(encoder(tensors), backbone(rows(length)))
     finally:
-        del positions.METHODS["centered"]
+        del positions.METHODS["own"]
 
 
 def test_weight_regularizers_become_losses(tmp_path):

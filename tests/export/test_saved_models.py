@@ -168,14 +168,16 @@ def test_text_model_fills_blanks_and_embeds_in_another_process(tmp_path):
     export_text_model(model, tokenizer, tmp_path / "text", top=3)
     texts = ["a [MASK] c", "a b", "a b c d e f g h"]
     answers = run(FILL, tmp_path / "text", json.dumps(texts))
-    rows = [[2, 5, 4, 7, 3, 0, 0], [2, 5, 6, 3, 0, 0, 0], [2, 5, 6, 7, 8, 9, 3]]
-    token_ids = np.array(rows, "int32")
+    rows = [[2, 5, 1, 1, 1, 7, 3], [2, 5, 6, 3, 0, 0, 0], [2, 5, 6, 7, 8, 9, 3]]
+    token_ids = np.array(rows, "int32")  # [MASK] is text, but for fill_mask
     inputs = {"token_ids": token_ids, "padding_mask": (token_ids > 0).astype("int32")}
     outputs = model.backbone(inputs)
     np.testing.assert_allclose(answers["pooled_output"], outputs["pooled_output"], atol=1e-5)
     assert answers["padding_mask"] == inputs["padding_mask"].tolist()
     assert answers["num_masks"] == [1, 0, 0]
-    logits = model({**inputs, "mask_positions": np.array([[2], [0], [0]])}).numpy()[0, 0]
+    masked = np.array([[2, 5, 4, 7, 3, 0, 0]], "int32")
+    blank = {"token_ids": masked, "padding_mask": (masked > 0).astype("int32")}
+    logits = model({**blank, "mask_positions": np.array([[2]])}).numpy()[0, 0]
     ordinary = np.exp(logits[5:]) / np.exp(logits[5:]).sum()
     best = np.argsort(-ordinary)[:3]
     assert answers["tokens"][0] == [VOCABULARY[5 + index] for index in best]

@@ -16,27 +16,39 @@ def check_is_new(path):
 
 
 @contextlib.contextmanager
-def new_folder(path):
+def new_folder(path, check=check_is_new):
     """Yields an empty folder beside `path`, which takes this name when the block succeeds.
 
-    If the block fails, nothing stays behind.
+    A reader sees the old folder, if there is one, or the new one, never a part of either. If the
+    block fails, everything is as it was before.
 
     Args:
         path: the folder to make.
+        check: function of the path that raises if it must not be made or replaced; called before
+            the block and after it. Defaults to `check_is_new`.
 
     Raises:
-        ValueError: if it exists, before the block or after it.
+        ValueError: as `check`, or if the folder cannot be made.
     """
     path = pathlib.Path(os.path.abspath(path))
-    check_is_new(path)
+    check(path)
     missing = [parent for parent in path.parents if not parent.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
+    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+    except OSError as error:
+        raise ValueError(
+            f"The output folder cannot be made ({error.strerror}). Choose another one. "
+            f"Received: {str(path)!r}"
+        ) from error
     try:
         yield partial
-        check_is_new(path)
+        check(path)
+        if path.exists():
+            path.rename(old)
         partial.rename(path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -44,3 +56,4 @@ def new_folder(path):
             with contextlib.suppress(OSError):  # somebody else's file is in it by now
                 parent.rmdir()
         raise
+    shutil.rmtree(old, ignore_errors=True)

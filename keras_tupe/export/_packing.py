@@ -1,0 +1,41 @@
+"""How an export makes rows of texts."""
+
+import dataclasses
+
+from keras_tupe.tokenizers import pack_segments
+
+
+@dataclasses.dataclass(frozen=True)
+class Packing:
+    """A tokenizer and what a preprocessor says about rows.
+
+    Attributes:
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`.
+        length: tokens per row, or `None` if nothing says so.
+        truncate: `"round_robin"` or `"waterfall"`.
+        add_start_token: whether rows begin with [CLS].
+    """
+
+    tokenizer: object
+    length: int | None = None
+    truncate: str = "round_robin"
+    add_start_token: bool = True
+
+    @classmethod
+    def of(cls, source):
+        """Returns the packing of a tokenizer, a `TupeTokenizer`, or a preprocessor."""
+        if hasattr(source, "truncate"):  # a preprocessor
+            return cls(
+                source.tokenizer.op,
+                source.sequence_length,
+                source.truncate,
+                source.add_start_token,
+            )
+        return cls(getattr(source, "op", source))
+
+    def rows(self, segments, length):
+        """Returns ids, mask and segments of `pack_segments`, by the names of Keras."""
+        values = pack_segments(
+            self.tokenizer, tuple(segments), length, self.truncate, self.add_start_token
+        )
+        return dict(zip(("token_ids", "padding_mask", "segment_ids"), values, strict=True))
