@@ -71,18 +71,29 @@ def load_preset(folder):
 def origin(folder):
     """Returns what is known of a preset's making: the run of `training.pretrain` that it ends.
 
+    Another preset in the folder of a run, a converted one say, is not that run's.
+
+    Args:
+        folder: a preset.
+
     Returns:
-        Dictionary, empty if there is no such run beside the preset.
+        Dictionary with `command`, `commit`, `data` and `metrics`; empty if there is no such run.
     """
-    run = pathlib.Path(folder).resolve().parent
+    folder = pathlib.Path(folder).resolve()
+    run = folder.parent
     record = _json(run / "settings.json")
+    settings = record.get("settings", {})
+    position = settings.get("position")
+    if settings.get("position_file"):
+        position = pathlib.Path(settings["position_file"]).stem
+    config = _json(folder / "config.json").get("config", {})
+    if folder.name != "preset" or config.get("position") != position:
+        return {}
     found = {name: record[name] for name in ("command", "commit", "data") if name in record}
     try:
         names, *_, last = (run / "valid.csv").read_text(encoding="utf-8").split()
-        return {
-            **found,
-            "metrics": dict(zip(names.split(","), map(float, last.split(",")), strict=True)),
-        }
+        values = map(float, last.split(","))
+        return {**found, "metrics": dict(zip(names.split(","), values, strict=True))}
     except (OSError, ValueError):
         return found
 

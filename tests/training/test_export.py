@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -35,6 +36,7 @@ def preset(tmp_path_factory):
     model.preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(PIECES), sequence_length=9)
     model.save_to_preset(str(run / "preset"))
     record = {"command": "python -m training.pretrain --data rows", "commit": "0123456789"}
+    record["settings"] = {"position": "tupe_r"}
     (run / "settings.json").write_text(json.dumps({**record, "data": {"rows_hash": "abc"}}))
     (run / "valid.csv").write_text("step,tokens,loss,accuracy\n10,640,2.5,0.25\n20,1280,2.25,0.5\n")
     return run / "preset"
@@ -75,7 +77,7 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
 
     again = run("training.export", preset, "--out", out)
     assert again.returncode == 2
-    assert "must not exist" in again.stderr
+    assert "must not exist yet" in again.stderr
     with np.load(out / "example.npz") as found:
         example = dict(found)
     example["pooled_output"] = example["pooled_output"] + 1e-3
@@ -89,7 +91,7 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
         (["{preset}", "--out", "{new}", "--format", "tflite"], "--format must be one of"),
         (["{preset}", "--out", "{new}", "--length", "0"], "--length must be at least 1"),
         (["{preset}", "--out", "{new}", "--length", "10"], "max_sequence_length=9"),
-        (["{preset}", "--out", "{old}"], "--out must not exist"),
+        (["{preset}", "--out", "{old}"], "must not exist yet"),
         (["{preset}/nothing", "--out", "{new}"], "must be a folder"),
         (["{old}", "--out", "{new}"], "must be a folder of this package"),
         (
@@ -111,14 +113,15 @@ def test_mistakes_are_answered_with_a_sentence_and_nothing_is_written(
 
 
 def test_a_preset_is_loaded_as_what_it_is(preset, tmp_path):
-    model, tokenizer = load_preset(preset)
+    model, preprocessor = load_preset(preset)
     assert isinstance(model, TupeMaskedLM)
-    assert tokenizer.get_vocabulary() == PIECES
+    assert preprocessor.tokenizer.get_vocabulary() == PIECES
+    assert preprocessor.sequence_length == 9
     TupeTextClassifier(sizes(), 2).save_to_preset(str(tmp_path / "classifier"))
     sizes().save_to_preset(str(tmp_path / "backbone"))
-    model, tokenizer = load_preset(tmp_path / "classifier")
+    model, text = load_preset(tmp_path / "classifier")
     assert isinstance(model, TupeTextClassifier)
-    assert tokenizer is None
+    assert text is None
     assert isinstance(load_preset(tmp_path / "backbone")[0], TupeBackbone)
     assert origin(tmp_path / "backbone") == {}
     config = tmp_path / "backbone" / "config.json"
@@ -139,6 +142,16 @@ def test_a_method_of_ones_own_is_exported_with_its_file(tmp_path, loaded_files):
         "training.export", tmp_path / "preset", "--out", tmp_path / "out", "--position-file", file
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_run_beside_a_preset_is_named_only_if_it_ended_with_it(preset, tmp_path):
+    assert origin(preset)["metrics"]["loss"] == 2.25
+    shutil.copytree(preset.parent, tmp_path / "run")
+    shutil.copytree(preset, tmp_path / "run" / "grafted")
+    assert origin(tmp_path / "run" / "preset")["commit"] == "0123456789"
+    assert origin(tmp_path / "run" / "grafted") == {}
+    (tmp_path / "run" / "settings.json").write_text('{"settings": {"position": "rope"}}')
+    assert origin(tmp_path / "run" / "preset") == {}
 
 
 def test_a_damaged_card_is_named(tmp_path):
