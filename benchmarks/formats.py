@@ -5,7 +5,7 @@
     python -m benchmarks.formats --update README.md
 
 The largest difference |a - b| / max(1, |b|) of outputs over batches of 1 and 5 rows of 1, 7, 128
-and 512 tokens. Writes `formats.json` to `--out`; `--update` puts the table of that file into a
+and 512 tokens. All methods: writes `formats.json` to `--out`; `--update` puts the table of that file into a
 Markdown file and measures nothing. Ends with an error if a difference is above the format's limit.
 """
 
@@ -74,8 +74,8 @@ def main(arguments=None):
             page = pathlib.Path(settings.update)
             text = replaced(page.read_text(encoding="utf-8"), COMMAND, markdown(record))
             page.write_text(text, encoding="utf-8")
-        except (OSError, ValueError) as error:
-            sys.exit(f"formats: {error}")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            sys.exit(f"formats: {file} and {settings.update}: {type(error).__name__}: {error}")
         return
     cells = {}
     with tqdm(total=len(settings.methods()) * len(CELLS), unit="cell", disable=None) as bar:
@@ -91,10 +91,11 @@ def main(arguments=None):
         "machine": machine(),
         "cells": cells,
     }
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{file.name}.partial")
-    partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    partial.replace(file)
+    if settings.positions == "all":
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_name(f".{file.name}.partial")
+        partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        partial.replace(file)
     print(markdown(record))
     over = [
         f"{position} in {name}: {value:.1e}"

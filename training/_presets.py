@@ -50,8 +50,8 @@ def load_preset(folder):
             f"Received: {str(folder)!r} with position={position!r}"
         )
     task = _json(folder / "task.json").get("class_name")
-    policy = str((config["config"].get("dtype") or {}).get("config", {}).get("name"))
-    kind, keywords = TupeBackbone, {"dtype": "float64" if policy == "float64" else "float32"}
+    is_float64 = '"float64"' in json.dumps(config["config"].get("dtype"))
+    kind, keywords = TupeBackbone, {"dtype": "float64" if is_float64 else "float32"}
     if task in _TASKS:
         kind, keywords = _TASKS[task], {**keywords, "preprocessor": None}
     preprocessor = _json(folder / "preprocessor.json").get("class_name")

@@ -1,20 +1,17 @@
 """The vocabulary of a Hugging Face folder."""
 
-import os
 import pathlib
 
-from keras_tupe.convert._hf_config import read_json
-from keras_tupe.convert._wordpiece import checked_size, read_pieces, wordpiece_tokenizer
+from keras_tupe.convert._hf_tokenizer_files import differences, lowercase_of, read_files
+from keras_tupe.convert._hf_tokenizer_files import SETTINGS as SETTINGS
+from keras_tupe.convert._wordpiece import (
+    IDS_ONLY,
+    checked_size,
+    read_pieces,
+    wordpiece_tokenizer,
+)
 
-VOCABULARY, SETTINGS = "vocab.txt", "tokenizer_config.json"
-_SPECIAL = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
-IDS_ONLY = "the model takes token ids only"
+VOCABULARY = "vocab.txt"
 
 
 def hf_tokenizer(folder, vocabulary_size):
@@ -28,38 +25,24 @@ def hf_tokenizer(folder, vocabulary_size):
         `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences for the report.
 
     Raises:
-        ValueError: if the vocabulary has another size than the model, naming both.
+        ValueError: if the vocabulary has another size than the model, naming both; if a file is
+            damaged.
     """
     folder = pathlib.Path(folder)
     path = folder / VOCABULARY
     if not path.is_file():
         return None, (f"there is no {VOCABULARY}, so {IDS_ONLY}",)
-    pieces = read_pieces(path)
-    checked_size(pieces, vocabulary_size, path)
-    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
-    lowercase = settings.get("do_lower_case", True)
-    different = _differences(settings, lowercase)
+    files = read_files(folder)
+    lowercase, notes = lowercase_of(files)
+    # first, since the vocabulary of another kind of tokenizer need not fit the model
+    different = differences(files, lowercase)
+    if not different:
+        pieces = read_pieces(path)
+        checked_size(pieces, vocabulary_size, path)
+        different = differences(files, lowercase, pieces)
     if different:
-        return None, (f"{'; '.join(different)}, which ours cannot do, so {IDS_ONLY}",)
-    tokenizer, notes = wordpiece_tokenizer(pieces, lowercase)
-    if "do_lower_case" not in settings:
-        notes = (*notes, f"text is lower-cased: no {SETTINGS} says otherwise")
-    return tokenizer, notes
-
-
-def _differences(settings, lowercase):
-    """Returns what the settings ask for that our WordPiece does not do."""
-    found = []
-    if not isinstance(lowercase, bool):
-        found.append(f"do_lower_case={lowercase!r}")
-    if settings.get("strip_accents") not in (None, lowercase):
-        found.append(f"do_lower_case={lowercase}, strip_accents={settings['strip_accents']}")
-    for name in ("tokenize_chinese_chars", "do_basic_tokenize"):
-        if settings.get(name, True) is not True:
-            found.append(f"{name}={settings[name]!r}")
-    for name, expected in _SPECIAL.items():
-        token = settings.get(name, expected)
-        token = token.get("content") if isinstance(token, dict) else token
-        if token != expected:
-            found.append(f"{name}={token!r}")
-    return [f"the tokenizer has {os.fspath(SETTINGS)}: {', '.join(found)}"] if found else []
+        return None, (
+            f"the tokenizer has {'; '.join(different)}, which ours cannot do, so {IDS_ONLY}",
+        )
+    tokenizer, more = wordpiece_tokenizer(pieces, lowercase, path)
+    return tokenizer, more if tokenizer is None else (*more, *notes)

@@ -6,7 +6,10 @@ import pathlib
 
 from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
 
+IDS_ONLY = "the model takes token ids only"
 _FILE = "vocabulary.txt"
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_MAX_PIECE_BYTES = 256  # as in keras_tupe.tokenizers.WordPiece
 
 
 def read_pieces(path):
@@ -37,20 +40,52 @@ def checked_size(pieces, vocabulary_size, path):
         )
 
 
-def wordpiece_tokenizer(pieces, lowercase):
-    """Returns a tokenizer, which without TensorFlow can be saved but not used, and notes.
+def wordpiece_tokenizer(pieces, lowercase, path):
+    """Returns the tokenizer of a vocabulary, if ours can use it, and notes for the report.
+
+    Without TensorFlow the tokenizer can be saved but not used.
 
     Args:
         pieces: list of strings.
         lowercase: whether text is lower-cased and stripped of accents.
+        path: where the pieces come from, for the notes.
+
+    Returns:
+        `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences.
     """
-    if importlib.util.find_spec("tensorflow_text") is not None:
-        return TupeTokenizer(pieces, lowercase=lowercase), ()
+    reason = _why_unusable(pieces)
+    if reason is None and importlib.util.find_spec("tensorflow_text") is not None:
+        try:
+            return TupeTokenizer(pieces, lowercase=lowercase), ()
+        except (ValueError, TypeError, RuntimeError) as error:  # as the op says
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+    if reason is not None:
+        return None, (f"ours cannot use {os.fspath(path)!r}: {reason}; so {IDS_ONLY}",)
     tokenizer = TupeTokenizer(kind="wordpiece", lowercase=lowercase)
     content = "".join(f"{piece}\n" for piece in pieces).encode("utf-8")
     tokenizer.save_assets = lambda folder: pathlib.Path(folder, _FILE).write_bytes(content)
     note = "the vocabulary is saved with the model, but text needs tensorflow_text, which is not "
     return tokenizer, (note + "installed here",)
+
+
+def _why_unusable(pieces):
+    """Returns what in a vocabulary our WordPiece would refuse, in a few words, or `None`.
+
+    It would say so itself, but where TensorFlow is missing only after the conversion, to whoever
+    loads the preset.
+    """
+    places = {}
+    for place, piece in enumerate(pieces):
+        if not piece or any(character.isspace() for character in piece):
+            what = "has white space in it" if piece else "is empty"
+            return f"line {place + 1} {what}"
+        if piece in places:
+            return f"line {place + 1} repeats {piece!r} of line {places[piece] + 1}"
+        if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:
+            return f"line {place + 1} has more than {_MAX_PIECE_BYTES} bytes"
+        places[piece] = place
+    missing = [piece for piece in _SPECIAL if piece not in places]
+    return f"it lacks {', '.join(missing)}" if missing else None
 
 
 def preprocessor_of(tokenizer, backbone):

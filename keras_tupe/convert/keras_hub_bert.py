@@ -10,8 +10,8 @@ from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert._bert_layout import keras_hub_layout
 from keras_tupe.convert._fill import fill
 from keras_tupe.convert._hf_config import read_json
-from keras_tupe.convert._hf_tokenizer import IDS_ONLY
 from keras_tupe.convert._wordpiece import (
+    IDS_ONLY,
     checked_size,
     preprocessor_of,
     read_pieces,
@@ -164,8 +164,8 @@ def _tokenizer(folder, vocabulary_size):
             f"the tokenizer has {', '.join(different)}, which ours cannot do, so {IDS_ONLY}",
         )
     lowercase = bool(config.get("lowercase", False))
-    tokenizer, notes = wordpiece_tokenizer(pieces, lowercase)
-    if bool(config.get("strip_accents", False)) != lowercase:
+    tokenizer, notes = wordpiece_tokenizer(pieces, lowercase, path)
+    if tokenizer is not None and bool(config.get("strip_accents", False)) != lowercase:
         notes = (
             *notes,
             "KerasHub's tokenizer "

@@ -205,7 +205,14 @@ def test_weight_regularizers_become_losses(tmp_path):
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmno"]
 
 
-@pytest.mark.parametrize(("num_classes", "activation"), [(3, None), (1, None), (2, "sigmoid")])
+@pytest.mark.parametrize(
+    ("num_classes", "activation"),
+    [
+        (3, None),
+        pytest.param(1, None, marks=pytest.mark.slow),
+        pytest.param(2, "sigmoid", marks=pytest.mark.slow),
+    ],
+)
 def test_classifiers_give_probabilities_of_ids_of_texts_and_of_pairs(
     tmp_path, num_classes, activation
 ):

@@ -39,11 +39,12 @@ print(json.dumps([variable.name for variable in encoder.trainable_variables]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("position", "options"),
     [
         ("qkr_3", {"k": 2, "cls": "untied"}),
-        pytest.param("qkr_3", {}, marks=pytest.mark.slow),
+        ("qkr_3", {}),
         ("qkr_4", {"k": 2, "share_layers": True, "cls": "untied"}),
     ],
 )

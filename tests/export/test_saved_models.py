@@ -98,7 +98,10 @@ def example(num_segments=0):
     return token_ids, padding_mask, segment_ids, mask_positions
 
 
-@pytest.mark.parametrize(("num_segments", "dtype"), [(2, "float32"), (0, "mixed_bfloat16")])
+@pytest.mark.parametrize(
+    ("num_segments", "dtype"),
+    [(2, "float32"), pytest.param(0, "mixed_bfloat16", marks=pytest.mark.slow)],
+)
 def test_exported_encoder_answers_as_the_model_in_another_process(tmp_path, num_segments, dtype):
     model = scrambled_model(dtype, num_segments=num_segments)
     token_ids, padding_mask, segment_ids, mask_positions = example(num_segments)

@@ -180,6 +180,7 @@ def compiled(model):
     return model
 
 
+@pytest.mark.slow
 def test_a_classifier_fits_lists_arrays_and_tensors_of_raw_strings(layer):
     model = compiled(
         TupeTextClassifier(backbone(), 2, TupeTextClassifierPreprocessor(layer, sequence_length=16))

@@ -130,4 +130,4 @@ def test_a_script_without_named_settings_has_no_config(capsys):
 
 
 def test_the_files_of_the_package_are_there():
-    assert _config_file.names() == ["huang-base", "laptop", "tupe-base"]
+    assert _config_file.names() == ["demo", "huang-base", "laptop", "tupe-base"]

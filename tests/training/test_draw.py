@@ -81,6 +81,7 @@ def test_the_table_says_what_the_analysis_says_of_the_model(capsys, tmp_path, pr
     assert all(re.fullmatch(r"\d+ of 23", row[4]) for row in rows)
 
 
+@pytest.mark.slow
 def test_the_seed_makes_the_picture(capsys, tmp_path):
     for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
         run(capsys, "tupe_a", "--length", 9, "--seed", seed, "--out", tmp_path / folder)

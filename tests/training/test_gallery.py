@@ -20,6 +20,7 @@ def gallery(*arguments):
     )
 
 
+@pytest.mark.slow
 def test_the_gallery_trains_a_method_and_writes_pictures_and_a_page(tmp_path):
     write_corpus(tmp_path / "corpus.txt")
     out = tmp_path / "gallery"
@@ -55,9 +56,9 @@ def test_the_picture_shows_every_head_of_every_method(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--positions", "tupe_x"], "Did you mean 'tupe_"),
-        (["--steps", "0"], "--steps must be an integer >= 1. Received: 0"),
-        (["--size", "huge"], "--size must be one of"),
+        pytest.param(["--positions", "tupe_x"], "Did you mean 'tupe_", marks=pytest.mark.slow),
+        pytest.param(["--steps", "0"], "integer >= 1. Received: 0", marks=pytest.mark.slow),
+        pytest.param(["--size", "huge"], "--size must be one of", marks=pytest.mark.slow),
         (["--seed", "-1", "--corpus", "no/such/file"], "--corpus must exist"),
     ],
 )

@@ -65,6 +65,7 @@ def test_quickstart_takes_a_text_and_a_method_of_ones_own(tmp_path, loaded_files
     assert card["config"]["position"] == card["metrics"]["position"] == "linear_slope"
     assert card["data"]["documents"] <= 400
     assert {path.name for path in out.iterdir()} - {"assets"} == {
+        "assets.extra",
         "card.json",
         "curves.png",
         "example.npz",

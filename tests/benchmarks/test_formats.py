@@ -1,0 +1,41 @@
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import formats
+from benchmarks._format_cells import CELLS, difference, measure, rows
+from training._marked import END, begin
+
+
+def test_the_table_is_put_into_a_page_and_bad_files_are_named(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text(f"before\n{begin(formats.COMMAND)}\nold\n{END}\nafter\n")
+    cells = {"tupe_r": dict.fromkeys(CELLS, 4e-7), "none": dict.fromkeys(CELLS, 0.0)}
+    (tmp_path / "formats.json").write_text(json.dumps({"cells": cells}))
+    formats.main(["--out", str(tmp_path), "--update", str(page)])
+    lines = page.read_text().splitlines()
+    assert lines[4].split("|")[1:3] == [" `tupe_r` ", " 4e-07             "]
+    assert lines[5].split("|")[2].strip() == "0"
+    assert "old" not in lines
+    (tmp_path / "formats.json").write_text("{}")
+    with pytest.raises(SystemExit, match="formats: .*KeyError"):
+        formats.main(["--out", str(tmp_path), "--update", str(page)])
+
+
+def test_a_difference_is_seen_at_real_tokens_and_nothing_hides_it():
+    mask = np.array([[1, 1, 0]])
+    right = {"sequence_output": np.ones((1, 3, 2)), "pooled_output": np.full((1, 2), 5.0)}
+    padded = {**right, "sequence_output": np.array([[[1, 1], [1, 1], [7, 7]]])}
+    assert difference(padded, right, mask) == 0
+    wrong = {**right, "pooled_output": np.full((1, 2), 5.5)}
+    assert difference(wrong, right, mask) == pytest.approx(0.1)  # relative above 1
+    broken = {**right, "pooled_output": np.array([[np.nan, 5.0]])}
+    assert difference(broken, right, mask) == np.inf
+    assert rows(7, 5)["padding_mask"].sum(axis=1).tolist() == [7, 6, 4, 1, 7]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_is_small(name):
+    assert measure("tupe_r", name) <= 1e-5
