@@ -5,8 +5,9 @@
     python -m benchmarks.formats --update README.md
 
 The largest difference |a - b| / max(1, |b|) of outputs over batches of 1 and 5 rows of 1, 7, 128
-and 512 tokens. All methods: writes `formats.json` to `--out`; `--update` puts the table of that file into a
-Markdown file and measures nothing. Ends with an error if a difference is above the format's limit.
+and 512 tokens. A run of all methods writes `formats.json` to `--out`; `--update` puts the table of
+that file into a Markdown file and measures nothing. Ends with an error if a difference is above
+the format's limit.
 """
 
 import os

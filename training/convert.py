@@ -18,6 +18,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import argparse
 import json
 import pathlib
+import signal
+import sys
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, positions
 from keras_tupe._new_folder import check_is_new, new_folder
@@ -88,11 +90,14 @@ def _config(folder):
 def _our_preset(folder):
     # absolute, since KerasHub reads a plain name as one of its own presets first
     folder = folder.resolve()
+    policy = (_part(_part(_config(folder), "config"), "dtype").get("config") or {}).get("name")
+    # presets of a mixed policy hold float32
+    dtype = policy if policy in _KEPT_TYPES else "float32"
     kind = TupeBackbone
     if (folder / "task.json").is_file():
         kind = _TASKS.get(read_json(folder / "task.json").get("class_name"), TupeBackbone)
     try:
-        return kind.from_preset(str(folder))
+        return kind.from_preset(str(folder), dtype=dtype)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(

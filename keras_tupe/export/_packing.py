@@ -3,6 +3,7 @@
 import dataclasses
 
 from keras_tupe.tokenizers import pack_segments
+from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +24,11 @@ class Packing:
 
     @classmethod
     def of(cls, source):
-        """Returns the packing of a tokenizer, a `TupeTokenizer`, or a preprocessor."""
+        """Returns the packing of a tokenizer, a `TupeTokenizer`, or a preprocessor.
+
+        Raises:
+            TypeError: if it is something else.
+        """
         if hasattr(source, "truncate"):  # a preprocessor
             return cls(
                 source.tokenizer.op,
@@ -31,7 +36,13 @@ class Packing:
                 source.truncate,
                 source.add_start_token,
             )
-        return cls(getattr(source, "op", source))
+        tokenizer = getattr(source, "op", source)
+        if not isinstance(tokenizer, AbstractTokenizer):
+            raise TypeError(
+                "A tokenizer must be one of `keras_tupe.tokenizers`, a `TupeTokenizer`, or a "
+                f"preprocessor with one. Received: tokenizer={source!r:.200}"
+            )
+        return cls(tokenizer)
 
     def rows(self, segments, length):
         """Returns ids, mask and segments of `pack_segments`, by the names of Keras."""

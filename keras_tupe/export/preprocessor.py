@@ -35,6 +35,7 @@ def export_preprocessor(tokenizer, path, length=None):
             preprocessor's `sequence_length`, or 128.
 
     Raises:
+        TypeError: if `tokenizer` is something else.
         ValueError: if `length` is not an integer with room for a pair of texts, or the folder
             has files in it. Nothing is written then.
 

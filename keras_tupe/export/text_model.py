@@ -44,7 +44,7 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
         top: number of candidates of `fill_mask`, at most the number of ordinary pieces.
 
     Raises:
-        TypeError: if `model` is something else.
+        TypeError: if `model` or `tokenizer` is something else.
         ValueError: if the vocabularies of model and tokenizer differ in size, or as
             `export_encoder`. Nothing is written then.
     """

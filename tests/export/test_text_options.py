@@ -91,6 +91,12 @@ def test_more_candidates_than_words_are_refused(tmp_path):
         export_text_model(model, TupeTokenizer(PIECES), tmp_path / "text", top=11)
 
 
+@pytest.mark.parametrize("given", [None, "vocab.txt", 3])
+def test_what_is_no_tokenizer_is_refused(given, tmp_path):
+    with pytest.raises(TypeError, match="A tokenizer must be.*Received: tokenizer="):
+        export_preprocessor(given, tmp_path / "preprocessor")
+
+
 def test_a_preset_saved_in_mixed_precision_can_be_loaded_anywhere(tmp_path):
     _, preprocessor = classifier(sequence_length=8, truncate="waterfall")
     mixed = TupeTextClassifier(

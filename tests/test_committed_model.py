@@ -1,0 +1,83 @@
+"""The small trained model in the repository is whole, loads, and knows something."""
+
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).parents[1] / "saved_models" / "novels"
+
+ASK = """
+import json, sys
+import numpy as np
+import tensorflow as tf
+
+folder, texts = sys.argv[1], json.loads(sys.argv[2])
+encoder = tf.saved_model.load(folder)
+example = np.load(folder + "/example.npz")
+inputs = {name: tf.constant(example[name]) for name in
+          ("input_word_ids", "input_mask", "input_type_ids")}
+served = encoder.signatures["serving_default"](**inputs)["pooled_output"].numpy()
+difference = float(np.abs(served - example["pooled_output"]).max())
+alone = "tensorflow_text" not in sys.modules
+
+import tensorflow_text  # the preprocessor's op
+preprocessor = tf.saved_model.load(folder + "/preprocessor")
+special = {k: int(v) for k, v in preprocessor.tokenize.get_special_tokens_dict().items()}
+rows = preprocessor(tf.constant(texts))
+ids = rows["input_word_ids"].numpy()
+losses = []
+for row in range(len(texts)):
+    length = int(rows["input_mask"][row].numpy().sum())
+    places = np.arange(1, length - 1)
+    masked = np.repeat(ids[row : row + 1], len(places), axis=0)
+    masked[np.arange(len(places)), places] = special["mask_id"]
+    many = {name: tf.constant(np.repeat(rows[name].numpy()[row : row + 1], len(places), axis=0))
+            for name in rows}
+    many["input_word_ids"] = tf.constant(masked)
+    many["masked_lm_positions"] = tf.constant(places[:, None], tf.int32)
+    logits = encoder.mlm(many)["mlm_logits"][:, 0]
+    truth = tf.constant(ids[row][places])
+    losses.append(float(tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(truth, logits))))
+ours = [name for name in sys.modules if name.split(".")[0] in ("keras_tupe", "keras_hub")]
+print(json.dumps({"difference": difference, "alone": alone, "losses": losses, "ours": ours}))
+"""
+
+
+def test_every_file_has_the_hash_on_the_card():
+    card = json.loads((FOLDER / "card.json").read_text())
+    files = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.is_file()}
+    assert files - {"card.json"} == set(card["sha256"])
+    for name, expected in card["sha256"].items():
+        assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == expected, name
+    assert sum((FOLDER / name).stat().st_size for name in files) < 8e6
+    assert card["metrics"]["valid_accuracy"] > 0.3
+
+
+@pytest.mark.slow
+def test_the_query_script_finds_it_right():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "training.query", str(FOLDER)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_it_answers_in_a_process_with_tensorflow_alone_and_prefers_english_to_noise():
+    texts = ["She opened the door and looked into the room.",
+             "Room the looked door into she the and opened."]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ASK, str(FOLDER), json.dumps(texts)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["difference"] <= 1e-5
+    assert answer["alone"]
+    assert answer["ours"] == []
+    in_order, shuffled = answer["losses"]
+    assert in_order < shuffled - 2, answer["losses"]
