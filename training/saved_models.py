@@ -71,7 +71,7 @@ def _row(path):
 
 
 def _metric(name, value):
-    number = f"{value:.3f}" if isinstance(value, float) and not value.is_integer() else value
+    number = f"{value:,.0f}" if float(value).is_integer() else f"{value:.3f}"
     return f"{name.replace('_', ' ')} {number}"
 
 
