@@ -30,8 +30,17 @@ def new_folder(path, check=check_is_new):
     Raises:
         ValueError: as `check`, or if the folder cannot be made.
     """
+    if "://" in os.fspath(path):
+        raise ValueError(
+            f"The output folder must be on this machine; copy it afterwards. Received: {path!r}"
+        )
     path = pathlib.Path(os.path.abspath(path))
     check(path)
+    if path == pathlib.Path.cwd():
+        raise ValueError(
+            "The output folder must not be the working directory, which would be replaced. Choose "
+            f"a folder in it. Received: {str(path)!r}"
+        )
     missing = [parent for parent in path.parents if not parent.exists()]
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
@@ -51,6 +60,8 @@ def new_folder(path, check=check_is_new):
             path.rename(old)
         partial.rename(path)
     except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
         shutil.rmtree(partial, ignore_errors=True)
         for parent in missing:
             with contextlib.suppress(OSError):  # somebody else's file is in it by now

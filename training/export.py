@@ -31,6 +31,7 @@ from keras_tupe.export import (
     export_text_model,
     write_card,
 )
+from keras_tupe.export._packing import Packing
 from training._export_check import check_in_another_process, random_inputs, write_example
 from training._presets import load_preset, origin
 from training._tables import table
@@ -52,6 +53,8 @@ def export_saved_model(settings, command):
     backbone = getattr(model, "backbone", model)
     known = getattr(text, "sequence_length", None)  # of a preprocessor
     length = settings.length or known or backbone.max_sequence_length
+    if text is not None:
+        Packing.of(text).check_length(length)
     with new_folder(settings.out) as folder:
         export_encoder(model, folder, length, settings.dynamic_length)
         if text is not None and settings.text:

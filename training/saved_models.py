@@ -5,9 +5,11 @@ python -m training.saved_models --update saved_models/README.md
 """
 
 import argparse
+import hashlib
 import json
 import pathlib
 import sys
+import urllib.parse
 
 from training._marked import replaced
 from training._tables import table
@@ -33,9 +35,9 @@ def model_table(folder):
         folder: `pathlib.Path` with one folder per model.
 
     Raises:
-        ValueError: if there is none, or a card cannot be read.
+        ValueError: if there is none, a card cannot be read, or a file is not the card's.
     """
-    cards = sorted(folder.glob("*/card.json"))
+    cards = sorted(card for card in folder.glob("*/card.json") if card.parent.name[0] != ".")
     if not cards:
         raise ValueError(
             "The folder must hold exports with their card.json, as `training.export` makes them. "
@@ -47,27 +49,42 @@ def model_table(folder):
 def _row(path):
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
-        config = card["config"]
-        files = [path.parent / name for name in card["sha256"]]
-        size = sum(file.stat().st_size for file in files)
-        commands = [card.get("trained_with", {}).get("command"), card["command"]]
+        config, trained = card["config"], card.get("trained_with", {})
+        commands = [trained.get("command"), card["command"]]
+        name = path.parent.name
         return [
-            f"[{path.parent.name}]({path.parent.name})",
+            f"[{name}]({urllib.parse.quote(name)})".replace("|", "\\|"),
             f"`{config['position']}`",
             f"{config['num_layers']} layers, hidden size {config['hidden_dim']}, "
             f"{config['num_heads']} heads",
             f"{config['vocabulary_size']:,}",
             f"{card.get('length', config['max_sequence_length'])} tokens",
-            f"{size / 1e6:.1f} MB",
+            f"{_checked_size(path.parent, card['sha256']) / 1e6:.1f} MB",
             ", ".join(_metric(*item) for item in card["metrics"].items()) or "-",
-            f"`{card['commit'][:7]}`",
+            ", ".join(map(_short, (trained.get("commit"), card["commit"]))),
             ", then ".join(f"`{command}`" for command in commands if command),
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"The card cannot be read ({type(error).__name__}: {error}). Export the model again. "
+            f"The card cannot be used ({type(error).__name__}: {error}). Export the model again. "
             f"Received: {str(path)!r}"
         ) from error
+
+
+def _checked_size(folder, hashes):
+    """Returns the bytes of all files, which must be those of the card."""
+    size = 0
+    for name, expected in hashes.items():
+        content = (folder / name).read_bytes()
+        if hashlib.sha256(content).hexdigest() != expected:
+            raise ValueError(f"{name} has changed since")
+        size += len(content)
+    return size
+
+
+def _short(commit):
+    """Returns a commit in seven digits, with a + for changes that were not committed."""
+    return f"`{commit[:7]}{'+' if commit.endswith('-dirty') else ''}`" if commit else "-"
 
 
 def _metric(name, value):

@@ -28,13 +28,13 @@ def replaceable_folder(path):
 
 
 def check_empty(path):
-    """Raises `ValueError` if there is something at `path` but an empty folder."""
+    """Raises `ValueError` if there is something at `path` but an empty folder (no link to one)."""
     path = pathlib.Path(path)
     is_empty = path.is_dir() and not path.is_symlink() and not any(path.iterdir())
     if not is_empty and (path.exists() or path.is_symlink()):
         raise ValueError(
-            "The output folder exists and is not empty. Choose another one, or remove it. "
-            f"Received: path={str(path)!r}"
+            "The output folder exists and is not empty, or is a link. Choose another one, or "
+            f"remove it. Received: path={str(path)!r}"
         )
 
 

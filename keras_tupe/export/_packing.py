@@ -44,6 +44,15 @@ class Packing:
             )
         return cls(tokenizer)
 
+    def check_length(self, length):
+        """Raises `ValueError` if a row has no room for a pair of texts."""
+        smallest = 4 + len(self.tokenizer.separator_ids)
+        if length < smallest:
+            raise ValueError(
+                f"`length` must be at least {smallest}: the special tokens of a pair of texts and "
+                f"a piece of each. Received: length={length}"
+            )
+
     def rows(self, segments, length):
         """Returns ids, mask and segments of `pack_segments`, by the names of Keras."""
         values = pack_segments(

@@ -48,7 +48,7 @@ def export_encoder(model, path, length=None, dynamic_length=False):
 
     Args:
         model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`, or a `SavedEncoder` of one
-            of our exports.
+            of our exports, of which the encoder is exported, without a head.
         path: folder to make. It may exist if it is empty.
         length: tokens per row in the signatures. Defaults to the model's `max_sequence_length`.
         dynamic_length: whether to add the signature `dynamic_length`. Defaults to `False`.

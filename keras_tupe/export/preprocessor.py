@@ -46,12 +46,7 @@ def export_preprocessor(tokenizer, path, length=None):
     tokenizer = packing.tokenizer
     length = (packing.length or 128) if length is None else length
     check_positive_integers(length=length)
-    smallest = 4 + len(tokenizer.separator_ids)
-    if length < smallest:
-        raise ValueError(
-            f"`length` must be at least {smallest}: the special tokens of a pair of texts and a "
-            f"piece of each. Received: length={length}"
-        )
+    packing.check_length(length)
 
     def pack(segments, seq_length):
         segments = [part if part.ragged_rank == 1 else part.merge_dims(1, -1) for part in segments]

@@ -1,9 +1,11 @@
 import hashlib
 import json
+import pathlib
 
 import pytest
 
 from keras_tupe.export import check_destination, replaceable_folder, write_card
+from keras_tupe.export._folders import new_export
 
 
 def test_a_new_folder_appears_when_it_is_complete(tmp_path):
@@ -39,6 +41,34 @@ def test_a_folder_of_ours_is_replaced_as_a_whole(tmp_path):
             write_card(folder, number=number)
     assert sorted(entry.name for entry in path.iterdir()) == ["2.txt", "card.json"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_rename_that_fails_brings_the_old_folder_back(tmp_path, monkeypatch):
+    path = tmp_path / "run"
+    with replaceable_folder(path) as folder:
+        write_card(folder, number=1)
+    rename = pathlib.Path.rename
+
+    def fail_once(self, target):
+        if self.name.endswith(".partial"):
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(pathlib.Path, "rename", fail_once)
+    with pytest.raises(OSError, match="No space"), replaceable_folder(path) as folder:
+        write_card(folder, number=2)
+    assert json.loads((path / "card.json").read_text())["number"] == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"), [(".", "working directory"), ("gs://bucket/x", "on this machine")]
+)
+def test_places_that_cannot_be_replaced_are_refused(path, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message), new_export(path):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

@@ -135,6 +135,16 @@ def test_training_changes_what_is_called_and_a_new_export_what_is_served(tmp_pat
     assert_same(again.signatures["encode"](**inputs, segment_ids=hub["input_type_ids"]), after)
 
 
+def test_products_of_large_position_weights_are_constants_at_all_lengths_too():
+    backbone = TupeBackbone(20, 1, 12, 768, 11, position="tupe_r", max_sequence_length=64)
+    generator = np.random.default_rng(1)
+    for weight in backbone.trainable_weights:
+        if "position" in weight.path:
+            weight.assign(generator.normal(size=weight.shape) * 0.3)
+    anything = FoldedEncoder(backbone, 64, dynamic_length=True)
+    assert sorted(anything._constants) == ["position_bias"]
+
+
 def test_lengths_above_the_constant_are_refused(tmp_path):
     export_encoder(scrambled("t5"), tmp_path / "model", length=LENGTH, dynamic_length=True)
     loaded = tf.saved_model.load(str(tmp_path / "model"))

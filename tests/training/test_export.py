@@ -1,5 +1,6 @@
 """`training.export` and the table of what it made."""
 
+import hashlib
 import json
 import pathlib
 import shutil
@@ -157,8 +158,19 @@ def test_the_run_beside_a_preset_is_named_only_if_it_ended_with_it(preset, tmp_p
 def test_a_damaged_card_is_named(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "card.json").write_text("{}")
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match="cannot be used"):
         saved_models.model_table(tmp_path)
+    card = {"config": sizes().get_config(), "command": "c", "commit": None, "metrics": {}}
+    card["sha256"] = {"file": "0" * 64}
+    (tmp_path / "model" / "file").write_text("content")
+    (tmp_path / "model" / "card.json").write_text(json.dumps(card))
+    with pytest.raises(ValueError, match="file has changed since"):
+        saved_models.model_table(tmp_path)
+    card["sha256"] = {"file": hashlib.sha256(b"content").hexdigest()}
+    (tmp_path / "model" / "card.json").write_text(json.dumps(card))
+    (tmp_path / ".left.partial").mkdir()
+    (tmp_path / ".left.partial" / "card.json").write_text("{}")
+    assert "| -, - " in saved_models.model_table(tmp_path)
     with pytest.raises(ValueError, match="must hold exports"):
         saved_models.model_table(tmp_path / "model")
 
