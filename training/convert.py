@@ -24,12 +24,14 @@ import sys
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, positions
 from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._hf_config import read_json
+from training._preset_space import check_preset_space
 
 FORMATS = ("preset", "huggingface")
 _OURS = "keras_tupe>"
 _KERAS_HUB = ("keras_hub>", "keras_nlp>")
 _TASKS = {"TupeMaskedLM": TupeMaskedLM, "TupeTextClassifier": TupeTextClassifier}
-_MISTAKES = (ValueError, TypeError, ImportError, OSError)
+_DTYPES = ("float64", "bfloat16", "float16")
+_MISTAKES = (ValueError, TypeError, ImportError, OSError, RuntimeError)
 
 
 def read_source(source, dictionary=None):
@@ -74,6 +76,7 @@ def read_source(source, dictionary=None):
 def write_preset(model, folder):
     """Writes a preset into a new folder, which appears when it is complete."""
     with new_folder(folder) as partial:
+        check_preset_space(model, partial.parent)
         model.save_to_preset(str(partial))
 
 
@@ -90,19 +93,24 @@ def _config(folder):
 def _our_preset(folder):
     # absolute, since KerasHub reads a plain name as one of its own presets first
     folder = folder.resolve()
-    policy = (_part(_part(_config(folder), "config"), "dtype").get("config") or {}).get("name")
-    # presets of a mixed policy hold float32
-    dtype = policy if policy in _KEPT_TYPES else "float32"
     kind = TupeBackbone
     if (folder / "task.json").is_file():
         kind = _TASKS.get(read_json(folder / "task.json").get("class_name"), TupeBackbone)
     try:
-        return kind.from_preset(str(folder), dtype=dtype)
+        return kind.from_preset(str(folder), dtype=_dtype(folder))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(
             f"SOURCE must be a whole preset: {reason}. Received: {str(folder)!r}"
         ) from error
+
+
+def _dtype(folder):
+    """Returns the type of a preset's weights, which KerasHub would change to the session's."""
+    content = read_json(folder / "config.json")
+    for name in ("config", "dtype", "config", "name"):
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if content in _DTYPES else "float32"  # also under mixed policies
 
 
 def _parser():
@@ -166,6 +174,8 @@ def main(arguments=None):
     problems = _problems(options)
     if problems:
         parser.exit(2, "".join(f"convert: {problem}\n" for problem in problems))
+    # an end like any other, so that nothing is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         model, reports = read_source(options.source, options.dictionary)
         if options.graft is not None:
@@ -173,7 +183,11 @@ def main(arguments=None):
             reports.append(report)
         write = {"preset": write_preset, "huggingface": convert.to_hf_bert}[options.format]
         write(model, options.out)
+    except KeyboardInterrupt:
+        parser.exit(130, "convert: stopped; nothing was written\n")
     except _MISTAKES as error:
+        if getattr(error, "errno", None):  # of the system, not one of our sentences
+            error = f"{error.strerror}; nothing was written. Received: {options.out!r}"
         parser.exit(2, f"convert: {error}\n")
     for report in reports:
         print(f"{report}\n")

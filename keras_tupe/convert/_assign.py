@@ -13,16 +13,23 @@ def weights_by_path(model):
         Dictionary from paths such as `"block_0/attention/query/kernel"` to variables, in the
         order of `model.weights`. States of random generators are not weights.
     """
+    return {inner_path(model, weight.path): weight for weight in model.weights}
+
+
+def inner_path(model, path):
+    """Returns the path of a weight or layer of a model without the names of the models around it.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one.
+        path: string, such as `"tupe_masked_lm/block_0/attention"`.
+    """
     models = (getattr(model, "backbone", model), model)
     tops = {
         layer.name for each in models for layer in each.layers if not isinstance(layer, keras.Model)
     }
-    found = {}
-    for weight in model.weights:
-        parts = weight.path.split("/")
-        start = next((place for place, part in enumerate(parts) if part in tops), 0)
-        found["/".join(parts[start:])] = weight
-    return found
+    parts = path.split("/")
+    start = next((place for place, part in enumerate(parts) if part in tops), 0)
+    return "/".join(parts[start:])
 
 
 def assign(model, values, new=None):

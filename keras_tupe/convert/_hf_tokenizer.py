@@ -2,16 +2,18 @@
 
 import pathlib
 
-from keras_tupe.convert._hf_tokenizer_files import differences, lowercase_of, read_files
-from keras_tupe.convert._hf_tokenizer_files import SETTINGS as SETTINGS
+from keras_tupe.convert._hf_tokenizer_settings import (
+    VOCABULARY,
+    differences,
+    lowercase_of,
+    read_files,
+)
 from keras_tupe.convert._wordpiece import (
     IDS_ONLY,
     checked_size,
     read_pieces,
     wordpiece_tokenizer,
 )
-
-VOCABULARY = "vocab.txt"
 
 
 def hf_tokenizer(folder, vocabulary_size):

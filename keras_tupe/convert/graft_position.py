@@ -4,6 +4,7 @@ import keras
 
 from keras_tupe import positions
 from keras_tupe.convert._assign import assign, weights_by_path
+from keras_tupe.convert._flags import copy_flags
 from keras_tupe.convert.report import Report
 from keras_tupe.models import TupeBackbone
 from keras_tupe.models._inputs import check_preprocessor
@@ -15,6 +16,10 @@ def graft_position(model, position, position_options=None):
     The weights of the old method are dropped and those of the new one are initialized, even if
     they share a name. Attention kernels are kept where the new method has them. Train
     afterwards: the trunk has to learn to use the new positions.
+
+    What was frozen stays frozen: `trainable` of models and layers, and of each weight with its
+    regularizer and constraint, is as it was. A new layer is frozen if the layer or model around it
+    is; the report says so. Regularizers of activities and losses of a user's own are not copied.
 
     Source: Huang et al. (2020, Sec. 4.4) replace the absolute vectors of a pre-trained BERT by
     their method 4 and fine-tune.
@@ -77,6 +82,14 @@ def graft_position(model, position, position_options=None):
     ]
     values = {path: keras.ops.convert_to_numpy(old[path]) for path in kept}
     assign(grafted, values, set(new) - set(kept))
+    copy_flags(model, grafted, kept)
+    trained = {id(weight) for weight in grafted.trainable_weights}
+    frozen = [path for path in new if path not in kept and id(new[path]) not in trained]
+    if frozen:
+        notes.append(
+            f"frozen, as what is around them was: {', '.join(frozen)}; set `trainable = True` "
+            "before training"
+        )
     report = Report(
         tuple(kept),
         {path: f"of the old method, {backbone.position}" for path in old if path not in kept},

@@ -34,8 +34,9 @@ def from_hf_bert(folder, dtype=None):
         relative_key_query  "qkr_4"  with share_heads=True; Huang et al. 2020, method 4
 
     `vocab.txt`, if it is there, becomes the tokenizer of a preprocessor for rows of the full
-    length. transformers 5 reads relative checkpoints as absolute ones, without an error; KerasHub
-    too.
+    length, unless the folder's files ask for something that ours does not do; the report says
+    what, and the model takes ids only. transformers 5 reads relative checkpoints as absolute
+    ones, without an error; KerasHub too.
 
     Differences from the source: one dropout rate for all places, the hidden one.
 

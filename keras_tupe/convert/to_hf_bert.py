@@ -1,6 +1,7 @@
 """Our models in the format of Hugging Face's BERT."""
 
 import json
+import os
 import shutil
 
 import keras
@@ -10,7 +11,7 @@ from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert._bert_layout import ABSOLUTE_TABLE, hugging_face_layout
 from keras_tupe.convert._hf_config import POSITIONS
-from keras_tupe.convert._hf_tokenizer import SETTINGS, VOCABULARY
+from keras_tupe.convert._hf_tokenizer_settings import SETTINGS, VOCABULARY
 from keras_tupe.convert._hf_weights import SAFETENSORS
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 
@@ -39,6 +40,7 @@ def to_hf_bert(model, folder):
     Raises:
         TypeError: if `model` is another kind of model.
         ValueError: if the folder exists, or naming all that Hugging Face's BERT cannot do.
+        OSError: if the files cannot be written.
 
     Example:
         >>> import os, tempfile
@@ -57,6 +59,7 @@ def to_hf_bert(model, folder):
     backbone = getattr(model, "backbone", model)
     tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
     _check(backbone, tokenizer)
+    import safetensors
     import safetensors.numpy
 
     weights = _weights(model, backbone)
@@ -65,7 +68,13 @@ def to_hf_bert(model, folder):
             _write_tokenizer(tokenizer, backbone, partial)
         _write_json(partial / "config.json", _config(model, backbone, tokenizer))
         # transformers refuses files that do not name their framework
-        safetensors.numpy.save_file(weights, partial / SAFETENSORS, metadata={"format": "pt"})
+        try:
+            safetensors.numpy.save_file(weights, partial / SAFETENSORS, metadata={"format": "pt"})
+        except safetensors.SafetensorError as error:
+            raise OSError(
+                "The weights cannot be written. Make room, or choose another folder. "
+                f"Received: {os.fspath(folder)!r}; {error}"
+            ) from error
 
 
 def _check(backbone, tokenizer):

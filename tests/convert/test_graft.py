@@ -105,6 +105,47 @@ def test_a_grafted_model_learns():
     assert np.abs(table - before).max() > 1e-3, "the new positions take part"
 
 
+def frozen(model):
+    trained = {id(weight) for weight in model.trainable_weights}
+    return {path for path, weight in weights_by_path(model).items() if id(weight) not in trained}
+
+
+def test_what_was_frozen_stays_frozen():
+    model = tiny_model()
+    model.backbone.trainable = False
+    grafted, report = graft_position(model, "qkr_4")
+    assert not grafted.backbone.trainable
+    assert frozen(grafted) == frozen(model) - set(report.dropped) | set(report.new)
+    assert len(grafted.trainable_weights) == len(model.trainable_weights) == 5
+    (note,) = report.notes
+    assert f"frozen, as what is around them was: block_0/{TABLE}" in note
+
+
+def test_a_frozen_layer_leaves_the_rest_and_the_new_positions_trainable():
+    model = tiny_model("tupe_a", {})
+    block = model.backbone.get_layer("block_0")
+    block.attention.trainable = False
+    model.backbone.position_bias.trainable = False  # is dropped; the new one learns
+    model.backbone.token_embedding.weights[0].trainable = False
+    grafted, report = graft_position(model, "tupe_r")
+    assert not grafted.backbone.get_layer("block_0").attention.trainable
+    assert grafted.backbone.position_bias.trainable
+    assert frozen(grafted) == frozen(model) - set(report.dropped)
+    assert {path.split("/")[0] for path in report.new} == {"position_bias"}
+    assert report.notes == ()
+
+
+def test_weights_keep_their_regularizers_and_constraints():
+    model = tiny_model()
+    weight = model.backbone.token_embedding.weights[0]
+    weight.regularizer = keras.regularizers.L2(0.5)
+    weight.constraint = keras.constraints.NonNeg()
+    grafted, _ = graft_position(model, "none")
+    np.testing.assert_array_equal(grafted.losses, model.losses)
+    assert len(grafted.losses) == 1
+    assert grafted.backbone.token_embedding.weights[0].constraint is weight.constraint
+
+
 def test_impossible_grafts_are_answered_with_a_sentence():
     model = TupeBackbone(13, 1, 3, 15, 8, "absolute", max_sequence_length=9)
     with pytest.raises(ValueError, match="Did you mean 'qkr_4'.*Received: position='qkr_5'"):

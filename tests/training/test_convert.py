@@ -1,6 +1,8 @@
 import json
 import pathlib
+import resource
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from keras_tupe.convert import from_hf_bert, to_hf_bert
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
 from training import convert
 
+OUTSIDE = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 SIZES = {"num_segments": 2, "max_sequence_length": 9}
 
@@ -172,3 +175,52 @@ def test_a_damaged_preset_is_named_and_nothing_is_written(preset, capsys, tmp_pa
     printed = refuse([str(source), "--out", str(tmp_path / "out")], capsys)
     assert "SOURCE must be a whole preset" in printed
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("float64", "float64"), ("mixed_bfloat16", None)])
+def test_a_preset_keeps_the_type_of_its_weights(kind, expected, tmp_path, capsys):
+    backbone = TupeBackbone(13, 1, 3, 15, 8, "absolute", dtype=kind, **SIZES)
+    model = TupeMaskedLM(backbone)
+    model.save_to_preset(str(tmp_path / "old"))
+    convert.main([str(tmp_path / "old"), "--out", str(tmp_path / "new"), "--graft", "none"])
+    dtype = expected or "float32"
+    config = json.loads((tmp_path / "new" / "config.json").read_text())
+    assert config["config"]["dtype"]["config"]["name"] == dtype
+    again = TupeMaskedLM.from_preset(str(tmp_path / "new"), dtype=dtype)
+    assert {weight.dtype for weight in again.weights} == {dtype}
+    kept = [weight for weight in weights(model) if weight.shape != (9, 15)]  # but positions
+    for ours, theirs in zip(weights(again), kept, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_stop_leaves_nothing_behind(preset, loaded_files, tmp_path):
+    # a method of one's own that stops the command in the middle of writing
+    stop = (
+        "def save_own_variables(self, store):\n        signal.raise_signal(signal.SIGTERM)\n\n    "
+    )
+    text = OUTSIDE.read_text(encoding="utf-8").replace("def get_config", f"{stop}def get_config")
+    (tmp_path / "stops.py").write_text(text.replace("import keras\n", "import keras, signal\n", 1))
+    options = ["--position-file", str(tmp_path / "stops.py"), "--graft", "stops"]
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            convert.main([str(preset), "--out", str(tmp_path / "new" / "out"), *options])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert caught.value.code == 128 + signal.SIGTERM
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"stops.py"}
+
+
+@pytest.mark.parametrize("format", ["preset", "huggingface"])
+def test_a_write_that_fails_ends_in_a_sentence_and_leaves_nothing(format, preset, tmp_path, capsys):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+    try:
+        with pytest.raises(SystemExit) as caught:
+            convert.main([str(preset), "--out", str(tmp_path / "a" / "out"), "--format", format])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.code == 2
+    printed = capsys.readouterr().err
+    assert ("needs about" if format == "preset" else "cannot be written") in printed
+    assert list(tmp_path.iterdir()) == []
