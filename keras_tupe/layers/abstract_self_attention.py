@@ -8,6 +8,8 @@ from keras import ops
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._mask_channel import with_mask_channel
+from keras_tupe.layers._position_constants import is_served
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.layers.dropout import Dropout
 
@@ -93,6 +95,9 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             dense.build(hidden_states_shape)
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
 
+    # whether the logits are `content_logits` plus `position_bias` and nothing else
+    is_content_and_bias = False
+
     @property
     def logits_dtype(self):
         """Name of the dtype of logits, biases and scores."""
@@ -133,13 +138,17 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         key = ops.cast(self.key_dense(hidden_states), self.logits_dtype)
         if position_bias is not None:
             position_bias = ops.cast(position_bias, self.logits_dtype)
-        logits = self.logits(query, key, position_bias, shared_positions)  # (b, h, t, s)
         if padding_mask is None:
-            return _softmax(logits), None
+            return _softmax(self.logits(query, key, position_bias, shared_positions)), None
         is_real = _over_keys(padding_mask, hidden_states)
-        # added, which takes one pass where a choice takes three; far below any logit it is exact
-        scores = _softmax(logits + ops.cast(ops.where(is_real, 0.0, MASKED_LOGIT), logits.dtype))
-        return scores, ops.any(is_real, axis=-1, keepdims=True)
+        if self.is_content_and_bias and position_bias is not None and is_served():
+            query, key = with_mask_channel(query, key, is_real, MASKED_LOGIT)
+            logits = self.logits(query, key, position_bias, shared_positions)
+        else:
+            # added, which takes one pass where a choice takes three; far below any logit
+            logits = self.logits(query, key, position_bias, shared_positions)  # (b, h, t, s)
+            logits = logits + ops.cast(ops.where(is_real, 0.0, MASKED_LOGIT), logits.dtype)
+        return _softmax(logits), ops.any(is_real, axis=-1, keepdims=True)
 
     def call(
         self,

@@ -37,6 +37,8 @@ class UntiedPositionalAttention(AbstractSelfAttention):
         https://arxiv.org/abs/2006.15595
     """
 
+    is_content_and_bias = True
+
     def logits(self, query, key, position_bias, shared_positions):
         if position_bias is None:
             raise ValueError(
