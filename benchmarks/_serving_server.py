@@ -67,9 +67,10 @@ def running(command, folder, ports, models, patience=180, grace=20):
 
 
 def last_lines(log):
-    """Returns the end of a log file."""
+    """Returns the end of a log file, and before it the errors that came earlier."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return "\n".join(f"    {line}" for line in lines[-LAST_LINES:])
+    earlier = [line for line in lines[:-LAST_LINES] if "Error" in line][-LAST_LINES:]
+    return "\n".join(f"    {line}" for line in (*earlier, *lines[-LAST_LINES:]))
 
 
 def _wait(process, port, models, patience, log):
