@@ -12,8 +12,9 @@ README = pathlib.Path(__file__).parents[1] / "README.md"
 
 @pytest.fixture(scope="module")
 def folder_with_rows(tmp_path_factory):
-    """A folder in which `rows` has been prepared, as the README has it."""
+    """A folder with `saved_models`, in which `rows` has been prepared, as the README has it."""
     folder = tmp_path_factory.mktemp("readme")
+    (folder / "saved_models").symlink_to(README.parent / "saved_models")
     sentences = [f"The {number} cats sat on mat {number * number}." for number in range(300)]
     (folder / "corpus.txt").write_text("\n\n".join(sentences), encoding="utf-8")
     arguments = ["--input", str(folder / "corpus.txt"), "--out", str(folder / "rows")]

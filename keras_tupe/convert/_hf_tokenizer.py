@@ -15,6 +15,12 @@ from keras_tupe.convert._wordpiece import (
     wordpiece_tokenizer,
 )
 
+OTHER_CUTS = (
+    "ours cuts a few characters otherwise than BERT's own tokenizer: ligatures, full-width "
+    "letters, superscripts and signs like the ellipsis as their plain letters, a lower-cased "
+    "sharp s as ss, zero-width and control characters as the end of a word"
+)
+
 
 def hf_tokenizer(folder, vocabulary_size):
     """Returns the tokenizer of a folder, if ours can do what it asks for.
@@ -47,4 +53,4 @@ def hf_tokenizer(folder, vocabulary_size):
             f"the tokenizer has {'; '.join(different)}, which ours cannot do, so {IDS_ONLY}",
         )
     tokenizer, more = wordpiece_tokenizer(pieces, lowercase, path)
-    return tokenizer, more if tokenizer is None else (*more, *notes)
+    return tokenizer, more if tokenizer is None else (*more, *notes, OTHER_CUTS)

@@ -38,7 +38,8 @@ def from_hf_bert(folder, dtype=None):
     what, and the model takes ids only. transformers 5 reads relative checkpoints as absolute
     ones, without an error; KerasHub too.
 
-    Differences from the source: one dropout rate for all places, the hidden one.
+    Differences from the source: one dropout rate for all places, the hidden one; our tokenizer,
+    which is TensorFlow's, cuts a few rare characters otherwise, as the report says.
 
     Args:
         folder: path of a local folder with `config.json` and the weights, in safetensors or torch's

@@ -1,0 +1,99 @@
+"""Python environments of peers and servers, which cannot be where this package is."""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import venv
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnEnvironment:
+    """A virtual environment that is made once.
+
+    Attributes:
+        name: name of its folder in the user's cache.
+        option: the option that names another folder.
+        what: whose environment it is, in words.
+        cost: a sentence on what making it takes.
+        requirements: what pip installs.
+        check: Python code that fails if something is missing.
+    """
+
+    name: str
+    option: str
+    what: str
+    cost: str
+    requirements: tuple
+    check: str
+
+    def default_folder(self):
+        """Returns where the environment is made unless told otherwise: in the user's cache."""
+        cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        return pathlib.Path(cache) / "keras_tupe" / self.name
+
+    def problem(self, folder):
+        """Returns a sentence if a folder can be no environment, else `None`."""
+        if not folder.exists() or (folder / "pyvenv.cfg").is_file():
+            return None
+        if folder.is_dir() and not any(folder.iterdir()):
+            return None
+        return (
+            f"{self.option} must be a virtual environment, or a folder that is new or empty. "
+            f"Received: {str(folder)!r}"
+        )
+
+    def ensure(self, folder):
+        """Makes the environment if it is not there yet.
+
+        Args:
+            folder: `pathlib.Path`.
+
+        Returns:
+            `(python, None)`, the path of its interpreter, or `(None, reason)` if it cannot be made;
+            what was begun is then removed.
+        """
+        python = folder / "bin" / "python"
+        if self.works(folder):
+            return str(python), None
+        print(
+            f"Making the environment of {self.what}, once, in {folder}: "
+            f"{', '.join(self.requirements)}. {self.cost}",
+            file=sys.stderr,
+        )
+        is_new = not folder.exists()
+        done = False
+        try:
+            if not python.exists():
+                venv.create(folder, with_pip=True)
+            _call([python, "-m", "pip", "install", "--quiet", "--retries", "2", *self.requirements])
+            _call([python, "-c", self.check])
+            done = True
+        except (OSError, subprocess.CalledProcessError) as error:
+            return None, _last_line(error)
+        finally:
+            if is_new and not done:  # Ctrl-C too
+                shutil.rmtree(folder, ignore_errors=True)
+        return str(python), None
+
+    def works(self, folder):
+        """Returns whether a folder is an environment with all that is needed."""
+        try:
+            _call([folder / "bin" / "python", "-c", self.check])
+        except (OSError, subprocess.CalledProcessError):
+            return False
+        return True
+
+
+def _call(command):
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
+
+
+def _last_line(error):
+    """Returns what went wrong, in one line."""
+    said = getattr(error, "stderr", None) or str(error)
+    said = said.decode(errors="replace") if isinstance(said, bytes) else said
+    return [line.strip() for line in said.splitlines() if line.strip()][-1][:300]
