@@ -226,7 +226,7 @@ def train(trainable):
     model.compile(tf_keras.optimizers.Adam(0.02), loss)
     before = [weight.numpy() for weight in layer.weights]
     losses = [model.evaluate(rows, labels, verbose=0)]
-    model.fit(rows, labels, batch_size=6, epochs=15, verbose=0)
+    model.fit(rows, labels, batch_size=6, epochs=40, verbose=0)
     losses.append(model.evaluate(rows, labels, verbose=0))
     changed = [w.name for w, old in zip(layer.weights, before) if (w.numpy() != old).any()]
     return losses, len(layer.trainable_weights), changed
