@@ -159,6 +159,7 @@ assert losses[-1] < losses[0], losses
 """
 
 
+@pytest.mark.slow
 def test_a_strategy_gives_each_replica_its_half(folder):
     root = pathlib.Path(__file__).resolve().parents[2]
     result = subprocess.run(

@@ -135,6 +135,7 @@ def test_exported_encoder_answers_as_the_model_in_another_process(tmp_path, num_
     assert facts["regularization_losses"] == 0
 
 
+@pytest.mark.slow
 def test_default_signature_has_one_length_and_the_dynamic_one_must_be_asked_for(tmp_path):
     model = scrambled_model()
     export_encoder(model, tmp_path / "fixed", length=5)

@@ -29,9 +29,8 @@ def classifier(**kwargs):
     return model, preprocessor
 
 
-@pytest.mark.parametrize(
-    "truncate", [pytest.param("round_robin", marks=pytest.mark.slow), "waterfall"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("truncate", ["round_robin", "waterfall"])
 def test_an_exported_classifier_reads_texts_and_pairs_as_its_preprocessor_does(tmp_path, truncate):
     model, preprocessor = classifier(sequence_length=8, truncate=truncate)
     export_text_model(model, preprocessor, tmp_path / "text")

@@ -92,6 +92,7 @@ def test_the_seed_makes_the_picture(capsys, tmp_path):
     assert (a != c).any()
 
 
+@pytest.mark.slow
 def test_a_text_is_drawn_block_by_block(capsys, tmp_path, preset):
     arguments = ("tupe_r", "--model", preset, "--text", TEXT, "--out", tmp_path)
     rows = run(capsys, *arguments)

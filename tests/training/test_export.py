@@ -18,7 +18,7 @@ from keras_tupe import (
     TupeTokenizer,
     positions,
 )
-from training import export, saved_models
+from training import export, query, saved_models
 from training._marked import END, begin
 from training._presets import load_preset, origin
 
@@ -76,14 +76,14 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
     for part in ("[small](small)", "`tupe_r`", "8 tokens", "loss 2.250", "training.pretrain"):
         assert part in row, row
 
-    again = run("training.export", preset, "--out", out)
-    assert again.returncode == 2
-    assert "must not exist yet" in again.stderr
+    with pytest.raises(SystemExit) as stop:
+        export.main([str(preset), "--out", str(out)])
+    assert stop.value.code == 2
     with np.load(out / "example.npz") as found:
         example = dict(found)
     example["pooled_output"] = example["pooled_output"] + 1e-3
     np.savez(out / "example.npz", **example)
-    assert run("training.query", out).returncode == 1, "a difference must be seen"
+    assert query.main([str(out)]) == 1, "a difference must be seen"
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,7 @@ def check_moments(processes, corpus, folder, number):
     return stages
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_nothing_half_done_and_goes_on(processes, corpus, tmp_path):
     assert len(set(check_moments(processes, corpus, tmp_path, 3))) > 1
 

@@ -271,6 +271,7 @@ def files_of_at_most(num_bytes):
 NO_ROOM = "pretrain: There is no room on the disk"
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_for_a_checkpoint_is_told_and_the_run_goes_on(whole, rows, tmp_path):
     out = tmp_path / "run"
     shutil.copytree(whole, out)
