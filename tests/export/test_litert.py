@@ -17,7 +17,7 @@ from keras_tupe.export import export_litert, portable_difference
 from keras_tupe.export._portable_file import write_portable
 from keras_tupe.export.litert_model import run_litert
 
-pytest.importorskip("ai_edge_litert")
+pytest.importorskip("ai_edge_litert", reason="pip install 'keras-tupe[portable]'")
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from keras_tupe.export import export_onnx, portable_difference
 from keras_tupe.export._portable_file import write_portable
 from keras_tupe.export.onnx_model import run_onnx
 
-pytest.importorskip("tf2onnx")
-pytest.importorskip("onnxruntime")
+pytest.importorskip("tf2onnx", reason="pip install 'keras-tupe[portable]'")
+pytest.importorskip("onnxruntime", reason="pip install 'keras-tupe[portable]'")
 
 
 @pytest.fixture(scope="module")

@@ -323,7 +323,9 @@ def test_a_keras_file_answers_alike_in_another_process(saved, tmp_path):
 
 @pytest.mark.slow
 def test_tensorflow_hub_answers_and_trains_as_we_do(saved, tmp_path):
-    pytest.importorskip("tensorflow_hub", exc_type=ImportError)
+    pytest.importorskip(
+        "tensorflow_hub", reason="pip install 'keras-tupe[test]'", exc_type=ImportError
+    )
     answers = answers_of(HUB, saved[1], tmp_path)
     encoder = SavedEncoder(saved[1])
     for name, value in encoder(rows()).items():
