@@ -15,6 +15,9 @@ _ASSETS = pathlib.Path("assets", "tokenizer")
 def make_model(settings, prepared):
     """Returns the `TupeMaskedLM` that a run starts with.
 
+    Two new models of one seed differ in the weights of their positional methods alone: the
+    trunk's are those that it has without positions.
+
     Args:
         settings: a `Settings` of `training.pretrain`.
         prepared: the `PreparedRows` to train on.
@@ -26,20 +29,7 @@ def make_model(settings, prepared):
     if settings.preset is not None:
         model = _from_preset(settings, prepared)
     else:
-        settings.method()  # loads a file that defines it
-        length = settings.max_sequence_length or prepared.length
-        model = TupeMaskedLM(
-            TupeBackbone(
-                prepared.vocabulary.size,
-                **dataclasses.asdict(SIZES[settings.size]),
-                position=settings.method_name(),
-                position_options=settings.method_options(),
-                dropout=settings.dropout,
-                max_sequence_length=length,
-                normalize_first=settings.normalize_first,
-                initializer_range=settings.initializer_range,
-            )
-        )
+        model = _new_model(settings, prepared)
     backbone = model.backbone
     if backbone.has_length_limit and prepared.length > backbone.max_sequence_length:
         raise ValueError(
@@ -47,6 +37,31 @@ def make_model(settings, prepared):
             "or give a larger --max-sequence-length. Received: rows of "
             f"{prepared.length} tokens, max_sequence_length={backbone.max_sequence_length}"
         )
+    return model
+
+
+def _new_model(settings, prepared):
+    """Returns a new model; of one seed, all methods have the same weights but for their own."""
+    settings.method()  # loads a file that defines it
+    arguments = {
+        "vocabulary_size": prepared.vocabulary.size,
+        **dataclasses.asdict(SIZES[settings.size]),
+        "dropout": settings.dropout,
+        "max_sequence_length": settings.max_sequence_length or prepared.length,
+        "normalize_first": settings.normalize_first,
+        "initializer_range": settings.initializer_range,
+    }
+    trunk = TupeMaskedLM(TupeBackbone(**arguments, position="none"))
+    keras.utils.set_random_seed(settings.seed)
+    backbone = TupeBackbone(
+        **arguments, position=settings.method_name(), position_options=settings.method_options()
+    )
+    model = TupeMaskedLM(backbone)
+    # initializers draw in the order of the layers, and a method's own layers are among them
+    values = {weight.path: weight for weight in trunk.weights}
+    for weight in model.weights:
+        if weight.path in values and weight.shape == values[weight.path].shape:
+            weight.assign(values[weight.path])
     return model
 
 
