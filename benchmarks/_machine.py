@@ -1,10 +1,10 @@
 """Where numbers come from: the machine and the state of the source."""
 
 import os
-import platform
 import subprocess
 
 from benchmarks._child import ROOT
+from training._machine_kind import cpu_name
 
 
 def machine():
@@ -14,7 +14,7 @@ def machine():
     """
     gpus = _output(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
     return {
-        "cpu": _cpu(),
+        "cpu": cpu_name(),
         "cores": len(os.sched_getaffinity(0)),
         "gpu": gpus.splitlines()[0].strip() if gpus else None,
     }
@@ -26,17 +26,6 @@ def source():
     if commit is None:
         return {"commit": None, "dirty": None}
     return {"commit": commit, "dirty": bool(_output(["git", "status", "--porcelain"]))}
-
-
-def _cpu():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [
-                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
-            ]
-    except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _output(command):

@@ -37,7 +37,7 @@ def matmul_peak(dtype):
         The data sheet's number where the device is known, else `measured_peak(dtype)`.
     """
     dtype = dtype.removeprefix("mixed_")
-    known = known_peak(_device_name(), dtype, _uses_tf32())
+    known = known_peak(device_name(), dtype, _uses_tf32())
     return measured_peak(dtype) if known is None else known
 
 
@@ -96,7 +96,7 @@ def _product_seconds(matrix):
     return time.perf_counter() - start
 
 
-def _device_name():
+def device_name():
     """Returns the name of the first accelerator, or "" if there is none."""
     if keras.backend.backend() == "jax":
         import jax

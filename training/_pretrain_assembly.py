@@ -14,9 +14,9 @@ from keras_tupe import data
 from keras_tupe._commit import commit
 from keras_tupe.trainer import Checkpoints, LinearWarmupDecay, Trainer, adamw, step_flops
 from training import _pretrain_model, _pretrain_report
+from training._machine import make_machine, rows_per_part
 from training._peak_flops import matmul_peak
 from training._pretrain_log import LOG, VALID, RunLog, read_log
-from training._pretrain_machine import make_machine, rows_per_part
 from training._pretrain_progress import Progress
 from training._pretrain_run import Saver, Watch
 

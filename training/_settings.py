@@ -9,16 +9,23 @@ from training._setting_kinds import kind_of, nearest
 COMMAND_LINE = "command line"
 
 
-def setting(default, text):
-    """Returns a dataclass field with a default and a help text (unit and range included)."""
-    return dataclasses.field(default=default, metadata={"help": text})
+def setting(default, text, positional=False):
+    """Returns a dataclass field with a default and a help text (unit and range included).
+
+    Args:
+        default: value, of the setting's type.
+        text: help.
+        positional: whether it is given by its place on the command line, without an option.
+    """
+    return dataclasses.field(default=default, metadata={"help": text, "positional": positional})
 
 
 def parse(settings_class, arguments=None, description=None):
     """Returns the settings that a command line asks for.
 
     A field `max_steps` becomes the option `--max-steps`. The type of the default is the type of
-    the option; a `None` default takes its type from the annotation. A boolean `skip_bad` becomes
+    the option; a `None` default takes its type from the annotation. A positional one may be left
+    out: `problems()` says what then. A boolean `skip_bad` becomes
     `--skip-bad` and `--no-skip-bad`; a tuple takes one text or more. A number that is `None` by
     default may be given as `none`.
 
@@ -80,11 +87,14 @@ def _parser(fields, description):
             kind = {"action": argparse.BooleanOptionalAction}
         elif isinstance(field.default, tuple):
             kind = {"nargs": "+", "action": "extend"}
+        names, place = [_option(field)], {"dest": field.name}
+        if field.metadata.get("positional"):
+            names, place = [field.name], {"nargs": "?", "metavar": field.name.upper()}
         parser.add_argument(
-            _option(field),
-            dest=field.name,
+            *names,
             default=argparse.SUPPRESS,
             help=field.metadata["help"] + default,
+            **place,
             **kind,
         )
     return parser

@@ -5,6 +5,7 @@ tokenizer's function.
 """
 
 from keras_tupe.data.blimp import BlimpParadigm, read_blimp
+from keras_tupe.data.bucketed_rows import BucketedRows
 from keras_tupe.data.checks import check_rows
 from keras_tupe.data.clean import clean_text
 from keras_tupe.data.corpus import corpus_hash, count_words, read_documents, split_documents
@@ -70,6 +71,7 @@ __all__ = [
     "PREPARATION_FILE",
     "SOURCES",
     "BlimpParadigm",
+    "BucketedRows",
     "Document",
     "GlueRows",
     "GlueTask",

@@ -149,6 +149,14 @@ class Rows:
         for step in range(self.num_evaluation_batches):
             yield self.evaluation_batch(step)
 
+    @property
+    def signature(self):
+        """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
+        row = (self.batch_size, self.length), "int32"
+        slots = self.batch_size, self.masking.num_slots(self.length)
+        inputs = {"token_ids": row, "padding_mask": row, "mask_positions": (slots, "int32")}
+        return inputs, (slots, "int32"), (slots, "float32")
+
     def _examples(self, step):
         """Numbers of the examples of a batch, ascending: int64 `(batch_size,)`."""
         first = operator.index(step) * self._stride + self._offset

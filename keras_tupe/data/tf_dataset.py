@@ -1,25 +1,24 @@
-"""Batches of `Rows` through tf.data: made by several threads ahead of their use, in order."""
-
-_INPUTS = ("token_ids", "padding_mask", "mask_positions")
+"""Batches through tf.data: made by several threads ahead of their use, in order."""
 
 
 def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, prefetch=2):
     """Training batches as a `tf.data.Dataset`: element i is `rows.batch(start_step + i)`.
 
-    The elements and their order do not depend on the number of threads. All shapes are static.
+    The elements and their order do not depend on the number of threads. All shapes are static,
+    but for the width of `BucketedRows`.
     The data set can be used in `fit` and distributed by a strategy in one process, which splits
     each batch among its replicas. Where there are several processes, each makes the data set of
     its own `rows.shard(...)`.
 
     Args:
-        rows: a `Rows`.
+        rows: a `Rows` or a `BucketedRows`.
         start_step: number of the first batch, >= 0.
         num_steps: number of batches, or `None` for no end.
         num_parallel_calls: threads that make batches. Defaults to 2.
         prefetch: finished batches that wait at most. Defaults to 2.
 
     Returns:
-        Data set of `(inputs, labels, weights)`, as `mask_rows` describes them. Errors of the
+        Data set of `(inputs, labels, weights)`, as `rows.batch` describes them. Errors of the
         reader become `tf.errors.OpError`s, and their messages stay within.
 
     Raises:
@@ -42,20 +41,19 @@ def tf_evaluation_dataset(rows, *, num_parallel_calls=2, prefetch=2):
 def _dataset(rows, make_batch, start_step, num_steps, num_parallel_calls, prefetch):
     import tensorflow as tf
 
-    slots = rows.masking.num_slots(rows.length)
-    shapes = [(rows.batch_size, rows.length)] * 2 + [(rows.batch_size, slots)] * 3
-    dtypes = ["int32"] * 4 + ["float32"]
+    inputs, *rest = rows.signature
+    specs = [*inputs.values(), *rest]
 
     def arrays(step):
-        inputs, labels, weights = make_batch(int(step))
-        return [*(inputs[name] for name in _INPUTS), labels, weights]
+        inputs, *rest = make_batch(int(step))
+        return [*inputs.values(), *rest]
 
     def batch(step):
-        tensors = tf.numpy_function(arrays, [step], dtypes)
-        for tensor, shape in zip(tensors, shapes, strict=True):
+        tensors = tf.numpy_function(arrays, [step], [dtype for _, dtype in specs])
+        for tensor, (shape, _) in zip(tensors, specs, strict=True):
             tensor.set_shape(shape)
-        *inputs, labels, weights = tensors
-        return dict(zip(_INPUTS, inputs, strict=True)), labels, weights
+        *values, labels, weights = tensors
+        return dict(zip(inputs, values, strict=True)), labels, weights
 
     steps = tf.data.Dataset.counter(start_step)
     steps = steps if num_steps is None else steps.take(num_steps)
