@@ -1,0 +1,42 @@
+"""Scores of predictions, and how far to trust them.
+
+NumPy float64, for every Keras backend. Classes: `accuracy`, `f1`, `matthews`; numbers: `pearson`,
+`spearman`; answers to questions: `squad_scores`. Intervals: `wilson_interval` of a share,
+`mean_interval` of a few runs, `paired_difference` of two methods run with equal seeds. None of
+this is imported by `import keras_tupe`, and SciPy only when an interval needs Student's t.
+
+What someone scores who always says the same thing, to compare with:
+
+    accuracy                    the share of that class
+    f1                          2 p / (1 + p) with the share p of the positive class, if that is
+                                what is said; 0 for the other class
+    matthews, pearson,
+    spearman                    0, though 0/0 by the formula
+    squad_scores, answers ""    0, unless a gold answer is only an article or punctuation
+"""
+
+from keras_tupe.metrics.accuracy import accuracy
+from keras_tupe.metrics.f1 import f1
+from keras_tupe.metrics.matthews import matthews
+from keras_tupe.metrics.mean_interval import mean_interval
+from keras_tupe.metrics.normalize_answer import normalize_answer
+from keras_tupe.metrics.paired_difference import PairedDifference, paired_difference
+from keras_tupe.metrics.pearson import pearson
+from keras_tupe.metrics.spearman import spearman
+from keras_tupe.metrics.squad_scores import SquadScores, squad_scores
+from keras_tupe.metrics.wilson_interval import wilson_interval
+
+__all__ = [
+    "PairedDifference",
+    "SquadScores",
+    "accuracy",
+    "f1",
+    "matthews",
+    "mean_interval",
+    "normalize_answer",
+    "paired_difference",
+    "pearson",
+    "spearman",
+    "squad_scores",
+    "wilson_interval",
+]

@@ -1,0 +1,181 @@
+"""Exact match and F1 by the rules of the official scorer, on hard cases written by hand."""
+
+import string
+import types
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from keras_tupe.data import SquadQuestion
+from keras_tupe.metrics import SquadScores, normalize_answer, squad_scores
+
+
+def question(*answers, name="q"):
+    return SquadQuestion(name, "Title", "A paragraph.", "Who?", tuple((a, 0) for a in answers))
+
+
+def score(prediction, *answers):
+    """Returns `(exact, f1)` of one answer."""
+    return squad_scores([question(*answers)], {"q": prediction}).per_question["q"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Cat", "cat"),
+        ("a cat, an owl and the dog", "cat owl and dog"),
+        ("THE theory of A another android", "theory of another android"),
+        ("the", ""),
+        ("The. An? (a)", ""),
+        ("the the cat", "cat"),
+        ("  two\t words\n here ", "two words here"),
+        # Punctuation goes first and leaves no gap, so new words and new articles arise.
+        ("well-known", "wellknown"),
+        ("U.S.A.", "usa"),
+        ("1,234.50", "123450"),
+        ("$5 & 10%", "5 10"),
+        ("a-ha", "aha"),
+        ("t.h.e end", "end"),
+        ("vitamin A.", "vitamin"),
+        ("the_end", "theend"),
+        ("d'Arc's", "darcs"),
+        ("a/b", "ab"),
+        ("- . !", ""),
+        (string.punctuation, ""),
+        # Beyond ASCII nothing is punctuation, and an article may stand beside it.
+        ("caf\u00e9 \u2014 na\u00efve", "caf\u00e9 \u2014 na\u00efve"),
+        ("\u201cthe cat\u201d", "\u201c cat\u201d"),
+        ("the cat\u2019s", "cat\u2019s"),
+        ("1997\u20131999", "1997\u20131999"),
+        ("\u65e5\u672c\u3001\u6771\u4eac\u3002", "\u65e5\u672c\u3001\u6771\u4eac\u3002"),
+        ("\u20ac5", "\u20ac5"),
+        # Full-width letters are lower-cased but are no articles; full-width marks stay.
+        ("\uff34\uff48\uff45 \uff23\uff01", "\uff54\uff48\uff45 \uff43\uff01"),
+        # White space is what Python splits at: no-break, ideographic, line separator.
+        ("two\u00a0spaces\u3000and\u2028three", "two spaces and three"),
+        ("zero\u200bwidth", "zero\u200bwidth"),
+        # A combining accent is no part of a word for the article's pattern.
+        ("a\u0301 la", "\u0301 la"),
+        ("\u00e1 la", "\u00e1 la"),
+        ("\u00e0 the", "\u00e0"),
+        ("STRASSE \u1e9e", "strasse \u00df"),
+        ("\u0130", "i\u0307"),
+        ("", ""),
+    ],
+)
+def test_answers_are_normalized_as_by_the_official_scorer(text, expected):
+    assert normalize_answer(text) == expected
+
+
+def spelled_out(text):
+    """The four steps a second time, character by character and word by word."""
+    kept = "".join(c for c in text.lower() if not (c.isascii() and c.isprintable()) or c.isalnum()
+                   or c == " ")  # fmt: skip
+    words, word = [], ""
+    for character in [*kept, " "]:  # words and what lies between them
+        if character.isalnum() or character == "_":
+            word += character
+            continue
+        words += [" " if word in ("a", "an", "the") else word, character]
+        word = ""
+    return " ".join("".join(words).split())
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(["a", "the", "An", "b", "-", " ", ".", "\u00e9", "\u3000", "_", "x",
+                                 "\u2014", "\u0301", "5"])).map("".join))  # fmt: skip
+@example("a_the a-n the\u2014a")
+def test_normalizing_equals_the_rules_spelled_out(text):
+    assert normalize_answer(text) == spelled_out(text)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answers", "exact", "share"),
+    [
+        ("the cat", ["Cat."], 1, 1),
+        ("black cat", ["the black cat"], 1, 1),
+        ("cat", ["the black cat"], 0, 2 / 3),
+        ("black cat sat", ["black cat"], 0, 4 / 5),
+        ("dog", ["cat"], 0, 0),
+        ("cats", ["cat"], 0, 0),
+        # Multisets: a word counts as often as both have it; order does not count.
+        ("cat cat cat", ["cat"], 0, 2 / 4),
+        ("cat cat", ["cat dog cat"], 0, 4 / 5),
+        ("cat black", ["black cat"], 0, 1),
+        # The best gold answer counts, for each score by itself.
+        ("cat", ["dog", "a cat", "black cat"], 1, 1),
+        ("in 1997", ["1997", "in the year 1997"], 0, 4 / 5),
+        ("cat dog", ["dog cat", "owl"], 0, 1),
+        ("black cat", ["cat", "cat"], 0, 2 / 3),
+        # Answers without words: equal to each other, yet without a common word.
+        ("", ["cat"], 0, 0),
+        ("the", ["cat"], 0, 0),
+        ("", ["The"], 1, 0),
+        ("...", ["a", "cat"], 1, 0),
+        ("", [""], 1, 0),
+        # Unicode: composed and decomposed letters differ, and so do dashes and quotation marks.
+        ("caf\u00e9", ["Caf\u00c9"], 1, 1),
+        ("caf\u00e9", ["cafe\u0301"], 0, 0),
+        ("1997\u20131999", ["1997-1999"], 0, 0),
+        ("\u201ccat\u201d", ["cat"], 0, 0),
+        ('"cat"', ["cat"], 1, 1),
+        ("\uff15", ["5"], 0, 0),
+        ("two\u00a0spaces", ["two spaces"], 1, 1),
+        ("\u6771\u4eac", ["\u6771\u4eac\u3002"], 0, 0),
+        ("well known", ["well-known"], 0, 0),
+    ],
+)
+def test_hard_cases_get_the_scores_of_the_official_rules(prediction, answers, exact, share):
+    found = score(prediction, *answers)
+    assert found == (exact, pytest.approx(share, abs=1e-15))
+    assert type(found[0]) is int
+    assert type(found[1]) is float
+
+
+def test_totals_are_percentages_over_all_questions():
+    questions = [question("cat", name=name) for name in "abcd"]
+    found = squad_scores(questions, {"a": "The cat", "b": "black cat", "c": "dog", "d": ""})
+    assert found.exact_match == 25
+    assert found.f1 == pytest.approx(100 * (1 + 2 / 3) / 4)
+    assert list(found.per_question) == ["a", "b", "c", "d"]
+    assert found.unanswered == ()
+
+
+def test_missing_predictions_count_as_nothing_and_foreign_ones_do_not_count():
+    questions = [question("cat", name="a"), question("", name="b")]
+    found = squad_scores(questions, {"a": "cat", "other": "cat"})
+    assert found == SquadScores(50.0, 50.0, {"a": (1, 1.0), "b": (0, 0.0)}, ("b",))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.text("abct the.", max_size=12), min_size=1, max_size=4), st.text("abct the."))
+def test_an_exact_match_with_words_has_full_f1_and_gold_answers_only_help(answers, prediction):
+    exact, share = score(prediction, *answers)
+    assert 0 <= share <= 1
+    if exact and normalize_answer(prediction):
+        assert share == 1
+    more = score(prediction, *answers, "another gold answer")
+    assert more[0] >= exact
+    assert more[1] >= share
+    assert score(answers[-1], *answers)[0] == 1
+
+
+def refused(error, words, questions, predictions):
+    with pytest.raises(error, match=words):
+        squad_scores(questions, predictions)
+
+
+def test_what_cannot_be_scored_is_refused_with_a_sentence():
+    cat = question("cat")
+    refused(ValueError, "at least one question. Received: questions=\\[\\]", [], {"q": "cat"})
+    refused(ValueError, "Two questions have one id.*id='q'", [cat, cat], {"q": "cat"})
+    refused(ValueError, "one gold answer.*question 'q'", [question()], {"q": "cat"})
+    refused(ValueError, "Not a single.*1 questions, the first 'q'; 0 predictions", [cat], {})
+    refused(ValueError, "of another file\\?.*1 predictions", [cat], {"p": "cat"})
+    refused(TypeError, "`predictions` must be a dict.*type list", [cat], ["cat"])
+    refused(TypeError, "must be a string.*type NoneType, question 'q'", [cat], {"q": None})
+    number = types.SimpleNamespace(id="q", answers=((5, 0),))
+    refused(TypeError, "must be a string.*type int, question 'q'", [number], {"q": "5"})
+    with pytest.raises(TypeError, match="must be a string. Received: answer of type bytes"):
+        normalize_answer(b"cat")
