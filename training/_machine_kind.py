@@ -30,4 +30,5 @@ def _gpu():
     """Returns the name of the first GPU that the backend uses."""
     from training._peak_flops import device_name
 
-    return device_name() or None
+    name = device_name()
+    return None if name.lower() in ("", "cpu") else name

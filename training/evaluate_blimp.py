@@ -1,0 +1,87 @@
+"""Asks a masked language model which sentence of each minimal pair of BLiMP is grammatical.
+
+    python -m training.evaluate_blimp runs/tupe_r/preset --data blimp --out results/blimp
+
+Scores both sentences of a pair by their pseudo-log-likelihood: each token is masked in turn and
+predicted. The pair is right if the good sentence is the likelier one; a tie is wrong, and a blind
+choice gives 50 %. `--data` holds BLiMP's files (67 paradigms of 1,000 pairs), or some of them. A
+`tiny` model takes 7 minutes of one core for all of them. BLiMP has seven pairs of twice the same
+sentence, so nobody gets more than 66,993 right.
+
+The folder gets `results.json` (shares from 0 to 1, with 95 % intervals), `blimp.png`, and in
+`paradigms/` the scores of every pair. The same command goes on where it was stopped.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import pathlib
+import shlex
+import sys
+
+from keras_tupe._commit import commit
+from keras_tupe.data import write_json
+from training._blimp_picture import draw_phenomena
+from training._blimp_run import evaluate
+from training._blimp_settings import Settings
+from training._blimp_summary import tables
+from training._machine_kind import machine_kind
+from training._settings import parse
+
+RESULTS = "results.json"
+PICTURE = "blimp.png"
+
+
+def report(results):
+    """Returns what is printed at the end: tables, and what they are made of.
+
+    Args:
+        results: the content of `results.json`.
+    """
+    tokens, skipped = results["tokens"], results["skipped"]
+    lines = [
+        tables(results),
+        "",
+        f"{tokens:,} tokens predicted in {results['seconds']:,.0f} s; the vocabulary does not know "
+        f"{results['unknown_tokens'] / tokens:.2%} of them.",
+    ]
+    if skipped["count"]:
+        lines.append(f"Left out: {skipped['count']:,}. The first: {skipped['first'][0]}")
+    return "\n".join(lines)
+
+
+def write_picture(path, runs):
+    """Draws results, see `draw_phenomena`, to a file that is whole or not there."""
+    partial = path.with_name(f".partial.{os.getpid()}.{path.name}")
+    try:
+        draw_phenomena(partial, runs)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, description=__doc__)
+    words = sys.argv[1:] if arguments is None else arguments
+    record = {
+        "command": shlex.join(["python", "-m", "training.evaluate_blimp", *words]),
+        "commit": commit(),
+        "machine": machine_kind(),
+    }
+    out = pathlib.Path(settings.out)
+    try:
+        results = {**record, **evaluate(settings)}
+        write_json(out / RESULTS, results)
+        write_picture(out / PICTURE, {results["position"]: results})
+    except (ValueError, TypeError, OSError) as error:
+        sys.exit(f"evaluate_blimp: {error}")
+    except KeyboardInterrupt:
+        sys.exit("evaluate_blimp: stopped. The same command goes on where it was.")
+    print(report(results))
+    print(f"\nresults: {out / RESULTS}, picture: {out / PICTURE}")
+
+
+if __name__ == "__main__":
+    main()
