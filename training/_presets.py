@@ -7,13 +7,14 @@ from keras_tupe import (
     TupeBackbone,
     TupeMaskedLM,
     TupeMaskedLMPreprocessor,
+    TupeSpanExtractor,
     TupeTextClassifier,
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
     positions,
 )
 
-_TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier)}
+_TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, TupeSpanExtractor)}
 _PREPROCESSORS = {
     kind.__name__: kind for kind in (TupeMaskedLMPreprocessor, TupeTextClassifierPreprocessor)
 }
@@ -24,8 +25,8 @@ def load_preset(folder):
     """Returns the model of a preset, and what makes its inputs of text.
 
     Args:
-        folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`
-            wrote.
+        folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM`, `TupeTextClassifier` or
+            `TupeSpanExtractor` wrote.
 
     Returns:
         The model, in float32 (in float64 if it was saved in that), without its preprocessor; and

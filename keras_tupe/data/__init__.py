@@ -49,6 +49,7 @@ from keras_tupe.data.squad import (
     SquadQuestion,
     SquadWindows,
     read_squad,
+    squad_n_best,
     squad_predictions,
     squad_windows,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "sentencepiece_bpe_from_counts",
     "split_documents",
     "split_sentences",
+    "squad_n_best",
     "squad_predictions",
     "squad_windows",
     "tf_dataset",

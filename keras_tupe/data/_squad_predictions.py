@@ -32,17 +32,8 @@ def squad_predictions(windows, start_logits, end_logits, *, max_answer_length=30
     References:
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
-    shape = windows.token_ids.shape
-    if max_answer_length < 1:
-        raise ValueError(
-            "`max_answer_length` must be at least 1 token. "
-            f"Received: max_answer_length={max_answer_length}"
-        )
-    is_context = windows.is_context()
-    starts = _masked("start_logits", start_logits, is_context)
-    starts[~windows.is_max_context()] = -np.inf
-    ends = _masked("end_logits", end_logits, is_context)
-    scores, firsts, lasts = _best_spans(starts, ends, min(max_answer_length, shape[1]))
+    starts, ends, more = span_scores(windows, start_logits, end_logits, max_answer_length)
+    scores, firsts, lasts = _best_spans(starts, ends, more)
 
     answers = {question.id: "" for question in windows.questions}
     best = dict.fromkeys(range(len(windows.questions)), -np.inf)
@@ -56,6 +47,34 @@ def squad_predictions(windows, start_logits, end_logits, *, max_answer_length=30
         start, end = spans[firsts[window] + shift, 0], spans[lasts[window] + shift, 1]
         answers[question.id] = question.context[start:end]
     return answers
+
+
+def span_scores(windows, start_logits, end_logits, max_answer_length):
+    """What may begin and end an answer.
+
+    Args:
+        windows: a `SquadWindows`.
+        start_logits: `(windows, length)`.
+        end_logits: `(windows, length)`.
+        max_answer_length: tokens of an answer.
+
+    Returns:
+        `(starts, ends, max_answer_length)`: copies of the logits, float32, minus infinity where no
+        answer may begin or end, and the tokens of an answer that a window may hold.
+
+    Raises:
+        ValueError: as `squad_predictions`.
+    """
+    if max_answer_length < 1:
+        raise ValueError(
+            "`max_answer_length` must be at least 1 token. "
+            f"Received: max_answer_length={max_answer_length}"
+        )
+    is_context = windows.is_context()
+    starts = _masked("start_logits", start_logits, is_context)
+    starts[~windows.is_max_context()] = -np.inf
+    ends = _masked("end_logits", end_logits, is_context)
+    return starts, ends, min(max_answer_length, windows.token_ids.shape[1])
 
 
 def _best_spans(starts, ends, max_answer_length):

@@ -6,6 +6,7 @@ from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
+from keras_tupe.models.tupe_span_extractor import TupeSpanExtractor
 from keras_tupe.models.tupe_text_classifier import TupeTextClassifier
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
@@ -17,6 +18,7 @@ __all__ = [
     "TupeBackbone",
     "TupeMaskedLM",
     "TupeMaskedLMPreprocessor",
+    "TupeSpanExtractor",
     "TupeTextClassifier",
     "TupeTextClassifierPreprocessor",
     "TupeTokenizer",

@@ -1,0 +1,129 @@
+"""Answers as spans of a text: where they begin and where they end."""
+
+import keras
+import keras_hub
+from keras import ops
+
+from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.models._inputs import check_inputs, check_preprocessor
+from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+
+# Its exponential is 0 beside that of any real logit, and sums of it stay finite.
+MASKED_LOGIT = -1e9
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeSpanExtractor(keras_hub.models.Task):
+    """Fine-tuning model for SQuAD: the encoder, a start vector and an end vector.
+
+    Equation (Devlin et al. 2019, Section 4.2), with x_i the hidden state of place i, S and E the
+    two vectors:
+
+        logits[0, i] = S . x_i,    logits[1, i] = E . x_i    for real tokens, -1e9 for padding
+
+    Default loss, with s and e the places of the answer's first and last token:
+
+        loss = (cross_entropy(s, logits[0]) + cross_entropy(e, logits[1])) / 2
+
+    averaged over a batch, with the weights if there are any. Padding has no share in the softmax,
+    so the width of a batch changes neither loss nor answers.
+
+    Differences from the source: the released code adds a number to all start logits and another
+    to all end logits, which changes no softmax.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        preprocessor: optional `TupeTextClassifierPreprocessor`, for tuples of questions and
+            contexts. Contexts that do not fit are cut; `keras_tupe.data.squad_windows` cuts them
+            into windows instead.
+        **kwargs: `name` and `trainable`.
+
+    Call arguments:
+        inputs: as the backbone's. Labels and weights for `fit` are `(batch, 2)`: places of the
+            first and the last token of the answer.
+
+    Returns:
+        Logits `(batch, 2, length)`, start before end, in at least float32.
+
+    Masking: by `padding_mask`, in the backbone and in the logits.
+
+    Raises:
+        ValueError, TypeError: as the backbone, and if the preprocessor does not fit it.
+
+    Example:
+        >>> import numpy as np
+        >>> model = TupeSpanExtractor(TupeBackbone(100, 1, 2, 16, 32))
+        >>> ids = np.array([[2, 7, 9, 3]])
+        >>> tuple(model({"token_ids": ids, "padding_mask": np.ones_like(ids)}).shape)
+        (1, 2, 4)
+
+    References:
+        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
+    """
+
+    backbone_cls = TupeBackbone
+    preprocessor_cls = TupeTextClassifierPreprocessor
+
+    def __init__(self, backbone, preprocessor=None, **kwargs):
+        check_preprocessor(preprocessor, backbone)
+        # === Layers ===
+        span_logits = _SpanLogits(
+            initializer_range=backbone.initializer_range,
+            dtype=backbone.dtype_policy,
+            name="span_logits",
+        )
+        # === Functional graph ===
+        inputs = backbone.input
+        hidden_states = backbone(inputs)["sequence_output"]
+        outputs = span_logits(hidden_states, padding_mask=inputs["padding_mask"])
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        # === Config ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+
+    def call(self, inputs, training=None, mask=None):
+        check_inputs(inputs, [tensor.name for tensor in self.inputs])
+        return super().call(inputs, training=training, mask=mask)
+
+    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = keras.optimizers.Adam(5e-5)
+        if isinstance(loss, str) and loss == "auto":
+            loss = keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True, reduction="mean_with_sample_weight"
+            )
+        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
+            weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
+        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class _SpanLogits(keras.layers.Layer):
+    """Products of hidden states with the start and the end vector, in at least float32."""
+
+    def __init__(self, initializer_range=0.02, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self.initializer_range = initializer_range
+
+    def build(self, hidden_states_shape, padding_mask_shape=None):
+        self.vectors = self.add_weight(
+            shape=(2, hidden_states_shape[-1]),
+            initializer=keras.initializers.RandomNormal(stddev=self.initializer_range),
+            autocast=False,
+            name="vectors",
+        )
+
+    def call(self, hidden_states, padding_mask):
+        dtype = at_least_float32(self.compute_dtype)
+        vectors, states = ops.cast(self.vectors, dtype), ops.cast(hidden_states, dtype)
+        logits = ops.einsum("sm,btm->bst", vectors, states)
+        is_real = ops.cast(ops.expand_dims(padding_mask, 1), "bool")  # (b, 1, t)
+        return ops.where(is_real, logits, ops.cast(MASKED_LOGIT, dtype))
+
+    def compute_output_spec(self, hidden_states, padding_mask):
+        batch, length, _ = hidden_states.shape
+        return keras.KerasTensor((batch, 2, length), at_least_float32(self.compute_dtype))
+
+    def get_config(self):
+        return {**super().get_config(), "initializer_range": self.initializer_range}

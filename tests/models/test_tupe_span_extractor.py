@@ -1,0 +1,180 @@
+"""The model that finds answers in a text."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from position_cases import Case, encoder, inputs, random_ids, scramble
+from tolerances import in_float64
+
+from keras_tupe.models import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeSpanExtractor,
+    TupeTextClassifierPreprocessor,
+    TupeTokenizer,
+    extend_positions,
+)
+from keras_tupe.trainer import Trainer, adamw
+
+LENGTHS = [7, 4, 1]
+
+
+def extractor(dtype="float64", name="tupe_r", scale=0.4, **kwargs):
+    model = TupeSpanExtractor(encoder(Case(name), dtype, scale=scale, num_layers=1, **kwargs))
+    if scale:
+        scramble(model.weights)
+    return model
+
+
+def some_inputs(length=7, lengths=LENGTHS):
+    return inputs(random_ids(len(lengths), length), lengths)
+
+
+def answer(model, given):
+    return ops.convert_to_numpy(ops.cast(model(given), "float64"))
+
+
+def wider(given, more, fill=3):
+    """The same rows in a batch of more places, with something in the padding."""
+    return {
+        name: np.pad(value, ((0, 0), (0, more)), constant_values=fill if name == "token_ids" else 0)
+        for name, value in given.items()
+    }
+
+
+def loss_by_hand(logits, labels, weights):
+    """The equation of the docstring, one label after the other."""
+    total = 0.0
+    for row, (places, shares) in enumerate(zip(labels, weights, strict=True)):
+        for which in (0, 1):
+            values = logits[row, which]
+            chance = np.exp(values[places[which]]) / np.exp(values).sum()
+            total -= shares[which] * np.log(chance)
+    return total / np.sum(weights)
+
+
+def test_logits_are_products_with_a_start_and_an_end_vector():
+    model, given = extractor(), some_inputs()
+    states = ops.convert_to_numpy(model.backbone(given)["sequence_output"])
+    vectors = ops.convert_to_numpy(model.get_layer("span_logits").vectors)
+    got = answer(model, given)
+    assert got.shape == (3, 2, 7)
+    for row, length in enumerate(LENGTHS):
+        for place in range(7):
+            wanted = vectors @ states[row, place] if place < length else [-1e9, -1e9]
+            np.testing.assert_allclose(got[row, :, place], wanted, atol=in_float64(1e-12))
+    assert len(model.weights) == len(model.backbone.weights) + 1
+
+
+@pytest.mark.parametrize("name", ["tupe_r", "shaw"])
+def test_the_width_of_a_batch_does_not_matter(name):
+    model, given = extractor(name=name), some_inputs()
+    narrow, wide = answer(model, given), answer(model, wider(given, 5))
+    np.testing.assert_allclose(wide[..., :7], narrow, atol=in_float64(1e-12))
+    assert (wide[..., 7:] == -1e9).all()
+    labels, weights = np.array([[2, 5], [0, 3], [0, 0]]), np.ones((3, 2))
+    assert loss_by_hand(wide, labels, weights) == pytest.approx(
+        loss_by_hand(narrow, labels, weights)
+    )
+
+
+def test_the_loss_is_the_mean_of_start_and_end():
+    model, given = extractor("float32"), some_inputs()
+    labels = np.array([[2, 5], [0, 3], [0, 0]], "int32")
+    weights = np.array([[1, 1], [0, 1], [0.5, 0]], "float32")
+    wanted = loss_by_hand(answer(model, given), labels, weights)
+    model.compile()
+    for more in (0, 4):
+        batch = wider(given, more)
+        got = model.test_on_batch(batch, labels, sample_weight=weights)
+        assert np.ravel(got)[0] == pytest.approx(wanted, rel=1e-4)
+        got = model.test_on_batch(batch, labels)
+        whole = loss_by_hand(answer(model, given), labels, np.ones((3, 2)))
+        assert np.ravel(got)[0] == pytest.approx(whole, rel=1e-4)
+
+
+def test_the_trainer_teaches_it_with_labels_and_weights():
+    model = TupeSpanExtractor(encoder(Case("tupe_r"), "float32", num_layers=1, scale=None))
+    given = some_inputs(lengths=[7, 7, 4, 1])
+    labels = np.array([[1, 3], [6, 6], [2, 2], [0, 0]], "int32")
+    weights = np.array([[1, 1], [1, 1], [1, 1], [0, 0]], "float32")
+    wanted = loss_by_hand(answer(model, given), labels, weights)
+    trainer, losses = Trainer(model, xla=False), []
+    trainer.compile(adamw(0.02, weight_decay=0.0))
+    each = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: losses.append(trainer.last_step["batch_loss"])
+    )
+    rows = {"sample_weight": weights, "batch_size": 4, "shuffle": False}
+    trainer.fit(given, labels, epochs=25, verbose=0, callbacks=[each], **rows)
+    assert losses[0] == pytest.approx(wanted, rel=1e-4)
+    assert losses[0] == pytest.approx((2 * np.log(7) + np.log(4)) / 3, rel=0.05), "at chance"
+    assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
+def test_logits_are_in_at_least_float32(dtype):
+    model = extractor(dtype)
+    logits = model(some_inputs())
+    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+    assert model.backbone.compute_dtype in ("float16", "bfloat16")
+    assert np.isfinite(ops.convert_to_numpy(logits)).all()
+    exact = extractor("float32")
+    real = some_inputs()["padding_mask"][:, np.newaxis] == 1
+    difference = np.abs(answer(model, some_inputs()) - answer(exact, some_inputs()))
+    assert difference[np.broadcast_to(real, difference.shape)].max() < 0.2
+
+
+def test_shapes_are_known_before_the_model_runs():
+    model = extractor("float32")
+    assert model.output_shape == (None, 2, None)
+    given = {name: keras.KerasTensor((3, 7), "int32") for name in ("token_ids", "padding_mask")}
+    assert model(given).shape == (3, 2, 7)
+
+
+def test_a_file_gives_the_same_answers(tmp_path):
+    model, given = extractor(), some_inputs()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_a_preset_gives_the_same_answers(dtype, tmp_path):
+    model, given = extractor(dtype), some_inputs()
+    model.save_to_preset(str(tmp_path))
+    assert "mixed_" not in (tmp_path / "task.json").read_text(), "KerasHub cannot load that"
+    loaded = TupeSpanExtractor.from_preset(str(tmp_path), preprocessor=None, dtype=dtype)
+    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
+
+
+def test_a_pre_trained_encoder_becomes_an_extractor(tmp_path):
+    model = TupeMaskedLM(encoder(Case("tupe_r"), "float32"))
+    model.save_to_preset(str(tmp_path))
+    tuned = TupeSpanExtractor.from_preset(str(tmp_path), preprocessor=None)
+    for got, wanted in zip(tuned.backbone.weights, model.backbone.weights, strict=True):
+        np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))
+
+
+def test_it_can_be_made_longer():
+    model = extractor("float32")
+    longer = extend_positions(model, 31)
+    assert type(longer) is TupeSpanExtractor
+    assert answer(longer, some_inputs(length=31, lengths=[31])).shape == (1, 2, 31)
+    head, wanted = (m.get_layer("span_logits").vectors for m in (longer, model))
+    np.testing.assert_array_equal(ops.convert_to_numpy(head), ops.convert_to_numpy(wanted))
+
+
+def test_raw_questions_and_contexts_are_packed_in_pairs(tensorflow):
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "a", "cat", "sat"]
+    tokenizer = TupeTokenizer(words)
+    backbone = TupeBackbone(tokenizer.vocabulary_size(), 1, 2, 16, 32, num_segments=2)
+    preprocessor = TupeTextClassifierPreprocessor(tokenizer, sequence_length=16, segments=True)
+    model = TupeSpanExtractor(backbone, preprocessor)
+    pairs = (["The dog", "A cat"], ["A cat sat", "The dog sat"])
+    logits = model.predict(pairs, verbose=0)
+    assert logits.shape == (2, 2, 16)
+    np.testing.assert_array_equal(logits[0, 0] == -1e9, np.arange(16) >= 8)
+    with pytest.raises(ValueError, match=r"for a backbone with `num_segments`"):
+        TupeSpanExtractor(extractor("float32").backbone, preprocessor)

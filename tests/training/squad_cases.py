@@ -1,0 +1,175 @@
+"""A small task in the format of SQuAD, tiny presets, and runs of the command on them."""
+
+import contextlib
+import functools
+import io
+import json
+import multiprocessing
+import os
+import pathlib
+import random
+
+import keras
+
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
+from keras_tupe.data import read_squad, squad_windows
+from training import finetune_squad
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+FILLERS = ["the", "farm", "was", "near", "a", "river", "and", "people", "lived", "there"]
+KINDS = {
+    "color": ["red", "green", "dark blue"],
+    "animal": ["cat", "dog", "old horse"],
+    "number": ["one", "two", "three"],
+}
+WORDS = [*SPECIAL, *FILLERS, "which", *KINDS]
+WORDS += [word for names in KINDS.values() for name in names for word in name.split()]
+LIMIT = 24  # rows of the presets' position tables
+# of a model that has seen nothing: a high rate, few rows
+OPTIONS = {
+    "length": 40,
+    "doc_stride": 12,
+    "max_question_length": 4,
+    "epochs": 1,
+    "batch_size": 8,
+    "learning_rate": 0.01,
+    "dropout": 0.0,
+    "xla": "off",
+}
+
+
+def article(rng, number, most=20):
+    """Returns a paragraph that names a thing of each kind, and a question about each."""
+    things = {kind: rng.choice(names) for kind, names in KINDS.items()}
+    parts = rng.choices(FILLERS, k=rng.randint(5, most))
+    for thing in things.values():
+        parts.insert(rng.randrange(len(parts) + 1), thing)
+    context = " ".join(parts)
+    answers = {kind: {"text": x, "answer_start": context.index(x)} for kind, x in things.items()}
+    entries = [
+        {"id": f"{number}-{kind}", "question": f"Which {kind}?", "answers": [answer]}
+        for kind, answer in answers.items()
+    ]
+    return {"title": "Farms", "paragraphs": [{"context": context, "qas": entries}]}
+
+
+def write_questions(path, articles=4, seed=0, **options):
+    """Writes a file with three questions to each article; returns its path."""
+    rng = random.Random(seed)
+    content = {"version": "1.1", "data": [article(rng, n, **options) for n in range(articles)]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def windows_of(path, length=40):
+    """Returns the `SquadWindows` of a file's questions, as a command with `OPTIONS` makes them."""
+    sizes = {name: OPTIONS[name] for name in ("doc_stride", "max_question_length")}
+    return squad_windows(read_squad(path), TupeTokenizer(WORDS).op, length, **sizes)
+
+
+def save_preset(folder, position="tupe_r", text=True, sizes=(1, 2, 16, 32), **options):
+    """Writes a preset of a new, tiny masked language model; returns the folder."""
+    keras.utils.set_random_seed(0)
+    options = {"max_sequence_length": LIMIT, "initializer_range": 0.2, **options}
+    backbone = TupeBackbone(len(WORDS), *sizes, position=position, **options)
+    preprocessor = None
+    if text:
+        preprocessor = TupeMaskedLMPreprocessor(
+            TupeTokenizer(WORDS), sequence_length=LIMIT, segments=backbone.num_segments > 0
+        )
+    TupeMaskedLM(backbone, preprocessor).save_to_preset(str(folder))
+    return folder
+
+
+def arguments(preset, train, dev, out, **options):
+    """Returns a command line: `OPTIONS` with changes; `None` leaves one out."""
+    words = [] if preset is None else [str(preset)]
+    for name, value in {"train": train, "dev": dev, "out": out, **OPTIONS, **options}.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        elif value is not None:
+            words += [f"--{option}", str(value)]
+    return words
+
+
+@contextlib.contextmanager
+def captured():
+    """Yields both streams; precision and graphs are as before afterwards."""
+    policy, printed, told = keras.config.dtype_policy(), io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
+            yield printed, told
+    finally:
+        keras.config.set_dtype_policy(policy)
+        keras.utils.clear_session(free_memory=False)
+
+
+def run(preset, train, dev, out, **options):
+    """Runs in this process; returns `results.json`, and what was printed to both streams."""
+    with captured() as (printed, told):
+        finetune_squad.main(arguments(preset, train, dev, out, **options))
+    return read(out / "results.json"), printed.getvalue(), told.getvalue()
+
+
+def failure(preset, train, dev, out, **options):
+    """Runs in vain; returns the sentences, after a check that no run was left behind."""
+    before = runs_in(out)
+    with captured() as (printed, told):
+        try:
+            finetune_squad.main(arguments(preset, train, dev, out, **options))
+        except SystemExit as stop:
+            code = stop.code
+        else:
+            raise AssertionError(f"it did not stop: {printed.getvalue()}")
+    assert runs_in(out) == before
+    message = told.getvalue().strip() if code == 2 else code
+    assert "Traceback" not in message
+    assert code == 2 or all(x.startswith("finetune_squad: ") for x in message.splitlines())
+    return message
+
+
+def runs_in(out):
+    """Names of the runs in a folder."""
+    return [] if out is None else sorted(path.name for path in pathlib.Path(out).glob("seed-*"))
+
+
+def read(path):
+    """Returns the content of a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def outcome(out):
+    """Returns all that must be the same after an interruption: scores, answers, tables."""
+    found = read(out / "results.json")
+    kept = {name: found[name] for name in found if name not in ("command", "seconds")}
+    lines = (out / "results.md").read_text(encoding="utf-8").splitlines()
+    answers = {path.parent.name: path.read_bytes() for path in out.rglob("nbest.json")}
+    return kept, [x for x in lines if not x.startswith("Time of all runs")], answers
+
+
+# === Other processes ===
+
+
+@functools.cache
+def processes():
+    """Real processes that need not import TensorFlow anew: each is forked by one that has it."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["training.finetune_squad", "keras_hub", "tensorflow_text"])
+    return context
+
+
+def _alone(words, log):
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    finetune_squad.main(words)
+
+
+def start(preset, train, dev, out, **options):
+    """Starts a command in another process; both streams go to `OUT.log`."""
+    words = arguments(preset, train, dev, out, **options)
+    process = processes().Process(target=_alone, args=(words, f"{out}.log"), daemon=True)
+    process.start()
+    return process
