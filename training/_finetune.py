@@ -6,8 +6,9 @@ import time
 import keras
 import numpy as np
 
-from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
+from keras_tupe.trainer import LinearWarmupDecay
 from training._forward import Forward
+from training._kept_trainer import KeptTrainer, run_key
 from training._machine import make_machine
 from training._pretrain_log import RunLog
 
@@ -60,11 +61,15 @@ class FineTuner:
                 "Fine-tuning runs on one machine; unset TF_CONFIG and start it on one. "
                 f"Received: {self.machine.num_workers} workers"
             )
-        self._xla = XLA[xla]
-        self._micro_batches = micro_batches
+        self._options = {"xla": XLA[xla], "micro_batches": micro_batches}
+        self._kept = None  # KeptTrainer
+        self._asked = None, None  # model, Forward
 
     def fit(self, make_model, rows, recipe, folder, loss=None, progress=None):
         """Fine-tunes a new model.
+
+        A run like the one before is not compiled again: it trains the model that was returned
+        then, from the new model's weights, so ask that one before.
 
         Args:
             make_model: function of nothing that makes the model to start with; it is called after
@@ -93,22 +98,22 @@ class FineTuner:
                     "`loss` must be a Keras loss with reduction='mean_with_sample_weight': the "
                     f"last batch is filled up with rows of weight 0. Received: loss={loss!r}"
                 )
-            trainer = Trainer(
-                model, micro_batches=self._micro_batches, xla=self._xla, train_metrics=False
-            )
             names = ("weight_decay", "beta_1", "beta_2", "clip_norm")
-            optimizer = adamw(schedule, **{name: getattr(recipe, name) for name in names})
-            trainer.compile(optimizer, loss=loss)
+            optimizer = {name: getattr(recipe, name) for name in names}
+            key = run_key(model, loss, optimizer)
+            if self._kept is None or key is None or self._kept.key != key:
+                self._kept = KeptTrainer(model, loss, optimizer, self._options)
+            self._kept.begin(model, schedule)
         log = RunLog(folder, 0, tensorboard=False)
-        watch = _Watch(trainer, steps, schedule, log, progress)
-        trainer.fit(
+        watch = _Watch(self._kept.trainer, steps, schedule, log, progress)
+        self._kept.trainer.fit(
             self.machine.training(rows, 0, steps),
             steps_per_epoch=steps,
             callbacks=[watch],
             shuffle=False,
             verbose=0,
         )
-        return model
+        return self._kept.model
 
     def predict(self, model, rows):
         """Returns what a model says of each row.
@@ -121,7 +126,9 @@ class FineTuner:
             List of arrays, one for each row in the order of `rows`. Where the last axis of the
             output is as long as the batch is wide, it is cut to the row's own length.
         """
-        forward = Forward(model)
+        if self._asked[0] is not model:
+            self._asked = model, Forward(model)
+        forward = self._asked[1]
         found = [None] * len(rows)
         for step in range(rows.num_evaluation_batches):
             inputs, _, _ = rows.evaluation_batch(step)

@@ -23,17 +23,14 @@ class Forward:
                 return model.stateless_call(trainable, rest, inputs, training=False)[0]
 
             self._function = jax.jit(outputs)
-            self._state = [
-                [variable.value for variable in variables]
-                for variables in (model.trainable_variables, model.non_trainable_variables)
-            ]
+            self._variables = (model.trainable_variables, model.non_trainable_variables)
         else:
             import tensorflow as tf
 
             self._function = tf.function(
                 lambda inputs: model(inputs, training=False), reduce_retracing=True, autograph=False
             )
-            self._state = []
+            self._variables = ()
 
     def __call__(self, inputs):
         """Returns the outputs, at least float32.
@@ -41,6 +38,7 @@ class Forward:
         Args:
             inputs: dictionary of NumPy arrays.
         """
-        outputs = self._function(*self._state, inputs)
+        state = [[variable.value for variable in variables] for variables in self._variables]
+        outputs = self._function(*state, inputs)
         outputs = keras.ops.convert_to_numpy(outputs)
         return outputs.astype(np.promote_types(outputs.dtype, "float32"))
