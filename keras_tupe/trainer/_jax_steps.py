@@ -139,6 +139,14 @@ class JaxSteps:
         found = [scope.get_current_value(v) for v in self.metrics_variables]
         return logs, [x if new is None else new for (_, x), new in zip(mapping, found, strict=True)]
 
+    def _symbolic_build(self, iterator=None, data_batch=None):
+        adapter = getattr(iterator, "data_adapter", None)
+        if getattr(adapter, "enqueuer", None) is not None:
+            # Keras would take a batch to see its shape out of the running queue of a `PyDataset`,
+            # where it does not go back to: the first batch would come last.
+            iterator, data_batch = None, adapter.py_dataset[0]
+        super()._symbolic_build(iterator=iterator, data_batch=data_batch)
+
     def _make_stop_flag(self):
         self._stop_request = False
 

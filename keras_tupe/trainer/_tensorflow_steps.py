@@ -271,6 +271,9 @@ class TensorFlowSteps:
         if self._compile_metrics is None or self._compile_metrics.built:
             return
         strategy = self.distribute_strategy
+        adapter = getattr(iterator, "data_adapter", None)
+        if data_batch is None and getattr(adapter, "enqueuer", None) is not None:
+            data_batch = adapter.py_dataset[0]  # a queue would not take its first batch back
         if data_batch is None:
             for _, _, batches in iterator:
                 data_batch = next(batches, None)

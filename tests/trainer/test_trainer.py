@@ -169,3 +169,36 @@ def test_an_evaluation_counts_a_last_group_that_is_not_full():
     np.testing.assert_allclose(
         together, trainer.evaluate(inputs, targets, batch_size=28, verbose=0), rtol=1e-6
     )
+
+
+class Numbered(keras.utils.PyDataset):
+    """Batch i has the target i; made by two threads ahead of their use."""
+
+    def __init__(self, count):
+        super().__init__(workers=2, max_queue_size=4)
+        self._count = count
+
+    @property
+    def num_batches(self):
+        return self._count
+
+    def __getitem__(self, index):
+        inputs, _ = linear_rows(4)
+        return inputs, np.full((4, 1), index, "float32"), np.ones((4, 1), "float32")
+
+
+def test_batches_made_by_threads_are_trained_on_in_their_order():
+    model = linear_model()
+    optimizer = keras.optimizers.SGD(0.0)  # so that each loss tells its batch
+    trainer = Trainer(model)
+    loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    trainer.compile(optimizer, loss=loss, weighted_metrics=["mean_absolute_error"])
+    outputs = ops.convert_to_numpy(model(linear_rows(4)[0]))
+    expected = [float(np.mean((outputs - number) ** 2)) for number in range(6)]
+    losses = []
+    record = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: losses.append(trainer.last_step["batch_loss"])
+    )
+    for _ in range(2):
+        trainer.fit(Numbered(6), steps_per_epoch=6, callbacks=[record], verbose=0, shuffle=False)
+    np.testing.assert_allclose(losses, 2 * expected, rtol=1e-5)
