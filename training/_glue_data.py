@@ -33,13 +33,22 @@ class TaskRows:
 
     def digest(self):
         """Returns a hash of training and dev sets, hexadecimal."""
-        digest = hashlib.sha256()
-        for rows in (self.train, *self.labeled.values()):
-            for texts in rows.texts:
-                digest.update("\0".join(texts).encode("utf-8"))
-                digest.update(b"\1")
-            digest.update(np.asarray(rows.labels, "float32").tobytes())
-        return digest.hexdigest()
+        return _digest(self.train, *self.labeled.values())
+
+    def test_digest(self, column):
+        """Returns a hash of a column's test set, hexadecimal."""
+        return _digest(self.test[column])
+
+
+def _digest(*splits):
+    digest = hashlib.sha256()
+    for rows in splits:
+        for texts in rows.texts:
+            digest.update("\0".join(texts).encode("utf-8"))
+            digest.update(b"\1")
+        labels = rows.indices if rows.labels is None else rows.labels
+        digest.update(np.asarray(labels, "float32").tobytes())
+    return digest.hexdigest()
 
 
 def read_tasks(settings, names):

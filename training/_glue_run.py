@@ -36,8 +36,8 @@ class Job:
     @property
     def folder(self):
         """Folder of the run, in that of the grid."""
-        place = f"{self.task}/lr-{self.learning_rate}/seed-{self.seed}"
-        return f"test/{place}" if self.tested else place
+        place = f"lr-{self.learning_rate}/seed-{self.seed}"
+        return f"test/{'+'.join(self.tested)}/{place}" if self.tested else f"{self.task}/{place}"
 
 
 class Runs:
@@ -85,6 +85,9 @@ class Runs:
         return {
             **{name: value for name, value in dataclasses.asdict(job).items() if value != ()},
             **({"tested": list(job.tested)} if job.tested else {}),
+            **{
+                f"test rows of {name}": self.rows[job.task].test_digest(name) for name in job.tested
+            },
             "epochs": self.plan.epochs[job.task],
             "batch_size": self.plan.batch_size,
             "warmup_share": self.plan.warmup_share,

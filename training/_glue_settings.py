@@ -147,6 +147,8 @@ class Plan:
         ):
             if ours != theirs:
                 found.append(f"{name} {ours}, not {theirs}")
+        if settings.max_train_rows is not None:
+            found.append(f"at most {settings.max_train_rows:,} training rows of a task")
         if settings.random_labels:
             found.append("shuffled training labels: a control")
         return found

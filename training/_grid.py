@@ -32,7 +32,7 @@ class Cell:
 class Grid:
     """Runs of one command, in the folders of a folder that is locked meanwhile.
 
-    A context manager. What a killed process left half-done is removed at the start.
+    A context manager. What a killed process left half-done of a run is removed when it is its turn.
 
     Args:
         out: the folder, made if needed.
@@ -54,8 +54,6 @@ class Grid:
 
     def __enter__(self):
         self._lock.__enter__()
-        for partial in self.out.rglob(".*.partial"):
-            shutil.rmtree(partial, ignore_errors=True)
         return self
 
     def __exit__(self, *exception):
@@ -115,6 +113,7 @@ class Grid:
         with bar:
             for number, cell in enumerate(todo, 1):
                 bar.set_description(cell.name)
+                self._tidy(cell)
                 with new_folder(self.out / cell.name) as folder:
                     metrics = do(cell, folder)
                     write_json(folder / SETTINGS, cell.settings)
@@ -125,6 +124,11 @@ class Grid:
                 text = f": {describe(metrics)}" if describe else ""
                 _say(f"run {number} of {len(todo)}, {cell.name}{text}; {_minutes(left)} left")
         return found
+
+    def _tidy(self, cell):
+        folder = self.out / cell.name
+        for partial in folder.parent.glob(f".{folder.name}.*.partial"):
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def _minutes(seconds):

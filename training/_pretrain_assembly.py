@@ -63,7 +63,7 @@ class Run:
         for path in (self.out / LOG, self.out / VALID):
             if path.exists():
                 read_log(path)  # refuses one of another program
-        self._facts = _data_facts(train, valid)
+        self._facts = data_facts(train, valid)
         self.saver = Saver(
             self._checkpoints,
             settings.identity(),
@@ -250,7 +250,8 @@ class Run:
         print(f"written: {preset}")
 
 
-def _data_facts(train, valid):
+def data_facts(train, valid):
+    """Returns what tells the rows of a run from others."""
     splits = train.record["splits"]
     return {
         "rows_hash": splits["train"]["rows_hash"],

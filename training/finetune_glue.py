@@ -95,9 +95,10 @@ def finetune(settings, command):
             "constants": constants(rows, plan),
         }
         text = report(results, facts)
+        write(out, results, facts, text)  # also if the runs for the server come to nothing
         if settings.submission:
             text += _submit(runs, grid, out, results, done)
-        write(out, results, facts, text)
+            write(out, results, facts, text)
     return text
 
 

@@ -69,7 +69,12 @@ def test_a_plan_is_the_protocol_but_for_what_was_asked():
     assert "wnli" not in plan.tasks
     assert plan.seeds == (0, 1, 2, 3, 4)
     settings = Settings(
-        tasks=("STS-B", "cola", "mnli"), learning_rates=("1e-4",), seeds=2, epochs=5, dropout=0.0
+        tasks=("STS-B", "cola", "mnli"),
+        learning_rates=("1e-4",),
+        seeds=2,
+        epochs=5,
+        dropout=0.0,
+        max_train_rows=1000,
     )
     plan = settings.plan()
     assert plan.tasks == ("mnli", "cola", "stsb")
@@ -79,6 +84,7 @@ def test_a_plan_is_the_protocol_but_for_what_was_asked():
         "seeds 2, not 5",
         "epochs 5, not 10 (CoLA, STS-B)",
         "dropout 0.0, not 0.1",
+        "at most 1,000 training rows of a task",
     ]
 
 

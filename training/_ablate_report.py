@@ -1,0 +1,103 @@
+"""The report of an ablation: `ablation.json`, `ablation.md` and `ablation.png`."""
+
+import json
+import math
+import os
+import pathlib
+
+from keras_tupe.data import write_json
+from training._ablate_collect import ACCURACY, LOSS
+from training._ablate_tables import markdown
+
+JSON, MARKDOWN, PICTURE = "ablation.json", "ablation.md", "ablation.png"
+
+
+def write(out, ablation, origin):
+    """Writes the three files; each is the new one or the old one, never a part.
+
+    Args:
+        out: folder.
+        ablation: an `Ablation`.
+        origin: dictionary with `command`, `commit` and `machine` of the report.
+
+    Returns:
+        The text of `ablation.md`.
+    """
+    out = pathlib.Path(out)
+    write_json(out / JSON, as_json(ablation, origin))
+    text = markdown(ablation, origin)
+    replaced_file(out / MARKDOWN, lambda path: path.write_text(text, encoding="utf-8"))
+    try:
+        from training._ablate_picture import draw
+    except ModuleNotFoundError:  # matplotlib is not on every machine that trains
+        return text
+    replaced_file(out / PICTURE, lambda path: draw(path, ablation))
+    return text
+
+
+def recorded_machine(out):
+    """Returns the kind of machine that an earlier report in the folder names, or `None`."""
+    try:
+        return json.loads((pathlib.Path(out) / JSON).read_text(encoding="utf-8"))["machine"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def as_json(ablation, origin):
+    """Returns everything that is known, as values that JSON can hold; what is not known is null."""
+    return plain(
+        {
+            **origin,
+            "baseline": ablation.baseline,
+            "positions": list(ablation.methods),
+            "seeds": ablation.seeds,
+            "seconds": sum(result.seconds for result in ablation.results),
+            "settings": ablation.facts,
+            "unfinished": ablation.unfinished,
+            "units": {LOSS: "nats", ACCURACY: "percent", "tasks": "percent"},
+            "sign": "difference = method less baseline",
+            "methods": {name: _method(ablation, name) for name in ablation.methods},
+        }
+    )
+
+
+def _method(ablation, name):
+    method = ablation.methods[name]
+    scores = {
+        score: vars(summaries[name])
+        | {
+            "difference": vars(summaries[name].difference) if summaries[name].difference else None,
+            "conclusion": summaries[name].conclusion(),
+        }
+        for score, summaries in ablation.summaries.items()
+        if name in summaries
+    }
+    shares = ablation.shares.get(name)
+    return {
+        "position": method.position,
+        "options": method.options,
+        "encoder_parameters": method.encoder_parameters,
+        "scores": scores,
+        "share_of_steps_to_baseline": shares
+        and {**vars(shares), "num_not_reached": shares.num_not_reached},
+        "runs": {seed: vars(result) for seed, result in method.results.items()},
+    }
+
+
+def plain(value):
+    """Returns what JSON can hold: texts as keys, lists, `None` for what is not finite."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def replaced_file(path, write_to):
+    """Writes a file by a function of its path, whole or not at all."""
+    partial = path.with_name(f".partial.{os.getpid()}.{path.name}")
+    try:
+        write_to(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,123 @@
+"""The tasks of an ablation's runs: their commands, and the scores that these wrote."""
+
+import contextlib
+import dataclasses
+import importlib
+import io
+import json
+import pathlib
+import shlex
+import sys
+
+from training._settings import parse
+
+RESULTS = "results.json"
+_NO_PRESET = "preset-that-is-not-there-yet"
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A command that scores the preset of a run.
+
+    Attributes:
+        name: name of its folder in that of the run.
+        module: the command.
+        options: its command line without preset and `--out`, a list of strings.
+    """
+
+    name: str
+    module: str
+    options: list
+
+    def words(self, run, variant):
+        """Returns the whole command line for a run.
+
+        Args:
+            run: the run's folder.
+            variant: its `Variant`.
+        """
+        run = pathlib.Path(run)
+        file = [] if variant.file is None else ["--position-file", variant.file]
+        return [str(run / "preset"), *self.options, *file, "--out", str(run / self.name)]
+
+    def problems(self):
+        """Returns a sentence for each mistake in the options, found before there is a model."""
+        settings = importlib.import_module(f"training._{self.name}_settings").Settings
+        told = io.StringIO()
+        with contextlib.redirect_stderr(told), contextlib.suppress(SystemExit):
+            parse(settings, [_NO_PRESET, *self.options, "--out", _NO_PRESET])
+        program = pathlib.Path(sys.argv[0]).name
+        sentences = [
+            line.removeprefix(f"{program}: ").removeprefix("error: ")
+            for line in told.getvalue().splitlines()
+            if line.startswith(f"{program}: ") and _NO_PRESET not in line
+        ]
+        return [f"{self.module}: {sentence}" for sentence in sentences]
+
+    def is_done(self, run, variant):
+        """Returns whether the results of exactly this command are there."""
+        path = pathlib.Path(run) / self.name / RESULTS
+        try:
+            command = json.loads(path.read_text(encoding="utf-8"))["command"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return command == shlex.join(["python", "-m", self.module, *self.words(run, variant)])
+
+
+def tasks_of(settings):
+    """Returns the `Task`s that a `Settings` of `training.ablate` asks for."""
+    found = []
+    if settings.tasks:
+        options = ["--data", settings.glue, "--tasks", *settings.tasks]
+        options += shlex.split(settings.glue_options)
+        found.append(Task("glue", "training.finetune_glue", options))
+    if settings.squad_train:
+        options = ["--train", settings.squad_train, "--dev", settings.squad_dev]
+        options += shlex.split(settings.squad_options)
+        found.append(Task("squad", "training.finetune_squad", options))
+    if settings.blimp:
+        options = ["--data", settings.blimp, *shlex.split(settings.blimp_options)]
+        found.append(Task("blimp", "training.evaluate_blimp", options))
+    return found
+
+
+def read_scores(run):
+    """Returns what the tasks of a run scored.
+
+    Args:
+        run: folder of the run.
+
+    Returns:
+        Dictionary: name of a score -> percent; empty without tasks.
+    """
+    readers = {"glue": _glue, "squad": _squad, "blimp": _blimp}
+    scores = {}
+    for name, read in readers.items():
+        path = pathlib.Path(run) / name / RESULTS
+        if path.is_file():
+            try:
+                scores |= read(json.loads(path.read_text(encoding="utf-8")))
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(
+                    f"The results of a task must be those that its command wrote: "
+                    f"{type(error).__name__}: {error}. Received: {str(path)!r}"
+                ) from None
+    return scores
+
+
+def _glue(results):
+    columns = {
+        f"GLUE {name}": column["score"]
+        for task in results["tasks"].values()
+        for name, column in task["columns"].items()
+    }
+    average = {"GLUE average": results["average"]} if len(columns) > 1 else {}
+    return {**columns, **average}
+
+
+def _squad(results):
+    return {"SQuAD EM": results["exact_match"]["mean"], "SQuAD F1": results["f1"]["mean"]}
+
+
+def _blimp(results):
+    return {"BLiMP": 100 * results["overall"]["accuracy"]}

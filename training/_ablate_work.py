@@ -1,0 +1,128 @@
+"""The runs of an ablation, one after the other."""
+
+import sys
+import time
+
+import keras
+
+from keras_tupe import data
+from training import _ablate_plan, _ablate_runs, _pretrain_assembly
+from training._ablate_child import Stop
+from training._ablate_machine import machine_facts
+from training._ablate_settings import command_words
+from training._ablate_tasks import tasks_of
+from training._pretrain_report import duration
+
+
+class Work:
+    """All runs that an ablation asks for; those that are there are not done again.
+
+    Args:
+        settings: a `Settings` of `training.ablate` without problems.
+
+    Attributes:
+        machine: kind of the machine; `None` if there is nothing to do.
+
+    Raises:
+        ValueError: if the folder holds runs of another ablation, or the rows cannot be read.
+    """
+
+    def __init__(self, settings):
+        self._settings = settings
+        self._tasks = tasks_of(settings)
+        self._cells = [
+            (variant, seed) for seed in range(settings.seeds) for variant in settings.variants
+        ]
+        rows = data.PreparedRows(settings.data, "train")
+        run = settings.pretraining(*self._cells[0], settings.out)
+        self._check(run, rows)
+        self._todo = [cell for cell in self._cells if not self._is_done(cell)]
+        self.machine = self._plan(_ablate_plan.run_cost(run, rows)) if self._todo else None
+
+    def _plan(self, cost):
+        """Prints what is about to be done; returns the kind of the machine."""
+        settings = self._settings
+        machine, device_peak = machine_facts(settings.precision)
+        peak = settings.peak_flops or device_peak
+        guess = _ablate_plan.guessed_seconds(cost, peak, machine["gpu"] is not None)
+        self._time = _ablate_plan.TimeLeft(guess)
+        finished = [cell for cell in self._cells if cell not in self._todo]
+        for cell in finished:
+            self._time.add(_ablate_plan.recorded_seconds(self._folder(cell)))
+        sizes = (len(settings.variants), settings.seeds, len(finished))
+        print(
+            _ablate_plan.plan_table(cost, *sizes, self._time, peak, bool(self._tasks)), flush=True
+        )
+        return machine
+
+    def _check(self, run, rows):
+        """Refuses a folder of another ablation, before anything is changed in it."""
+        settings = self._settings
+        valid = data.PreparedRows(settings.data, "valid")
+        facts = _pretrain_assembly.data_facts(rows, valid)
+        facts = _ablate_runs.facts_of(run, facts, keras.backend.backend())
+        found = _ablate_runs.find_runs(settings.out)
+        _ablate_runs.check_belongs(settings.out, found, facts, settings.variants)
+        for variant in settings.variants:
+            _ablate_runs.keep_method_file(settings.out, variant)
+
+    def _folder(self, cell):
+        return _ablate_runs.run_folder(self._settings.out, *cell)
+
+    def _is_done(self, cell):
+        folder = self._folder(cell)
+        return _ablate_runs.is_finished(folder) and all(
+            task.is_done(folder, cell[0]) for task in self._tasks
+        )
+
+    def run(self, report):
+        """Does the runs that are to be done.
+
+        Args:
+            report: function that is called after each.
+
+        Returns:
+            Names of the runs that failed.
+
+        Raises:
+            KeyboardInterrupt: if it was asked to stop.
+        """
+        failed = []
+        for cell in self._cells:  # a kill may have left some
+            _ablate_runs.remove_checkpoints(self._folder(cell))
+        with Stop() as stop:
+            for number, cell in enumerate(self._todo):
+                name = f"{cell[0].label}, seed {cell[1]}"
+                left = self._time.seconds(len(self._todo) - number)
+                _say(f"run {number + 1} of {len(self._todo)}: {name}; about {duration(left)} left")
+                if not self._run(cell, stop):
+                    failed.append(name)
+                elif not stop.received:
+                    report()
+                if stop.received:
+                    raise KeyboardInterrupt
+        return failed
+
+    def _run(self, cell, stop):
+        """Trains and tests one model; returns whether all of it went well."""
+        variant, seed = cell
+        folder, start = self._folder(cell), time.monotonic()
+        was_begun = folder.exists()
+        if not _ablate_runs.is_finished(folder):
+            words = command_words(self._settings.pretraining(variant, seed, folder))
+            stop.run("training.pretrain", words)
+            if not _ablate_runs.is_finished(folder):
+                return False
+        _ablate_runs.remove_checkpoints(folder)
+        for task in self._tasks:
+            if not task.is_done(folder, variant):
+                stop.run(task.module, task.words(folder, variant))
+                if not task.is_done(folder, variant):
+                    return False
+        if not was_begun:
+            self._time.add(time.monotonic() - start)
+        return True
+
+
+def _say(text):
+    print(f"ablate: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,96 @@
+"""Compares positional methods: equal data, masks and trunk weights, several seeds, paired tests.
+
+    python -m training.ablate --config laptop --positions none absolute tupe_r --seeds 3 \\
+        --data rows --out ablations/first
+    python -m training.ablate --positions absolute bert_r bert_r:max_distance=16 --seeds 5 \\
+        --data rows --size tiny --steps 3000 --batch-size 32 --learning-rate 2e-3 --out ablations/b
+    python -m training.ablate --report-only --out ablations/first
+
+Each run is one of `training.pretrain`, in `OUT/runs/METHOD/seed-K/`; all methods of a seed come
+before the next seed. The same command goes on where it was stopped or killed, and more methods or
+seeds may be added. The result: `ablation.md`, `ablation.json` and `ablation.png`, of all runs that
+are finished. With `--tasks`, `--squad-train` or `--blimp` the model of each run is tested too.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import shlex
+import sys
+
+from keras_tupe._commit import commit
+from training import _ablate_report, _ablate_work
+from training._ablate_collect import collect
+from training._ablate_problems import label_of
+from training._ablate_runs import find_runs
+from training._ablate_settings import Settings
+from training._folder_lock import FolderLock
+from training._machine_kind import machine_kind
+from training._setting_kinds import nearest
+from training._settings import COMMAND_LINE, parse
+
+
+def ablate(settings, command):
+    """Does, or goes on with, the ablation of `settings`.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the record.
+
+    Returns:
+        Names of the runs that failed.
+
+    Raises:
+        ValueError: if something does not fit together.
+        KeyboardInterrupt: if it was asked to stop.
+    """
+    baseline = label_of(settings.baseline)
+    origin = {"command": command, "commit": commit()}
+    with FolderLock(settings.out):
+        origin["machine"] = _ablate_report.recorded_machine(settings.out)
+        failed = []
+        if not settings.report_only:
+            work = _ablate_work.Work(settings)
+            origin["machine"] = work.machine or origin["machine"] or machine_kind()
+            failed = work.run(lambda: _report(settings, baseline, origin))
+        if failed and not any(run.is_finished for run in find_runs(settings.out)):
+            return failed
+        print(_report(settings, baseline, origin))
+    names = (_ablate_report.MARKDOWN, _ablate_report.JSON, _ablate_report.PICTURE)
+    print("written: " + ", ".join(os.path.join(settings.out, name) for name in names))
+    return failed
+
+
+def _report(settings, baseline, origin):
+    ablation = collect(settings.out, baseline)
+    is_wish = settings.report_only and settings.given.get("baseline") == COMMAND_LINE
+    if is_wish and baseline not in ablation.methods:
+        raise ValueError(
+            f"--baseline must be one of the methods that are there, {list(ablation.methods)}; "
+            f"the nearest is {nearest(baseline, ablation.methods)!r}. Received: {baseline!r}"
+        )
+    return _ablate_report.write(settings.out, ablation, origin)
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, description=__doc__)
+    command = shlex.join(
+        ["python", "-m", "training.ablate", *(sys.argv[1:] if arguments is None else arguments)]
+    )
+    try:
+        failed = ablate(settings, command)
+    except (ValueError, TypeError, OSError) as error:
+        sys.exit(f"ablate: {error}")
+    except KeyboardInterrupt:
+        sys.exit("ablate: stopped. The same command goes on from here.")
+    if failed:
+        sys.exit(
+            "ablate: Some runs failed, for the reasons told above; the same command tries them "
+            f"again. Received: {'; '.join(failed)}"
+        )
+
+
+if __name__ == "__main__":
+    main()

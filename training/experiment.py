@@ -1,0 +1,116 @@
+"""The papers' experiments, each by its name: planned, run and reported beside the paper.
+
+    python -m training.experiment --list
+    python -m training.experiment tupe-table1 --scale laptop --plan
+    python -m training.experiment tupe-table1 --scale laptop --data rows --glue glue --out table1
+
+Scales: `laptop` is an hour or two on two cores, `gpu-hour` and `gpu-day` are that on one large
+GPU, `paper` is what the paper did. The rows of text must have the length of the scale (128 tokens
+for a laptop); `--plan` tells what will run, its FLOPs and the hours on the device that is found.
+
+An experiment runs `training.ablate`, `training.convert` and `training.finetune_squad` in OUT; the
+same command goes on where it was stopped. At the end: `report.md`, `report.json` and `report.png`,
+with the paper's numbers and ours in tables of their own, and what differs between them.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import pathlib
+import shlex
+import sys
+
+from keras_tupe._commit import commit
+from training import _experiment_folder, _experiment_report
+from training._ablate_child import Stop
+from training._experiment_definition import find
+from training._experiment_device import find_device
+from training._experiment_plan import make_plan
+from training._experiment_results import collect_results
+from training._experiment_settings import Settings
+from training._experiment_words import list_text, plan_text
+from training._folder_lock import FolderLock
+from training._settings import parse
+
+
+def experiment(settings, command):
+    """Prints the plan of an experiment, does it or goes on with it, and reports.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the record.
+
+    Raises:
+        ValueError: if something cannot be used, or a command of the plan fails.
+        KeyboardInterrupt: if it was asked to stop.
+    """
+    definition = find(settings.name)
+    precision = settings.precision or definition.scales[settings.scale].precision
+    device, machine = find_device(settings, precision)
+    plan = make_plan(definition, settings, device)
+    print(plan_text(plan, device), flush=True)
+    if settings.plan:
+        return
+    out = pathlib.Path(settings.out)
+    with FolderLock(out):
+        _experiment_folder.begin(out, settings.identity(), command)
+        run(plan)
+        origin = {
+            "command": command,
+            "commit": commit(),
+            "machine": machine,
+            "overrides": settings.overrides(),
+        }
+        print(_experiment_report.write(out, plan, collect_results(plan, out), origin))
+    names = (_experiment_report.MARKDOWN, _experiment_report.JSON, _experiment_report.PICTURE)
+    print("written: " + ", ".join(str(out / name) for name in names))
+
+
+def run(plan):
+    """Runs the commands of a plan, one after the other, each in a process of its own.
+
+    Args:
+        plan: a `Plan`.
+
+    Raises:
+        ValueError: if one fails; what is done stays.
+        KeyboardInterrupt: if it was asked to stop.
+    """
+    with Stop() as stop:
+        for number, command in enumerate(plan.commands, 1):
+            print(
+                f"experiment: {number} of {len(plan.commands)}: {command.what}",
+                file=sys.stderr,
+                flush=True,
+            )
+            if command.makes and os.path.exists(command.makes):
+                continue
+            status = stop.run(command.module, command.words)
+            if stop.received:
+                raise KeyboardInterrupt
+            if status != 0:
+                raise ValueError(
+                    "A command of the plan failed, for the reason told above; what is done stays, "
+                    f"and the same command goes on from there. Received: status {status} of "
+                    f"`{command}`"
+                )
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, description=__doc__)
+    words = sys.argv[1:] if arguments is None else arguments
+    if settings.list:
+        print(list_text())
+        return
+    try:
+        experiment(settings, shlex.join(["python", "-m", "training.experiment", *words]))
+    except (ValueError, TypeError, OSError) as error:
+        sys.exit(f"experiment: {error}")
+    except KeyboardInterrupt:
+        sys.exit("experiment: stopped. The same command goes on from here.")
+
+
+if __name__ == "__main__":
+    main()
