@@ -11,7 +11,7 @@ from keras_tupe.metrics import mean_interval
 from training._ablate_plan import recorded_seconds
 from training._ablate_runs import check_belongs, find_runs
 from training._ablate_statistics import steps_to_reach, summarize
-from training._ablate_tasks import read_scores
+from training._ablate_tasks import check_equal, read_scores
 from training._pretrain_report import load_run
 
 LOSS, ACCURACY = "held-out loss", "masked accuracy"
@@ -174,6 +174,7 @@ def collect(out, baseline):
         )
     facts = finished[0].facts()
     check_belongs(out, finished, facts)
+    check_equal(out)
     methods = {}
     for run in finished:
         name, folder = run.variant.label, run.folder.parent.name

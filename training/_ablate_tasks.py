@@ -81,6 +81,43 @@ def tasks_of(settings):
     return found
 
 
+def check_equal(out, tasks=()):
+    """Checks that all runs of an ablation were tested by the same commands.
+
+    Args:
+        out: folder of the ablation.
+        tasks: the `Task`s that are about to be done; those of the runs there must be equal.
+
+    Raises:
+        ValueError: naming two commands that differ in more than preset and folder.
+    """
+    known = {task.name: (shlex.join(task.options), "this command") for task in tasks}
+    for path in sorted(pathlib.Path(out).glob(f"runs/*/seed-*/*/{RESULTS}")):
+        try:
+            command = json.loads(path.read_text(encoding="utf-8"))["command"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # `read_scores` says what is wrong
+        options, where = _options(command), path.parent.relative_to(out)
+        before, place = known.setdefault(path.parent.name, (options, where))
+        if options != before:
+            raise ValueError(
+                "The models of an ablation must be tested by one command, or their scores do not "
+                "tell the methods apart. Give the same options, or move the folders of the others "
+                f"away. Received: {place}: {before}; {where}: {options}"
+            )
+
+
+def _options(command):
+    """Returns a task's command line without module, preset, folder and file of the method."""
+    words = shlex.split(command)[4:]  # python -m MODULE PRESET
+    kept, skips = [], False
+    for word in words:
+        if not skips and word not in ("--out", "--position-file"):
+            kept.append(word)
+        skips = word in ("--out", "--position-file")
+    return shlex.join(kept)
+
+
 def read_scores(run):
     """Returns what the tasks of a run scored.
 

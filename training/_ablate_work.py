@@ -10,7 +10,7 @@ from training import _ablate_plan, _ablate_runs, _pretrain_assembly
 from training._ablate_child import Stop
 from training._ablate_machine import machine_facts
 from training._ablate_settings import command_words
-from training._ablate_tasks import tasks_of
+from training._ablate_tasks import check_equal, tasks_of
 from training._pretrain_report import duration
 
 
@@ -63,6 +63,7 @@ class Work:
         facts = _ablate_runs.facts_of(run, facts, keras.backend.backend())
         found = _ablate_runs.find_runs(settings.out)
         _ablate_runs.check_belongs(settings.out, found, facts, settings.variants)
+        check_equal(settings.out, self._tasks)
         for variant in settings.variants:
             _ablate_runs.keep_method_file(settings.out, variant)
 

@@ -94,6 +94,7 @@ def test_the_loss_is_the_mean_of_start_and_end():
         assert np.ravel(got)[0] == pytest.approx(whole, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_trainer_teaches_it_with_labels_and_weights():
     model = TupeSpanExtractor(encoder(Case("tupe_r"), "float32", num_layers=1, scale=None))
     given = some_inputs(lengths=[7, 7, 4, 1])

@@ -1,3 +1,4 @@
+import json
 import math
 
 import hypothesis
@@ -7,6 +8,7 @@ import scipy.stats
 from hypothesis import strategies
 
 from training._ablate_statistics import holm, steps_to_reach, summarize
+from training._ablate_tasks import Task, check_equal
 
 P_VALUES = strategies.lists(strategies.floats(0, 1), min_size=1, max_size=7)
 
@@ -109,3 +111,29 @@ def test_steps_to_reach_is_where_the_curve_first_is_below(losses, target):
         assert found is None
     elif below.any():
         assert found == pytest.approx(fine[below.argmax()], abs=(fine[-1] - fine[0]) / 1e5 + 1e-6)
+
+
+def results_of(out, method, options):
+    """Writes what a task leaves in a run."""
+    folder = out / "runs" / method / "seed-0" / "glue"
+    folder.mkdir(parents=True)
+    preset = f"{folder.parent}/preset"
+    command = f"python -m training.finetune_glue {preset} {options} --out {folder}"
+    (folder / "results.json").write_text(json.dumps({"command": command}))
+
+
+def test_scores_of_unlike_task_commands_are_not_compared(tmp_path):
+    results_of(tmp_path, "absolute", "--data glue --tasks cola --epochs 2")
+    results_of(tmp_path, "tupe_r", "--data glue --tasks cola --epochs 2")
+    check_equal(tmp_path)
+    results_of(tmp_path, "t5", "--data glue --tasks cola --epochs 9")
+    with pytest.raises(ValueError, match=r"tested by one command.*--epochs 2; runs/t5.*--epochs 9"):
+        check_equal(tmp_path)
+
+
+def test_a_new_task_command_must_be_that_of_the_runs_there(tmp_path):
+    results_of(tmp_path, "absolute", "--data glue --tasks cola --seeds 1")
+    options = ["--data", "glue", "--tasks", "cola", "--seeds"]
+    check_equal(tmp_path, [Task("glue", "training.finetune_glue", [*options, "1"])])
+    with pytest.raises(ValueError, match=r"this command: .*--seeds 3; runs/absolute.*--seeds 1"):
+        check_equal(tmp_path, [Task("glue", "training.finetune_glue", [*options, "3"])])

@@ -86,6 +86,7 @@ def test_scores_equal_the_equation_one_token_at_a_time(word, dtype, tolerance):
     assert found.dtype == "float64"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "kwargs"), [([CLS], {"num_segments": 2, "position": "absolute"}), ([], {})]
 )

@@ -84,6 +84,7 @@ def test_the_record_says_how_it_was_made(grid, preset):
     assert (out / "grid.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_grid_that_lost_a_run_makes_it_again_to_the_bit(grid, preset, data, tmp_path):
     whole, _, _ = grid
     out = tmp_path / "out"
@@ -117,6 +118,7 @@ def test_a_run_of_other_rows_or_settings_is_not_taken_for_ours(grid, preset, dat
     assert "preset: " in cases.failure(other, data, out, "sst2", seeds=2)
 
 
+@pytest.mark.slow
 def test_shuffled_labels_score_as_chance(preset, data, tmp_path):
     found, printed, _ = cases.run(preset, data, tmp_path / "out", "sst2", random_labels=True)
     score = found["tasks"]["sst2"]["columns"]["sst2"]["score"]
