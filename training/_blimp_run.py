@@ -7,11 +7,12 @@ import pathlib
 import time
 
 from keras_tupe import TupeMaskedLM, positions
-from keras_tupe.data import file_hash, read_blimp
+from keras_tupe.data import read_blimp
 from training._blimp_scorer import PseudoLogLikelihood
 from training._blimp_summary import pair_counts, summary
 from training._blimp_texts import Encoder
 from training._grid import Cell, Grid
+from training._preset_digest import preset_digest
 from training._presets import load_preset
 from training._setting_kinds import nearest
 
@@ -69,7 +70,7 @@ def evaluate(settings):
         batch_tokens=settings.batch_tokens,
     )
     known = {
-        "preset": _preset_hash(settings.preset),
+        "preset": preset_digest(settings.preset, settings.position_file),
         "score": settings.score,
         "precision": model.backbone.dtype_policy.name,
     }
@@ -112,19 +113,6 @@ def _score(scorer, pairs, folder):
 def _accuracy(metrics):
     counts = metrics["counts"]["all"]
     return f"{counts['right'] / counts['pairs']:.1%}"
-
-
-def _preset_hash(folder):
-    """Returns a number that names what a preset computes: settings, weights and vocabulary."""
-    folder = pathlib.Path(folder)
-    files = [*folder.glob("*.h5"), *folder.glob("assets/**/*")]
-    files += [folder / f"{name}.json" for name in ("config", "preprocessor", "tokenizer")]
-    lines = [
-        f"{file.relative_to(folder).as_posix()} {file_hash(file)}\n"
-        for file in sorted(files)
-        if file.is_file()
-    ]
-    return _hash("".join(lines))
 
 
 def _pairs_hash(pairs):

@@ -34,13 +34,19 @@ class FolderLock:
             ) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             self._file.seek(0)
             owner = self._file.read().strip() or "unknown"
             self._file.close()
             raise ValueError(
                 "Another process works in --out: wait for its end, or choose another folder. "
                 f"Received: {str(self._folder)!r}, process {owner}"
+            ) from None
+        except OSError as error:
+            self._file.close()
+            raise ValueError(
+                f"--out must be on a file system with locks ({error.strerror}). "
+                f"Received: {str(self._folder)!r}"
             ) from None
         self._file.truncate(0)
         self._file.write(str(os.getpid()))

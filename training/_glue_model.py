@@ -1,10 +1,7 @@
 """Classifiers that start from the encoder of a preset."""
 
-import hashlib
-import pathlib
-
 from keras_tupe import TupeBackbone, TupeTextClassifier, TupeTokenizer
-from keras_tupe.data import file_hash
+from training._preset_digest import preset_digest
 from training._presets import load_preset
 
 
@@ -14,6 +11,7 @@ class Encoder:
     Args:
         folder: the preset, of a masked language model, a classifier or an encoder.
         dropout: dropout rate of the classifiers, inside the encoder and before the last layer.
+        position_file: the Python file that defines its positional method, or `None`.
 
     Attributes:
         tokenizer: the `TupeTokenizer`.
@@ -26,7 +24,7 @@ class Encoder:
         ValueError: if the preset cannot be loaded, or has no tokenizer.
     """
 
-    def __init__(self, folder, dropout):
+    def __init__(self, folder, dropout, position_file=None):
         model, text = load_preset(folder)
         backbone = model if isinstance(model, TupeBackbone) else model.backbone
         if text is None:
@@ -43,7 +41,7 @@ class Encoder:
         self._config = {**backbone.get_config(), "dropout": dropout, "dtype": None}
         self._dropout = dropout
         self._weights = backbone.get_weights()
-        self.digest = preset_digest(folder)
+        self.digest = preset_digest(folder, position_file)
 
     def classifier(self, num_classes):
         """Returns a new `TupeTextClassifier`: the preset's encoder, and a last layer drawn anew.
@@ -54,13 +52,3 @@ class Encoder:
         backbone = TupeBackbone.from_config(self._config)
         backbone.set_weights(self._weights)
         return TupeTextClassifier(backbone, num_classes, dropout=self._dropout)
-
-
-def preset_digest(folder):
-    """Returns a hash of all that makes the encoder and its tokens, hexadecimal."""
-    folder = pathlib.Path(folder)
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.name in ("config.json", "model.weights.h5") or path.parent.name == "tokenizer":
-            digest.update(f"{path.relative_to(folder)} {file_hash(path)}\n".encode())
-    return digest.hexdigest()

@@ -61,6 +61,8 @@ def load_preset(folder):
     try:
         model = kind.from_preset(str(folder), **keywords)
         made = text.from_preset(str(folder)) if has_text else None
+    except ImportError:  # a package that is not there: it says which
+        raise
     except _ERRORS as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(

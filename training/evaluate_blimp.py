@@ -75,7 +75,7 @@ def main(arguments=None):
         results = {**record, **evaluate(settings)}
         write_json(out / RESULTS, results)
         write_picture(out / PICTURE, {results["position"]: results})
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, ImportError) as error:
         sys.exit(f"evaluate_blimp: {error}")
     except KeyboardInterrupt:
         sys.exit("evaluate_blimp: stopped. The same command goes on where it was.")

@@ -65,7 +65,7 @@ def finetune(settings, command):
         deterministic=settings.deterministic,
     )
     keras.config.set_dtype_policy(settings.precision)
-    encoder = Encoder(settings.preset, settings.dropout)
+    encoder = Encoder(settings.preset, settings.dropout, settings.position_file)
     length = settings.length or min(LENGTH, encoder.limit or LENGTH)
     runs = Runs(settings, plan, tuner, encoder, rows, length)
     out = pathlib.Path(settings.out)

@@ -63,7 +63,7 @@ def finetune(settings, command):
         deterministic=settings.deterministic,
     )
     keras.config.set_dtype_policy(settings.precision)
-    encoder = Encoder(settings.preset, settings.dropout)
+    encoder = Encoder(settings.preset, settings.dropout, settings.position_file)
     windows = {
         name: windows_of(data[name].questions, encoder.tokenizer, settings) for name in FILES
     }

@@ -40,6 +40,7 @@ def test_a_model_learns_writes_its_log_and_a_second_time_the_same_bits(tmp_path)
     np.testing.assert_array_equal(found[0], found[1])
     log = read_log(tmp_path / "first" / "log.csv")
     assert log["step"][-1] == 80
+    assert log["learning_rate"][0] == 2e-2  # after the four steps of the warm-up
     assert seen[79] == (80, 80)
     assert log["loss"][-1] < log["loss"][0]
 

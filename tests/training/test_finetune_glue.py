@@ -84,7 +84,6 @@ def test_the_record_says_how_it_was_made(grid, preset):
     assert (out / "grid.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
 def test_a_grid_that_lost_a_run_makes_it_again_to_the_bit(grid, preset, data, tmp_path):
     whole, _, _ = grid
     out = tmp_path / "out"

@@ -10,9 +10,10 @@ import pytest
 from keras_tupe import TupeTokenizer
 from keras_tupe.data import GLUE_TASKS
 from training._glue_data import read_tasks, shuffled_labels, tokenize
-from training._glue_model import Encoder, preset_digest
+from training._glue_model import Encoder
 from training._glue_scores import constant_scores, predictions, scores, targets
 from training._glue_settings import Settings
+from training._preset_digest import preset_digest
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +213,11 @@ def test_training_one_classifier_leaves_the_next_as_it_was(tmp_path):
 def test_the_hash_of_a_preset_is_of_its_weights_and_its_words(tmp_path):
     folder = cases.save_preset(tmp_path / "preset", "backbone")
     before = preset_digest(folder)
+    method = tmp_path / "method.py"
+    method.write_text("one")
+    with_method = preset_digest(folder, method)
+    method.write_text("other")
+    assert len({before, with_method, preset_digest(folder, method)}) == 3
     assert preset_digest(shutil.copytree(folder, tmp_path / "copy")) == before
     words = folder / "assets" / "tokenizer" / "vocabulary.txt"
     words.write_text(words.read_text().replace("plot", "clot"))
