@@ -61,9 +61,14 @@ def collect_results(plan, out):
     out, scale = pathlib.Path(out), plan.scale
     cells, ablation = squad_cells(scale), None
     if scale.pretrain is not None:
-        ablation = collect(out / ABLATION, parse(scale.baseline).label)
+        baseline = parse(scale.baseline).label
+        ablation = collect(out / ABLATION, baseline)
         paths = sorted((out / ABLATION).glob(f"runs/*/seed-*/*/{_RESULTS}"))
         summaries, records = ablation.summaries, [_read(path) for path in paths]
+        summaries = {  # the baseline first
+            score: dict(sorted(found.items(), key=lambda item: item[0] != baseline))
+            for score, found in summaries.items()
+        }
         seconds = sum(result.seconds for result in ablation.results)
         commits = {result.commit for result in ablation.results}
     if cells:
