@@ -56,6 +56,7 @@ def test_an_exported_classifier_reads_texts_and_pairs_as_its_preprocessor_does(t
     np.testing.assert_array_equal(loaded(first)["input_mask"], preprocessor(texts)["padding_mask"])
 
 
+@pytest.mark.slow
 def test_rows_of_any_length_are_packed_and_too_short_ones_refused(tmp_path):
     tokenizer = TupeTokenizer(PIECES)
     export_preprocessor(tokenizer, tmp_path / "preprocessor", length=6)

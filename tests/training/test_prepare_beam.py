@@ -105,6 +105,7 @@ def with_a_bad_file(corpus, tmp_path):
     return tmp_path / "corpus"
 
 
+@pytest.mark.slow
 def test_a_bad_document_is_told_in_one_line(with_a_bad_file, tmp_path):
     result = on_beam(with_a_bad_file, tmp_path / "rows", "")
     assert result.returncode == 1
