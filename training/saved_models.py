@@ -88,6 +88,8 @@ def _short(commit):
 
 
 def _metric(name, value):
+    if isinstance(value, str):
+        return f"{name.replace('_', ' ')} {value}"
     number = f"{value:,.0f}" if float(value).is_integer() else f"{value:.3f}"
     return f"{name.replace('_', ' ')} {number}"
 

@@ -51,6 +51,7 @@ def quickstart(folder, *arguments):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_quickstart_takes_a_text_and_a_method_of_ones_own(tmp_path, loaded_files):
     write_corpus(tmp_path / "corpus.txt")
     out = tmp_path / "run"
