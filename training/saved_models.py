@@ -60,7 +60,7 @@ def _row(path):
             f"{config['vocabulary_size']:,}",
             f"{card.get('length', config['max_sequence_length'])} tokens",
             f"{_checked_size(path.parent, card['sha256']) / 1e6:.1f} MB",
-            ", ".join(_metric(*item) for item in card["metrics"].items()) or "-",
+            _metrics(card["metrics"]),
             ", ".join(map(_short, (trained.get("commit"), card["commit"]))),
             ", then ".join(f"`{command}`" for command in commands if command),
         ]
@@ -85,6 +85,12 @@ def _checked_size(folder, hashes):
 def _short(commit):
     """Returns a commit in seven digits, with a + for changes that were not committed."""
     return f"`{commit[:7]}{'+' if commit.endswith('-dirty') else ''}`" if commit else "-"
+
+
+def _metrics(metrics):
+    """Returns the numbers and words among the metrics; curves have no place in a table."""
+    shown = {name: value for name, value in metrics.items() if not isinstance(value, list)}
+    return ", ".join(_metric(*item) for item in shown.items()) or "-"
 
 
 def _metric(name, value):

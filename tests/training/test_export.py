@@ -187,6 +187,8 @@ def test_the_committed_table_is_what_the_cards_say(tmp_path):
     assert table in (root / "saved_models" / "README.md").read_text()
 
 
-def test_metrics_that_are_words_stand_in_the_table():
-    assert saved_models._metric("position", "tupe_r") == "position tupe_r"
-    assert saved_models._metric("held_out_loss", 4.0712) == "held out loss 4.071"
+def test_words_stand_in_the_table_and_curves_do_not():
+    metrics = {"position": "tupe_r", "held_out_loss": 4.0712, "steps": 2200, "curve": [5.0, 4.1]}
+    found = saved_models._metrics(metrics)
+    assert found == "position tupe_r, held out loss 4.071, steps 2,200"
+    assert saved_models._metrics({}) == "-"
