@@ -64,7 +64,7 @@ def test_a_run_that_is_asked_to_end_saves_says_so_and_goes_on(processes, rows, w
     os.kill(process.pid, signal.SIGTERM)
     assert ended(process) == 0, cases.log_of(out)
     (step,) = re.findall(SENTENCE, cases.log_of(out))
-    assert 4 < int(step) <= 24
+    assert 4 <= int(step) <= 24  # the signal may come before the next step
     assert cases.steps(out)[-1] == int(step)
     assert not (out / "preset").exists()
     assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
