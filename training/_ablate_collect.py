@@ -224,7 +224,7 @@ def _result(run):
         accuracies,
         {**scores, **read_scores(run.folder)},
         logs.typical("tokens_per_second"),
-        recorded_seconds(run.folder),
+        sum(recorded_seconds(run.folder)),
         run.record.get("command"),
         run.record.get("commit"),
     )

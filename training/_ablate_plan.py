@@ -62,25 +62,37 @@ class TimeLeft:
     """How long the runs to come will take: as long as those that are finished, on the mean.
 
     Args:
-        guess: seconds of a run, as long as none is finished.
+        guess: seconds of a training, as long as none is finished.
     """
 
     def __init__(self, guess):
         self._guess = guess
-        self._seconds = []
+        self._trained, self._tested = [], []
 
     @property
     def is_measured(self):
-        """Whether a run is finished."""
-        return bool(self._seconds)
+        """Whether a training is finished."""
+        return bool(self._trained)
 
-    def add(self, seconds):
-        """Says how long a whole run took, its tasks included."""
-        self._seconds.append(seconds)
+    def add_training(self, seconds):
+        """Says how long a whole training took."""
+        self._trained.append(seconds)
 
-    def seconds(self, count):
-        """Returns the seconds that `count` runs will take."""
-        return count * (sum(self._seconds) / len(self._seconds) if self._seconds else self._guess)
+    def add_tests(self, seconds):
+        """Says how long all tests of a model took."""
+        self._tested.append(seconds)
+
+    def seconds(self, num_trainings, num_tests):
+        """Returns the seconds that so many trainings, and tests of so many models, will take.
+
+        Tests count as nothing until the first are finished.
+        """
+        training = _mean(self._trained) if self._trained else self._guess
+        return num_trainings * training + num_tests * (_mean(self._tested) if self._tested else 0.0)
+
+
+def _mean(values):
+    return sum(values) / len(values)
 
 
 def guessed_seconds(cost, peak, is_gpu):
@@ -89,41 +101,62 @@ def guessed_seconds(cost, peak, is_gpu):
 
 
 def recorded_seconds(folder):
-    """Returns the seconds that a finished run and its tasks took, from what they wrote."""
+    """Returns the seconds that a finished run took, and those of its tests, as they wrote."""
     folder = pathlib.Path(folder)
-    seconds = (read_log(folder / LOG)["seconds"] or [0.0])[-1]
-    for path in folder.glob("*/results.json"):
-        seconds += float(json.loads(path.read_text(encoding="utf-8")).get("seconds", 0.0))
-    return seconds
+    tests = (json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*/results.json"))
+    training = (read_log(folder / LOG)["seconds"] or [0.0])[-1]
+    return training, sum(float(found.get("seconds", 0.0)) for found in tests)
 
 
-def plan_table(cost, num_variants, num_seeds, num_finished, time_left, peak, has_tasks):
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """How much an ablation asks for, and how much of it is to be done.
+
+    Attributes:
+        num_variants, num_seeds: their product is the number of runs.
+        num_trainings: runs that are to be trained.
+        num_tests: runs whose models are to be tested; `None` if there are no tests.
+    """
+
+    num_variants: int
+    num_seeds: int
+    num_trainings: int
+    num_tests: int | None = None
+
+
+def plan_table(cost, work, time_left, peak):
     """Returns what is about to be done, as a table.
 
     Args:
         cost: the `Cost` of a run.
-        num_variants, num_seeds: their product is the number of runs.
-        num_finished: how many of them are there already.
+        work: a `Work`.
         time_left: a `TimeLeft`.
         peak: FLOP/s of a device.
-        has_tasks: whether the models are tested too.
     """
-    runs = num_variants * num_seeds
-    todo = runs - num_finished
     basis = (
         "as long as the finished ones took"
         if time_left.is_measured
         else f"a guess, of the device's {peak / 1e12:.3g} TFLOP/s in matrix products"
     )
-    methods = f"{num_variants} method{'s' * (num_variants != 1)}"
-    seeds = f"{num_seeds} seed{'s' * (num_seeds != 1)}"
+    methods = f"{work.num_variants} method{'s' * (work.num_variants != 1)}"
+    seeds = f"{work.num_seeds} seed{'s' * (work.num_seeds != 1)}"
+    runs = f"{work.num_variants * work.num_seeds} ({methods}, {seeds})"
+    time = f"about {duration(time_left.seconds(work.num_trainings, 0))} ({basis})"
     rows = [
-        ["runs", f"{runs} ({methods}, {seeds}), {todo} to do"],
+        ["runs", f"{runs}, {work.num_trainings} to train"],
         ["steps of a run", f"{cost.steps:,}"],
         ["tokens of a run", f"{cost.tokens:,} ({cost.epochs:.3g} epochs of the rows)"],
         ["FLOPs of a run", f"{cost.flops:.3g}"],
-        ["FLOPs to do", f"{cost.flops * todo:.3g}"],
-        ["time", f"about {duration(time_left.seconds(todo))} ({basis})"],
-        ["time of tasks", "known when the first run is tested" if has_tasks else "no tasks"],
+        ["FLOPs to do", f"{cost.flops * work.num_trainings:.3g}"],
+        ["time of training", time if work.num_trainings else "none"],
+        ["time of tests", _tests(work.num_tests, time_left)],
     ]
     return table(["what", "how much"], rows)
+
+
+def _tests(count, time_left):
+    if count is None:
+        return "no tests"
+    seconds = time_left.seconds(0, count)
+    time = f"about {duration(seconds)}" if seconds or not count else "known after the first"
+    return f"{time}, {count} model{'s' * (count != 1)} to test"

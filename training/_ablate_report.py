@@ -2,12 +2,12 @@
 
 import json
 import math
-import os
 import pathlib
 
 from keras_tupe.data import write_json
 from training._ablate_collect import ACCURACY, LOSS
 from training._ablate_tables import markdown
+from training._report_files import replaced_picture, replaced_text
 
 JSON, MARKDOWN, PICTURE = "ablation.json", "ablation.md", "ablation.png"
 
@@ -26,13 +26,15 @@ def write(out, ablation, origin):
     out = pathlib.Path(out)
     write_json(out / JSON, as_json(ablation, origin))
     text = markdown(ablation, origin)
-    replaced_file(out / MARKDOWN, lambda path: path.write_text(text, encoding="utf-8"))
-    try:
-        from training._ablate_picture import draw
-    except ModuleNotFoundError:  # matplotlib is not on every machine that trains
-        return text
-    replaced_file(out / PICTURE, lambda path: draw(path, ablation))
+    replaced_text(out / MARKDOWN, text)
+    replaced_picture(out / PICTURE, lambda path: _draw(path, ablation))
     return text
+
+
+def _draw(path, ablation):
+    from training._ablate_picture import draw
+
+    draw(path, ablation)
 
 
 def recorded_machine(out):
@@ -91,13 +93,3 @@ def plain(value):
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def replaced_file(path, write_to):
-    """Writes a file by a function of its path, whole or not at all."""
-    partial = path.with_name(f".partial.{os.getpid()}.{path.name}")
-    try:
-        write_to(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

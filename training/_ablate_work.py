@@ -46,14 +46,20 @@ class Work:
         peak = settings.peak_flops or device_peak
         guess = _ablate_plan.guessed_seconds(cost, peak, machine["gpu"] is not None)
         self._time = _ablate_plan.TimeLeft(guess)
-        finished = [cell for cell in self._cells if cell not in self._todo]
-        for cell in finished:
-            self._time.add(_ablate_plan.recorded_seconds(self._folder(cell)))
-        sizes = (len(settings.variants), settings.seeds, len(finished))
-        print(
-            _ablate_plan.plan_table(cost, *sizes, self._time, peak, bool(self._tasks)), flush=True
-        )
+        for cell in self._cells:
+            if self._is_trained(cell):
+                trained, tested = _ablate_plan.recorded_seconds(self._folder(cell))
+                self._time.add_training(trained)
+                if self._tasks and cell not in self._todo:
+                    self._time.add_tests(tested)
+        work = _ablate_plan.Work(len(settings.variants), settings.seeds, *self._left(self._todo))
+        print(_ablate_plan.plan_table(cost, work, self._time, peak), flush=True)
         return machine
+
+    def _left(self, cells):
+        """Returns how many of the cells are to be trained, and tested (`None`: no tests)."""
+        untrained = sum(not self._is_trained(cell) for cell in cells)
+        return untrained, len(cells) if self._tasks else None
 
     def _check(self, run, rows):
         """Refuses a folder of another ablation, before anything is changed in it."""
@@ -70,11 +76,12 @@ class Work:
     def _folder(self, cell):
         return _ablate_runs.run_folder(self._settings.out, *cell)
 
+    def _is_trained(self, cell):
+        return _ablate_runs.is_finished(self._folder(cell))
+
     def _is_done(self, cell):
         folder = self._folder(cell)
-        return _ablate_runs.is_finished(folder) and all(
-            task.is_done(folder, cell[0]) for task in self._tasks
-        )
+        return self._is_trained(cell) and all(task.is_done(folder, cell[0]) for task in self._tasks)
 
     def run(self, report):
         """Does the runs that are to be done.
@@ -94,7 +101,8 @@ class Work:
         with Stop() as stop:
             for number, cell in enumerate(self._todo):
                 name = f"{cell[0].label}, seed {cell[1]}"
-                left = self._time.seconds(len(self._todo) - number)
+                trainings, tests = self._left(self._todo[number:])
+                left = self._time.seconds(trainings, tests or 0)
                 _say(f"run {number + 1} of {len(self._todo)}: {name}; about {duration(left)} left")
                 if not self._run(cell, stop):
                     failed.append(name)
@@ -109,19 +117,22 @@ class Work:
         variant, seed = cell
         folder, start = self._folder(cell), time.monotonic()
         was_begun = folder.exists()
-        if not _ablate_runs.is_finished(folder):
+        if not self._is_trained(cell):
             words = command_words(self._settings.pretraining(variant, seed, folder))
             stop.run("training.pretrain", words)
-            if not _ablate_runs.is_finished(folder):
+            if not self._is_trained(cell):
                 return False
+            if not was_begun:
+                self._time.add_training(time.monotonic() - start)
         _ablate_runs.remove_checkpoints(folder)
+        start, was_begun = time.monotonic(), any((folder / t.name).exists() for t in self._tasks)
         for task in self._tasks:
             if not task.is_done(folder, variant):
                 stop.run(task.module, task.words(folder, variant))
                 if not task.is_done(folder, variant):
                     return False
-        if not was_begun:
-            self._time.add(time.monotonic() - start)
+        if self._tasks and not was_begun:
+            self._time.add_tests(time.monotonic() - start)
         return True
 
 

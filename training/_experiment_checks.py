@@ -6,8 +6,8 @@ from training import _config_file
 from training import _experiment_schema as schema
 from training._experiment_schema import defaults, mistakes, unknown_keys
 from training._glue_protocol import PROTOCOLS, TASKS
-from training._pretrain_problems import PRECISIONS
 from training._pretrain_settings import Settings as PretrainSettings
+from training._setting_checks import PRECISIONS
 from training._setting_kinds import kind_of, nearest
 from training._variant import parse as parse_variant
 

@@ -1,6 +1,5 @@
 """What can be wrong with the settings of `training.experiment`, before anything is loaded."""
 
-import math
 import os
 import pathlib
 
@@ -10,23 +9,22 @@ from training._experiment_facts import preset_facts
 from training._experiment_folder import folder_problems
 from training._experiment_schema import SCALES
 from training._glue_protocol import TASKS
-from training._pretrain_problems import PRECISIONS, SWITCHES
-from training._pretrain_problems import STRATEGIES as _ALL_STRATEGIES
+from training._setting_checks import (
+    COUNT,
+    MACHINE_CHOICES,
+    POSITIVE,
+    out_of_range,
+    wrong_choices,
+)
+from training._setting_checks import STRATEGIES as _ALL_STRATEGIES
 from training._setting_kinds import nearest
 
 STRATEGIES = tuple(name for name in _ALL_STRATEGIES if name != "multiworker")
-_CHOICES = {
-    "scale": SCALES,
-    "precision": PRECISIONS,
-    "strategy": STRATEGIES,
-    "xla": SWITCHES,
-}
-_COUNT = ("an integer >= 1", lambda value: value >= 1)
-_POSITIVE = ("a number above 0", lambda value: 0 < value < math.inf)
+_CHOICES = {"scale": SCALES, **MACHINE_CHOICES, "strategy": STRATEGIES}
 _RANGES = {
-    "steps": _COUNT,
-    "seeds": _COUNT,
-    "peak_flops": _POSITIVE,
+    "steps": COUNT,
+    "seeds": COUNT,
+    "peak_flops": POSITIVE,
     "utilisation": ("above 0 and at most 1", lambda value: 0 < value <= 1),
 }
 _GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
@@ -40,17 +38,7 @@ def find_problems(settings):
     """
     if settings.list:
         return []
-    found = [
-        f"--{name} must be one of {list(allowed)}; the nearest is "
-        f"{nearest(getattr(settings, name), allowed)!r}. Received: {getattr(settings, name)!r}"
-        for name, allowed in _CHOICES.items()
-        if getattr(settings, name) not in (None, *allowed)
-    ]
-    found += [
-        f"--{name.replace('_', '-')} must be {expected}. Received: {getattr(settings, name)}"
-        for name, (expected, is_right) in _RANGES.items()
-        if getattr(settings, name) is not None and not is_right(getattr(settings, name))
-    ]
+    found = [*wrong_choices(settings, _CHOICES), *out_of_range(settings, _RANGES).values()]
     found += [
         f"--tasks must be of {list(TASKS)}; the nearest is {nearest(task, TASKS)!r}. "
         f"Received: {task!r}"

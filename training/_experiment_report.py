@@ -1,9 +1,10 @@
 """The report of an experiment: `report.md`, `report.json` and `report.png`."""
 
 from keras_tupe.data import write_json
-from training._ablate_report import plain, replaced_file
+from training._ablate_report import plain
 from training._experiment_tables import markdown
 from training._experiment_verdict import claims, verdict
+from training._report_files import replaced_picture, replaced_text
 
 MARKDOWN, JSON, PICTURE = "report.md", "report.json", "report.png"
 
@@ -21,13 +22,15 @@ def write(out, plan, results, origin):
     content = as_json(plan, results, origin)
     write_json(out / JSON, content)
     text = markdown(content, plan, results)
-    replaced_file(out / MARKDOWN, lambda path: path.write_text(text, encoding="utf-8"))
-    try:
-        from training._experiment_picture import draw
-    except ModuleNotFoundError:  # not on every machine that trains
-        return text
-    replaced_file(out / PICTURE, lambda path: draw(path, plan, results))
+    replaced_text(out / MARKDOWN, text)
+    replaced_picture(out / PICTURE, lambda path: _draw(path, plan, results))
     return text
+
+
+def _draw(path, plan, results):
+    from training._experiment_picture import draw
+
+    draw(path, plan, results)
 
 
 def as_json(plan, results, origin):

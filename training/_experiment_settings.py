@@ -5,11 +5,12 @@ import os
 import pathlib
 
 from keras_tupe import data
+from training import _machine_settings as machine
 from training._experiment_definition import names
 from training._experiment_problems import STRATEGIES, find_problems
 from training._experiment_schema import SCALES
 from training._glue_protocol import TASKS
-from training._pretrain_problems import PRECISIONS, SWITCHES
+from training._setting_checks import PRECISIONS
 from training._settings import setting
 
 
@@ -44,7 +45,7 @@ class Settings:
     precision: str | None = setting(None, f"Precision of the work: {', '.join(PRECISIONS)}.")
     # === Machine ===
     strategy: str = setting("auto", f"How devices share the work: {', '.join(STRATEGIES)}.")
-    xla: str = setting("auto", f"Whether XLA compiles the step: {', '.join(SWITCHES)}.")
+    xla: str = machine.xla()
     peak_flops: float | None = setting(
         None, "Peak of one device in --precision, FLOP/s > 0. Default: known or measured."
     )

@@ -10,7 +10,7 @@ from keras_tupe.trainer import LinearWarmupDecay
 from training._forward import Forward
 from training._kept_trainer import KeptTrainer, run_key
 from training._machine import make_machine
-from training._pretrain_log import RunLog
+from training._pretrain_log import LOG, RunLog
 
 XLA = {"auto": "auto", "on": True, "off": False}
 
@@ -40,6 +40,18 @@ class Recipe:
     clip_norm: float = 1.0
     seed: int = 0
 
+    @classmethod
+    def of(cls, settings, **others):
+        """Returns the recipe of a command: what its settings have, and what they have not.
+
+        Args:
+            settings: has attributes of the same names.
+            **others: what is not there, or there otherwise.
+        """
+        names = {field.name for field in dataclasses.fields(cls)} - others.keys()
+        found = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+        return cls(**found, **others)
+
 
 class FineTuner:
     """Trains one model after another on the devices of this machine, and asks them.
@@ -64,6 +76,19 @@ class FineTuner:
         self._options = {"xla": XLA[xla], "micro_batches": micro_batches}
         self._kept = None  # KeptTrainer
         self._asked = None, None  # model, Forward
+
+    @classmethod
+    def of(cls, settings):
+        """Returns a tuner as a command's settings ask for; Keras's precision is set too.
+
+        Args:
+            settings: has the attributes `strategy`, `xla`, `micro_batches`, `deterministic` and
+                `precision`.
+        """
+        names = ("strategy", "xla", "micro_batches", "deterministic")
+        tuner = cls(**{name: getattr(settings, name) for name in names})
+        keras.config.set_dtype_policy(settings.precision)
+        return tuner
 
     def fit(self, make_model, rows, recipe, folder, loss=None, progress=None):
         """Fine-tunes a new model.
@@ -104,7 +129,7 @@ class FineTuner:
             if self._kept is None or key is None or self._kept.key != key:
                 self._kept = KeptTrainer(model, loss, optimizer, self._options)
             self._kept.begin(model, schedule)
-        log = RunLog(folder, 0, tensorboard=False)
+        log = RunLog(folder, 0, tensorboard=False, files=(LOG,))
         watch = _Watch(self._kept.trainer, steps, schedule, log, progress)
         self._kept.trainer.fit(
             self.machine.training(rows, 0, steps),

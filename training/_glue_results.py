@@ -2,10 +2,10 @@
 
 from keras_tupe.data import GLUE_TASKS, write_json
 from training._glue_grid import ColumnResult
-from training._glue_picture import draw_grid
 from training._glue_protocol import COLUMNS
 from training._glue_report import record
 from training._glue_scores import METRIC_NAMES, constant_scores
+from training._report_files import replaced_picture, replaced_text
 
 
 def column_results(plan, done):
@@ -70,10 +70,11 @@ def write(out, results, facts, text):
     """
     names = {name: METRIC_NAMES[facts["metrics"][COLUMNS[name].task]] for name in results}
     write_json(out / "results.json", record(results, facts))
-    for name, make in (
-        ("results.md", lambda path: path.write_text(text, encoding="utf-8")),
-        ("grid.png", lambda path: draw_grid(path, results, facts["constants"], names)),
-    ):
-        partial = out / f".partial.{name}"
-        make(partial)
-        partial.replace(out / name)
+    replaced_text(out / "results.md", text)
+
+    def draw(path):
+        from training._glue_picture import draw_grid
+
+        draw_grid(path, results, facts["constants"], names)
+
+    replaced_picture(out / "grid.png", draw)

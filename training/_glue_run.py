@@ -65,7 +65,7 @@ class Runs:
     def run(self, grid, jobs):
         """Does what is not done yet; returns the metrics of each job, in order."""
         jobs_of = {job.folder: job for job in jobs}
-        cells = [Cell(job.folder, self._identity(job)) for job in jobs]
+        cells = [Cell(job.folder, self._identity(job), self._work(job)) for job in jobs]
 
         def describe(metrics):
             found = [
@@ -102,17 +102,20 @@ class Runs:
             "rows": self._digests[job.task],
         }
 
+    def _work(self, job):
+        """How long a run takes: rows that it trains on, and a thousand's time to get going."""
+        return 1000 + self.plan.epochs[job.task] * len(self.rows[job.task].train.indices)
+
     def _do(self, job, folder):
         """Trains, predicts and scores; writes predictions into `folder` and returns metrics."""
         start = time.monotonic()
         task, rows = GLUE_TASKS[job.task], self.rows[job.task]
-        recipe = Recipe(
+        recipe = Recipe.of(
+            self.settings,
             learning_rate=job.learning_rate,
             epochs=self.plan.epochs[job.task],
             batch_size=self.plan.batch_size,
             warmup_share=self.plan.warmup_share,
-            weight_decay=self.settings.weight_decay,
-            clip_norm=self.settings.clip_norm,
             seed=job.seed,
         )
         labels = rows.train.labels

@@ -3,9 +3,9 @@
 import dataclasses
 
 from keras_tupe.data.glue import TASKS as GLUE_TASKS
+from training import _machine_settings as machine
 from training._glue_problems import find_problems
 from training._glue_protocol import COLUMNS, PROTOCOLS, TASKS
-from training._pretrain_problems import PRECISIONS, STRATEGIES, SWITCHES
 from training._settings import setting
 
 LENGTH = 128
@@ -63,15 +63,11 @@ class Settings:
         None, "Python file that defines the preset's positional method, if it is your own."
     )
     # === Machine ===
-    strategy: str = setting("auto", f"How devices share the work: {', '.join(STRATEGIES)}.")
-    precision: str = setting("float32", f"Precision of the work: {', '.join(PRECISIONS)}.")
-    xla: str = setting("auto", f"Whether XLA compiles the step: {', '.join(SWITCHES)}.")
-    micro_batches: int = setting(
-        1, "Parts that a replica's rows are cut into to save memory, >= 1; they are summed."
-    )
-    deterministic: bool = setting(
-        False, "Whether only operations are used that give the same bits every time."
-    )
+    strategy: str = machine.strategy()
+    precision: str = machine.precision()
+    xla: str = machine.xla()
+    micro_batches: int = machine.micro_batches()
+    deterministic: bool = machine.deterministic()
 
     def problems(self):
         """Returns a sentence for each mistake."""

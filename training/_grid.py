@@ -23,10 +23,12 @@ class Cell:
     Attributes:
         name: its folder, relative to that of the grid, such as `cola/lr-2e-05/seed-0`.
         settings: what it is made with, a dictionary that JSON can hold.
+        work: how long it takes, in any unit that all cells of a grid share.
     """
 
     name: str
     settings: dict
+    work: float = 1.0
 
 
 class Grid:
@@ -109,7 +111,8 @@ class Grid:
             _say(f"{len(cells) - len(todo)} of {len(cells)} runs are there already.")
         is_terminal = sys.stderr.isatty()
         bar = tqdm.tqdm(total=len(todo), unit="run", leave=False, disable=not is_terminal)
-        start = time.monotonic()
+        start, left = time.monotonic(), sum(cell.work for cell in todo)
+        done = 0
         with bar:
             for number, cell in enumerate(todo, 1):
                 bar.set_description(cell.name)
@@ -120,9 +123,10 @@ class Grid:
                     write_json(folder / METRICS, metrics)
                 found[cell.name] = self.metrics(cell)
                 bar.update()
-                left = (time.monotonic() - start) / number * (len(todo) - number)
+                done, left = done + cell.work, left - cell.work
+                seconds = (time.monotonic() - start) / done * left
                 text = f": {describe(metrics)}" if describe else ""
-                _say(f"run {number} of {len(todo)}, {cell.name}{text}; {_minutes(left)} left")
+                _say(f"run {number} of {len(todo)}, {cell.name}{text}; {_minutes(seconds)} left")
         return found
 
     def _tidy(self, cell):

@@ -35,6 +35,7 @@ class RunLog:
         folder: folder of the run; made if needed.
         start_step: step of the checkpoint that the run goes on from, 0 for a new run.
         tensorboard: whether to write TensorBoard's files.
+        files: names of the logs that there are.
 
     Attributes:
         start_seconds: `seconds` of the last row that was kept, 0 for a new run: where the clock
@@ -44,12 +45,12 @@ class RunLog:
         ValueError: if a file in the folder is no log of this kind.
     """
 
-    def __init__(self, folder, start_step, tensorboard=True):
+    def __init__(self, folder, start_step, tensorboard=True, files=(LOG, VALID)):
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        for name, columns in _COLUMNS.items():
-            _rewind(folder / name, columns, start_step)
+        for name in files:
+            _rewind(folder / name, _COLUMNS[name], start_step)
         seconds = read_log(folder / LOG)["seconds"]
         self.start_seconds = seconds[-1] if seconds else 0.0
         self._events = _Events(folder / TENSORBOARD, start_step) if tensorboard else None

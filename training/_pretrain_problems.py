@@ -1,47 +1,49 @@
 """What can be wrong with the settings of `training.pretrain`, before any data is read."""
 
 import json
-import math
 import os
 
 from keras_tupe import SIZES, positions
+from training._setting_checks import (
+    COUNT,
+    COUNT_OR_ZERO,
+    MACHINE_CHOICES,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    option,
+    out_of_range,
+    uneven_micro_batches,
+    wrong_choices,
+    wrong_out,
+)
 from training._setting_kinds import nearest
 from training._settings import COMMAND_LINE
 
-STRATEGIES = ("auto", "one", "mirrored", "multiworker")
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-SWITCHES = ("auto", "on", "off")
-_CHOICES = {"size": SIZES, "strategy": STRATEGIES, "precision": PRECISIONS, "xla": SWITCHES}
-
-# Name -> (what is expected, whether a value is that). All refuse nan and infinity.
-_POSITIVE = ("a number above 0", lambda value: 0 < value < math.inf)
-_NOT_NEGATIVE = ("a number >= 0", lambda value: 0 <= value < math.inf)
-_SHARE = ("from 0 to below 1", lambda value: 0 <= value < 1)
-_COUNT = ("an integer >= 1", lambda value: value >= 1)
-_COUNT_OR_ZERO = ("an integer >= 0", lambda value: value >= 0)
+_CHOICES = {"size": SIZES, **MACHINE_CHOICES}
 _RANGES = {
-    "dropout": _SHARE,
-    "initializer_range": _POSITIVE,
-    "max_sequence_length": _COUNT,
+    "dropout": SHARE,
+    "initializer_range": POSITIVE,
+    "max_sequence_length": COUNT,
     "mask_rate": ("above 0 and at most 1", lambda value: 0 < value <= 1),
-    "batch_size": _COUNT,
-    "micro_batches": _COUNT,
-    "steps": _COUNT,
-    "warmup_steps": _COUNT_OR_ZERO,
-    "learning_rate": _POSITIVE,
-    "weight_decay": _NOT_NEGATIVE,
-    "beta_1": _SHARE,
-    "beta_2": _SHARE,
-    "clip_norm": _POSITIVE,
+    "batch_size": COUNT,
+    "micro_batches": COUNT,
+    "steps": COUNT,
+    "warmup_steps": COUNT_OR_ZERO,
+    "learning_rate": POSITIVE,
+    "weight_decay": NOT_NEGATIVE,
+    "beta_1": SHARE,
+    "beta_2": SHARE,
+    "clip_norm": POSITIVE,
     "seed": ("from 0 to 2**31 - 1", lambda value: 0 <= value < 2**31),
-    "steps_per_call": _COUNT,
-    "peak_flops": _POSITIVE,
-    "valid_every": _COUNT_OR_ZERO,
-    "valid_batches": _COUNT,
-    "save_every": _COUNT,
-    "keep": _COUNT,
-    "log_every": _COUNT,
-    "skip_bad_steps": _COUNT_OR_ZERO,
+    "steps_per_call": COUNT,
+    "peak_flops": POSITIVE,
+    "valid_every": COUNT_OR_ZERO,
+    "valid_batches": COUNT,
+    "save_every": COUNT,
+    "keep": COUNT,
+    "log_every": COUNT,
+    "skip_bad_steps": COUNT_OR_ZERO,
 }
 
 
@@ -53,27 +55,14 @@ def find_problems(settings, model_settings, changeable):
         model_settings: names of the settings that a preset brings itself.
         changeable: names that `allow_change` may hold.
     """
-    found = [
-        f"{_option(name)} must be one of {list(allowed)}; the nearest is "
-        f"{nearest(getattr(settings, name), allowed)!r}. Received: {getattr(settings, name)!r}"
-        for name, allowed in _CHOICES.items()
-        if getattr(settings, name) not in allowed
-    ]
-    out_of_range = {
-        name: f"{_option(name)} must be {expected}. Received: {getattr(settings, name)}"
-        for name, (expected, is_right) in _RANGES.items()
-        if getattr(settings, name) is not None and not is_right(getattr(settings, name))
-    }
-    found += out_of_range.values()
+    found = wrong_choices(settings, _CHOICES)
+    outside = out_of_range(settings, _RANGES)
+    found += outside.values()
     found += _folders(settings)
     found += _preset(settings, model_settings) if settings.preset is not None else []
     found += _method(settings)
     found += _changes(settings, changeable)
-    return found + _steps(settings, out_of_range)
-
-
-def _option(name):
-    return "--" + name.replace("_", "-")
+    return found + _steps(settings, outside)
 
 
 def _folders(settings):
@@ -85,18 +74,15 @@ def _folders(settings):
             "--data must be a folder made by training.prepare. Received: "
             f"{settings.data!r}, where there is none"
         )
-    if settings.out is None:
-        found.append("--out must name the folder of the run. Received: none")
-    elif os.path.lexists(settings.out) and not os.path.isdir(settings.out):
-        found.append(f"--out must be a folder. Received: the file {settings.out!r}")
-    elif settings.data is not None:
+    wrong = wrong_out(settings.out, "the run")
+    if settings.data is not None and not wrong:
         data, out = os.path.realpath(settings.data), os.path.realpath(settings.out)
         if os.path.commonpath([data, out]) == data:
             found.append(
                 "--out must not be the folder of the rows, nor inside of it. Received: "
                 f"out={settings.out!r}, data={settings.data!r}"
             )
-    return found
+    return found + wrong
 
 
 def _preset(settings, model_settings):
@@ -112,7 +98,7 @@ def _preset(settings, model_settings):
     if useless:
         found.append(
             f"A preset brings its own {', '.join(useless)}: leave out either --preset or "
-            f"{', '.join(map(_option, useless))}. Received: preset={settings.preset!r}"
+            f"{', '.join(map(option, useless))}. Received: preset={settings.preset!r}"
         )
     return found
 
@@ -169,23 +155,16 @@ def _changes(settings, changeable):
     ]
 
 
-def _steps(settings, out_of_range):
+def _steps(settings, outside):
     """Checks numbers that must fit each other, where each is right by itself."""
     found = []
-    if not out_of_range.keys() & {"steps", "warmup_steps"} and (
-        settings.warmup_steps >= settings.steps
-    ):
+    if not outside.keys() & {"steps", "warmup_steps"} and (settings.warmup_steps >= settings.steps):
         found.append(
             "--warmup-steps must be below --steps. Received: "
             f"warmup_steps={settings.warmup_steps}, steps={settings.steps}"
         )
-    if not out_of_range.keys() & {"batch_size", "micro_batches"} and (
-        settings.batch_size % settings.micro_batches
-    ):
-        found.append(
-            "--batch-size must be divisible by --micro-batches. Received: "
-            f"batch_size={settings.batch_size}, micro_batches={settings.micro_batches}"
-        )
+    if not outside.keys() & {"batch_size", "micro_batches"}:
+        found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
     events = ("steps", "log_every", "valid_every", "save_every")
     kept = ()
     try:
@@ -197,12 +176,12 @@ def _steps(settings, out_of_range):
             "--keep-steps must be steps >= 1 by commas, such as 100000,300000. Received: "
             f"{settings.keep_steps!r}"
         )
-    elif kept and "steps" not in out_of_range and kept[-1] > settings.steps:
+    elif kept and "steps" not in outside and kept[-1] > settings.steps:
         found.append(
             f"--keep-steps must not be above --steps, {settings.steps}, which the run never "
             f"passes. Received: {settings.keep_steps!r}"
         )
-    if out_of_range.keys() & {"steps_per_call", *events}:
+    if outside.keys() & {"steps_per_call", *events}:
         return found
     uneven = [name for name in events if getattr(settings, name) % settings.steps_per_call]
     uneven += ["keep_steps"] if any(step % settings.steps_per_call for step in kept) else []
@@ -210,7 +189,7 @@ def _steps(settings, out_of_range):
         values = ", ".join(f"{name}={getattr(settings, name)!r}" for name in uneven)
         found.append(
             "--steps-per-call must divide "
-            f"{', '.join(map(_option, uneven))}, so that a call ends where something is to be "
+            f"{', '.join(map(option, uneven))}, so that a call ends where something is to be "
             f"done. Received: steps_per_call={settings.steps_per_call}, {values}"
         )
     return found

@@ -1,12 +1,12 @@
 """What came out of a run of `training.pretrain`: a table, totals and a picture, from its logs."""
 
 import dataclasses
-import os
 import pathlib
 
 import numpy as np
 
 from training._pretrain_log import LOG, VALID, read_log
+from training._report_files import replaced_file
 from training._tables import table
 
 PICTURE = "curves.png"
@@ -76,13 +76,7 @@ def write_report(folder, label):
 
 def write_picture(path, runs):
     """Draws runs, see `draw_runs`, to a file that is whole or not there."""
-    path = pathlib.Path(path)
-    partial = path.with_name(f".partial.{os.getpid()}.{path.name}")
-    try:
-        draw_runs(partial, runs)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    replaced_file(path, lambda partial: draw_runs(partial, runs))
 
 
 def totals(run):

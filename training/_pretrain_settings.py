@@ -8,7 +8,8 @@ import pathlib
 from keras_tupe import SIZES, positions
 from keras_tupe.data import file_hash
 from training import _config_file
-from training._pretrain_problems import PRECISIONS, STRATEGIES, SWITCHES, find_problems
+from training import _machine_settings as machine
+from training._pretrain_problems import find_problems
 from training._settings import setting
 
 # What the new model is made of; a preset brings its own.
@@ -93,9 +94,7 @@ class Settings:
     mask_special: bool = setting(False, "Whether special tokens are masked, as TUPE's code does.")
     # === Optimizer ===
     batch_size: int = setting(256, "Rows per step, all replicas together, >= 1.")
-    micro_batches: int = setting(
-        1, "Parts that a replica's rows are cut into to save memory, >= 1; they are summed."
-    )
+    micro_batches: int = machine.micro_batches()
     steps: int = setting(1_000_000, "Optimizer steps, >= 1.")
     warmup_steps: int = setting(
         10_000, "Steps in which the learning rate rises, 0 to below --steps."
@@ -108,15 +107,13 @@ class Settings:
     clip_norm: float = setting(1.0, "Largest norm of all gradients together, > 0.")
     seed: int = setting(0, "Seed of weights, order, masks and dropout, 0 to 2**31 - 1.")
     # === Machine ===
-    strategy: str = setting("auto", f"How devices share the work: {', '.join(STRATEGIES)}.")
-    precision: str = setting("float32", f"Precision of the work: {', '.join(PRECISIONS)}.")
-    xla: str = setting("auto", f"Whether XLA compiles the step: {', '.join(SWITCHES)}.")
+    strategy: str = machine.strategy()
+    precision: str = machine.precision()
+    xla: str = machine.xla()
     steps_per_call: int = setting(
         1, "Steps between two visits of Python, >= 1; must divide all counts of steps below."
     )
-    deterministic: bool = setting(
-        False, "Whether only operations are used that give the same bits every time."
-    )
+    deterministic: bool = machine.deterministic()
     peak_flops: float | None = setting(
         None,
         "Peak of all devices together in --precision, FLOP/s > 0. Default: known or measured.",

@@ -3,6 +3,7 @@
 from matplotlib.figure import Figure
 
 from training._pictures import save
+from training._squad_results import group_name
 
 _MEASURES = (("f1", "F1", "C0", -0.1), ("exact_match", "exact match", "C1", 0.1))
 
@@ -53,11 +54,6 @@ def draw_squad(path, results):
     axes[0].set_ylim(bottom=0)
     axes[0].legend()
     save(figure, path)
-
-
-def group_name(group):
-    """Returns what a group of questions is called, such as "32-63" tokens."""
-    return f"{group['first']}+" if group["last"] is None else f"{group['first']}-{group['last']}"
 
 
 def _or(value, other):

@@ -4,7 +4,8 @@ import dataclasses
 
 from keras_tupe.data import write_json
 from training._pretrain_report import duration
-from training._squad_picture import draw_squad, group_name
+from training._report_files import replaced_picture, replaced_text
+from training._squad_results import group_name
 from training._tables import table
 
 _MEASURES = ("exact_match", "f1")
@@ -86,13 +87,14 @@ def report(results):
 def write(out, results, text):
     """Writes `results.json`, `results.md` and `squad.png`, each whole or not at all."""
     write_json(out / "results.json", results)
-    for name, make in (
-        ("results.md", lambda path: path.write_text(text, encoding="utf-8")),
-        ("squad.png", lambda path: draw_squad(path, results)),
-    ):
-        partial = out / f".partial.{name}"
-        make(partial)
-        partial.replace(out / name)
+    replaced_text(out / "results.md", text)
+
+    def draw(path):
+        from training._squad_picture import draw_squad
+
+        draw_squad(path, results)
+
+    replaced_picture(out / "squad.png", draw)
 
 
 def _counts(results):

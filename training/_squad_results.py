@@ -73,6 +73,11 @@ def random_spans(windows, max_answer_length):
     return {"exact_match": scores.exact_match, "f1": scores.f1}
 
 
+def group_name(group):
+    """Returns what a group of questions is called, such as "32-63" tokens."""
+    return f"{group['first']}+" if group["last"] is None else f"{group['first']}-{group['last']}"
+
+
 def _groups(shares, values):
     """Scores of the questions with values between two edges."""
     found = []

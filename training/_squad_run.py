@@ -52,7 +52,7 @@ class Runs:
             model = self.tuner.fit(
                 lambda: self._model(notes),
                 rows,
-                self._recipe(seed),
+                Recipe.of(self.settings, seed=seed),
                 folder,
                 loss=_loss(),
                 progress=lambda step, steps, loss: progress.update(step, loss),
@@ -85,18 +85,6 @@ class Runs:
         model, note = span_extractor(backbone, self.settings.length, self.settings.extend)
         notes.append(note)
         return model
-
-    def _recipe(self, seed):
-        settings = self.settings
-        return Recipe(
-            learning_rate=settings.learning_rate,
-            epochs=settings.epochs,
-            batch_size=settings.batch_size,
-            warmup_share=settings.warmup_share,
-            weight_decay=settings.weight_decay,
-            clip_norm=settings.clip_norm,
-            seed=seed,
-        )
 
     def _rows(self, name, seed=0):
         return rows_of(

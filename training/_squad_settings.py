@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from training._pretrain_problems import PRECISIONS, STRATEGIES, SWITCHES
+from training import _machine_settings as machine
 from training._settings import setting
 from training._squad_problems import EXTENSIONS, find_problems
 
@@ -72,15 +72,11 @@ class Settings:
     n_best: int = setting(20, "Answers to each question in nbest.json, >= 1.")
     save_presets: bool = setting(False, "Whether each run's model is kept, as a preset.")
     # === Machine ===
-    strategy: str = setting("auto", f"How devices share the work: {', '.join(STRATEGIES)}.")
-    precision: str = setting("float32", f"Precision of the work: {', '.join(PRECISIONS)}.")
-    xla: str = setting("auto", f"Whether XLA compiles the step: {', '.join(SWITCHES)}.")
-    micro_batches: int = setting(
-        1, "Parts that a replica's rows are cut into to save memory, >= 1; they are summed."
-    )
-    deterministic: bool = setting(
-        False, "Whether only operations are used that give the same bits every time."
-    )
+    strategy: str = machine.strategy()
+    precision: str = machine.precision()
+    xla: str = machine.xla()
+    micro_batches: int = machine.micro_batches()
+    deterministic: bool = machine.deterministic()
 
     def problems(self):
         """Returns a sentence for each mistake."""

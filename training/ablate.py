@@ -16,7 +16,6 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import shlex
 import sys
 
 from keras_tupe._commit import commit
@@ -25,6 +24,7 @@ from training._ablate_collect import collect
 from training._ablate_problems import label_of
 from training._ablate_runs import find_runs
 from training._ablate_settings import Settings
+from training._command_line import command_of, sentences
 from training._folder_lock import FolderLock
 from training._machine_kind import machine_kind
 from training._setting_kinds import nearest
@@ -76,15 +76,8 @@ def _report(settings, baseline, origin):
 def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, description=__doc__)
-    command = shlex.join(
-        ["python", "-m", "training.ablate", *(sys.argv[1:] if arguments is None else arguments)]
-    )
-    try:
-        failed = ablate(settings, command)
-    except (ValueError, TypeError, OSError) as error:
-        sys.exit(f"ablate: {error}")
-    except KeyboardInterrupt:
-        sys.exit("ablate: stopped. The same command goes on from here.")
+    with sentences("ablate", "The same command goes on from here."):
+        failed = ablate(settings, command_of("ablate", arguments))
     if failed:
         sys.exit(
             "ablate: Some runs failed, for the reasons told above; the same command tries them "

@@ -17,16 +17,15 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pathlib
-import shlex
-import sys
 
 from keras_tupe._commit import commit
 from keras_tupe.data import write_json
-from training._blimp_picture import draw_phenomena
 from training._blimp_run import evaluate
 from training._blimp_settings import Settings
 from training._blimp_summary import tables
+from training._command_line import command_of, sentences
 from training._machine_kind import machine_kind
+from training._report_files import replaced_picture
 from training._settings import parse
 
 RESULTS = "results.json"
@@ -51,36 +50,27 @@ def report(results):
     return "\n".join(lines)
 
 
-def write_picture(path, runs):
-    """Draws results, see `draw_phenomena`, to a file that is whole or not there."""
-    partial = path.with_name(f".partial.{os.getpid()}.{path.name}")
-    try:
-        draw_phenomena(partial, runs)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, description=__doc__)
-    words = sys.argv[1:] if arguments is None else arguments
     record = {
-        "command": shlex.join(["python", "-m", "training.evaluate_blimp", *words]),
+        "command": command_of("evaluate_blimp", arguments),
         "commit": commit(),
         "machine": machine_kind(),
     }
     out = pathlib.Path(settings.out)
-    try:
+    with sentences("evaluate_blimp", "The same command goes on where it was."):
         results = {**record, **evaluate(settings)}
         write_json(out / RESULTS, results)
-        write_picture(out / PICTURE, {results["position"]: results})
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        sys.exit(f"evaluate_blimp: {error}")
-    except KeyboardInterrupt:
-        sys.exit("evaluate_blimp: stopped. The same command goes on where it was.")
+        replaced_picture(out / PICTURE, lambda path: _draw(path, results))
     print(report(results))
     print(f"\nresults: {out / RESULTS}, picture: {out / PICTURE}")
+
+
+def _draw(path, results):
+    from training._blimp_picture import draw_phenomena
+
+    draw_phenomena(path, {results["position"]: results})
 
 
 if __name__ == "__main__":

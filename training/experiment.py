@@ -18,12 +18,12 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pathlib
-import shlex
 import sys
 
 from keras_tupe._commit import commit
 from training import _experiment_folder, _experiment_report
 from training._ablate_child import Stop
+from training._command_line import command_of, sentences
 from training._experiment_definition import find
 from training._experiment_device import find_device
 from training._experiment_plan import make_plan
@@ -100,16 +100,11 @@ def run(plan):
 def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, description=__doc__)
-    words = sys.argv[1:] if arguments is None else arguments
     if settings.list:
         print(list_text())
         return
-    try:
-        experiment(settings, shlex.join(["python", "-m", "training.experiment", *words]))
-    except (ValueError, TypeError, OSError) as error:
-        sys.exit(f"experiment: {error}")
-    except KeyboardInterrupt:
-        sys.exit("experiment: stopped. The same command goes on from here.")
+    with sentences("experiment", "The same command goes on from here."):
+        experiment(settings, command_of("experiment", arguments))
 
 
 if __name__ == "__main__":

@@ -22,12 +22,10 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pathlib
-import shlex
 import sys
 
-import keras
-
 from keras_tupe._commit import commit
+from training._command_line import command_of, sentences
 from training._finetune import FineTuner
 from training._glue_data import read_tasks
 from training._glue_model import Encoder
@@ -58,13 +56,7 @@ def finetune(settings, command):
     rows = read_tasks(settings, plan.tasks)
     for line in [line for found in rows.values() for line in found.skipped]:
         print(f"finetune_glue: left out: {line}", file=sys.stderr)
-    tuner = FineTuner(
-        strategy=settings.strategy,
-        xla=settings.xla,
-        micro_batches=settings.micro_batches,
-        deterministic=settings.deterministic,
-    )
-    keras.config.set_dtype_policy(settings.precision)
+    tuner = FineTuner.of(settings)
     encoder = Encoder(settings.preset, settings.dropout, settings.position_file)
     length = settings.length or min(LENGTH, encoder.limit or LENGTH)
     runs = Runs(settings, plan, tuner, encoder, rows, length)
@@ -97,13 +89,15 @@ def finetune(settings, command):
         text = report(results, facts)
         write(out, results, facts, text)  # also if the runs for the server come to nothing
         if settings.submission:
-            text += _submit(runs, grid, out, results, done)
+            seconds, note = _submit(runs, grid, out, results, done)
+            facts["seconds"] += seconds
+            text = report(results, facts) + note
             write(out, results, facts, text)
     return text
 
 
 def _submit(runs, grid, out, results, done):
-    """Trains the chosen runs again and collects their files; returns what to say of it."""
+    """Trains the chosen runs again, collects their files; returns seconds, and what to say."""
     chosen = chosen_runs(results)
     jobs = [Job(*key, tested=columns) for key, columns in chosen.items()]
     again = runs.run(grid, jobs)
@@ -115,20 +109,14 @@ def _submit(runs, grid, out, results, done):
     for job, metrics in zip(jobs, again, strict=True):
         if metrics["columns"] != done[dataclasses.replace(job, tested=())]["columns"]:
             text += f"\n{job.folder}: trained again it scores otherwise: {metrics['columns']}.\n"
-    return text
+    return sum(metrics["seconds"] for metrics in again), text
 
 
 def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, description=__doc__)
-    words = sys.argv[1:] if arguments is None else arguments
-    command = shlex.join(["python", "-m", "training.finetune_glue", *words])
-    try:
-        text = finetune(settings, command)
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        sys.exit("\n".join(f"finetune_glue: {line}" for line in str(error).splitlines()))
-    except KeyboardInterrupt:
-        sys.exit("finetune_glue: stopped. The same command goes on from the last complete run.")
+    with sentences("finetune_glue", "The same command goes on from the last complete run."):
+        text = finetune(settings, command_of("finetune_glue", arguments))
     print(text)
     print(f"{settings.out}: results.json, results.md, grid.png")
 

@@ -20,13 +20,11 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pathlib
-import shlex
 import sys
-
-import keras
 
 from keras_tupe._commit import commit
 from keras_tupe.trainer import NonFiniteError
+from training._command_line import command_of, sentences
 from training._finetune import FineTuner
 from training._glue_model import Encoder
 from training._grid import Grid
@@ -56,13 +54,7 @@ def finetune(settings, command):
     data = read_questions(settings)
     for line in [line for name in FILES for line in data[name].skipped]:
         print(f"finetune_squad: left out: {line}", file=sys.stderr)
-    tuner = FineTuner(
-        strategy=settings.strategy,
-        xla=settings.xla,
-        micro_batches=settings.micro_batches,
-        deterministic=settings.deterministic,
-    )
-    keras.config.set_dtype_policy(settings.precision)
+    tuner = FineTuner.of(settings)
     encoder = Encoder(settings.preset, settings.dropout, settings.position_file)
     windows = {
         name: windows_of(data[name].questions, encoder.tokenizer, settings) for name in FILES
@@ -106,19 +98,14 @@ def _counts(data, windows):
 def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, description=__doc__)
-    words = sys.argv[1:] if arguments is None else arguments
-    command = shlex.join(["python", "-m", "training.finetune_squad", *words])
-    try:
-        text = finetune(settings, command)
-    except NonFiniteError as error:
-        sys.exit(
-            f"finetune_squad: the loss or its gradient is not finite at step {error.step}. Lower "
-            f"--learning-rate. Received: learning_rate={settings.learning_rate}"
-        )
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        sys.exit("\n".join(f"finetune_squad: {line}" for line in str(error).splitlines()))
-    except KeyboardInterrupt:
-        sys.exit("finetune_squad: stopped. The same command goes on from the last complete run.")
+    with sentences("finetune_squad", "The same command goes on from the last complete run."):
+        try:
+            text = finetune(settings, command_of("finetune_squad", arguments))
+        except NonFiniteError as error:
+            raise ValueError(
+                f"The loss or its gradient is not finite at step {error.step}. Lower "
+                f"--learning-rate. Received: learning_rate={settings.learning_rate}"
+            ) from None
     print(text)
     print(f"{settings.out}: results.json, results.md, squad.png")
 

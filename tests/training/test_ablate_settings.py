@@ -156,15 +156,23 @@ def test_the_cost_of_a_run_is_counted(rows):
     blocks = 2 * (6 * tokens * (4 * m * m + 2 * m * f) + 12 * tokens * 16 * m)
     assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))
     left = _ablate_plan.TimeLeft(60.0)
-    table = _ablate_plan.plan_table(cost, 4, 3, 2, left, 2e12, False)
-    assert "12 (4 methods, 3 seeds), 10 to do" in table
+    table = _ablate_plan.plan_table(cost, _ablate_plan.Work(4, 3, 10), left, 2e12)
+    assert "12 (4 methods, 3 seeds), 10 to train" in table
+    assert "no tests" in table
     assert f"12,800 ({cost.epochs:.3g} epochs of the rows)" in table
     assert "about 10 min (a guess, of the device's 2 TFLOP/s" in table
-    left.add(30.0)
-    left.add(90.0)
-    left.add(60.0)
-    assert left.seconds(5) == 300.0
-    assert "as long as the finished ones took" in _ablate_plan.plan_table(cost, 4, 3, 2, left, 1, 0)
+    for seconds in (30.0, 90.0, 60.0):
+        left.add_training(seconds)
+    assert left.seconds(5, 5) == 300.0
+    table = _ablate_plan.plan_table(cost, _ablate_plan.Work(4, 3, 0, 5), left, 1)
+    assert "0 to train" in table
+    assert "known after the first, 5 models to test" in table
+    left.add_tests(100.0)
+    left.add_tests(140.0)
+    assert left.seconds(5, 12) == 300.0 + 12 * 120.0
+    table = _ablate_plan.plan_table(cost, _ablate_plan.Work(1, 1, 1, 1), left, 1)
+    assert "about 60 s (as long as the finished ones took)" in table
+    assert "about 2 min, 1 model to test" in table
 
 
 def test_methods_and_seeds_may_be_added_and_nothing_else(rows, tmp_path):

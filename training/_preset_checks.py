@@ -1,0 +1,53 @@
+"""What can be wrong with a preset to fine-tune, seen from its small files alone."""
+
+import json
+import pathlib
+
+from keras_tupe import positions
+
+TOKENIZERS = ("tokenizer.json", "preprocessor.json")
+
+
+def preset_problems(folder, purpose, position_file=None):
+    """Returns the settings of a preset's encoder, and a sentence for each mistake.
+
+    A method's file is loaded, so that the method is known afterwards.
+
+    Args:
+        folder: the preset, or `None`.
+        purpose: what it reads, such as "questions".
+        position_file: Python file that defines its positional method, or `None`.
+
+    Returns:
+        Dictionary, `None` if the folder holds no preset of this package; and a list.
+    """
+    if folder is None:
+        return None, ["PRESET must be the folder of a preset. Received: none"]
+    folder = pathlib.Path(folder)
+    config = read_object(folder / "config.json").get("config")
+    if not isinstance(config, dict) or not isinstance(config.get("position_options"), dict):
+        return None, [
+            "PRESET must be the folder of a preset of this package, with its config.json. "
+            f"Received: {str(folder)!r}"
+        ]
+    found = []
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        found.append(
+            f"PRESET must have a tokenizer, so that it can read {purpose}. Save the model with its "
+            f"preprocessor. Received: {str(folder)!r}, without {TOKENIZERS[0]}"
+        )
+    if position_file is not None and config.get("position") not in positions.METHODS:
+        try:
+            positions.load_file(position_file)
+        except ValueError as error:
+            found.append(f"--position-file: {error}")
+    return config, found
+
+
+def read_object(path):
+    """Returns the dictionary of a JSON file; an empty one where there is no such file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
