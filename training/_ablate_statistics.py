@@ -20,7 +20,7 @@ class Summary:
         difference: a `PairedDifference` to the baseline over the seeds of both; `None` for the
             baseline itself, and where it has none of the seeds.
         adjusted_p: p-value of the difference times the number of comparisons, by Holm; `None`
-            without a difference.
+            without a difference, NaN where `p_value` is.
     """
 
     values: dict
@@ -29,6 +29,12 @@ class Summary:
     high: float
     difference: PairedDifference | None = None
     adjusted_p: float | None = None
+
+    @property
+    def p_value(self):
+        """The p-value of the difference; NaN of one seed, and of seeds that change nothing."""
+        found = self.difference
+        return math.nan if found.low == found.high and found.mean else found.p_value
 
     def conclusion(self):
         """Returns in a word or two what the seeds tell, `""` for the baseline."""
@@ -68,7 +74,7 @@ def summarize(numbers, baseline):
             _difference(numbers.get(baseline, {}), values) if name != baseline else None,
         )
     compared = [name for name, summary in found.items() if summary.difference is not None]
-    adjusted = holm([found[name].difference.p_value for name in compared])
+    adjusted = holm([found[name].p_value for name in compared])
     for name, p_value in zip(compared, adjusted, strict=True):
         found[name] = dataclasses.replace(found[name], adjusted_p=p_value)
     return found

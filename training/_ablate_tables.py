@@ -85,7 +85,7 @@ def _comparison(summary, form):
     number = f"{found.mean:{form}}"
     if not math.isnan(found.low):
         number += f" ({found.low:{form}} to {found.high:{form}})"
-    p_values = ["-" if math.isnan(p) else f"{p:.2g}" for p in (found.p_value, summary.adjusted_p)]
+    p_values = ["-" if math.isnan(p) else f"{p:.2g}" for p in (summary.p_value, summary.adjusted_p)]
     return [number, *p_values, summary.conclusion()]
 
 

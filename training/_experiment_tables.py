@@ -103,7 +103,7 @@ def _difference_table(results):
         form, pair = "+" + _form(score), one.difference
         is_known = not math.isnan(pair.low)
         interval = f"{pair.low:{form}} to {pair.high:{form}}" if is_known else "-"
-        p_value = f"{one.adjusted_p:.2g}" if is_known else "-"
+        p_value = "-" if math.isnan(one.adjusted_p) else f"{one.adjusted_p:.2g}"
         rows.append([name, f"{pair.mean:{form}}", interval, p_value, one.conclusion()])
     return table(header, rows)
 

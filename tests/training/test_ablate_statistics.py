@@ -89,6 +89,17 @@ def test_the_conclusion_is_in_words(others, conclusion):
     assert summarize(numbers, "absolute")["t5"].conclusion() == conclusion
 
 
+def test_differences_without_spread_have_no_p_value():
+    """Models that answer a constant differ alike with every seed: that proves nothing."""
+    numbers = {"absolute": dict.fromkeys(range(3), 52.7), "t5": dict.fromkeys(range(3), 47.3)}
+    numbers["alibi"] = {0: 50.0, 1: 50.1, 2: 50.3}
+    found = summarize(numbers, "absolute")
+    assert found["t5"].conclusion() == "no spread to judge by"
+    assert math.isnan(found["t5"].p_value)
+    assert math.isnan(found["t5"].adjusted_p)
+    assert found["alibi"].adjusted_p == 2 * found["alibi"].p_value
+
+
 def test_what_does_not_survive_many_comparisons_says_so():
     base = {0: 5.0, 1: 5.2, 2: 5.1, 3: 5.3}
     numbers = {"absolute": base, "t5": {0: 4.9, 1: 5.05, 2: 5.06, 3: 5.2}}
