@@ -133,9 +133,9 @@ def test_tensorflow_is_imported_only_where_it_must(name):
     assert not used or may, f"{name} imports {used}"
 
 
-def imported_with_the_package():
-    """Returns the modules that `import keras_tupe` runs, `from a import b` counted as a and a.b."""
-    seen, todo = set(), ["keras_tupe"]
+def imported_with(start):
+    """Returns our modules that importing one runs, `from a import b` counted as a and a.b."""
+    seen, todo = set(), [start]
     while todo:
         name = todo.pop()
         if name in seen or name not in MODULES:
@@ -150,12 +150,23 @@ def imported_with_the_package():
 
 
 def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
-    reached = imported_with_the_package()
+    reached = imported_with("keras_tupe")
     assert {"keras_tupe.models.tupe_backbone", "keras_tupe.positions.bert_ad"} <= reached
     assert {part_of(name) for name in reached} == {"keras_tupe", "layers", "positions", "models"}
     for name in reached:
         tops = {imported.split(".")[0] for imported in imports(name, top_level_only=True)}
         assert not tops & {"tensorflow", "tensorflow_text", "sentencepiece", "tokenizers"}, name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ablate", "evaluate_blimp", "experiment", "finetune_glue", "finetune_squad", "pretrain"],
+)
+def test_commands_that_train_need_no_matplotlib(name):
+    """It is not on every machine that trains: what draws is imported when there is a picture."""
+    for reached in imported_with(f"training.{name}"):
+        tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
+        assert "matplotlib" not in tops, reached
 
 
 @pytest.mark.parametrize("name", sorted(n for n in MODULES if part_of(n) in {"data", "metrics"}))

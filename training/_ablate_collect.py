@@ -125,6 +125,11 @@ class Ablation:
         """Names of all scores, loss and accuracy first."""
         return list(dict.fromkeys(name for result in self.results for name in result.scores))
 
+    @property
+    def task_names(self):
+        """Names of the scores of tasks."""
+        return [name for name in self.score_names if name not in (LOSS, ACCURACY)]
+
     @functools.cached_property
     def summaries(self):
         """Dictionary: score -> method -> `Summary`."""

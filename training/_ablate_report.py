@@ -1,4 +1,4 @@
-"""The report of an ablation: `ablation.json`, `ablation.md` and `ablation.png`."""
+"""The report of an ablation: `ablation.json`, `ablation.md`, `ablation.png`, `tasks.png`."""
 
 import json
 import math
@@ -9,11 +9,16 @@ from training._ablate_collect import ACCURACY, LOSS
 from training._ablate_tables import markdown
 from training._report_files import replaced_picture, replaced_text
 
-JSON, MARKDOWN, PICTURE = "ablation.json", "ablation.md", "ablation.png"
+MARKDOWN, JSON, PICTURE, TASKS_PICTURE = FILES = (
+    "ablation.md",
+    "ablation.json",
+    "ablation.png",
+    "tasks.png",
+)
 
 
 def write(out, ablation, origin):
-    """Writes the three files; each is the new one or the old one, never a part.
+    """Writes the files; each is the new one or the old one, never a part.
 
     Args:
         out: folder.
@@ -28,6 +33,8 @@ def write(out, ablation, origin):
     text = markdown(ablation, origin)
     replaced_text(out / MARKDOWN, text)
     replaced_picture(out / PICTURE, lambda path: _draw(path, ablation))
+    if ablation.task_names:
+        replaced_picture(out / TASKS_PICTURE, lambda path: _draw_tasks(path, ablation))
     return text
 
 
@@ -35,6 +42,12 @@ def _draw(path, ablation):
     from training._ablate_picture import draw
 
     draw(path, ablation)
+
+
+def _draw_tasks(path, ablation):
+    from training._ablate_tasks_picture import draw_tasks
+
+    draw_tasks(path, ablation)
 
 
 def recorded_machine(out):
@@ -66,11 +79,7 @@ def as_json(ablation, origin):
 def _method(ablation, name):
     method = ablation.methods[name]
     scores = {
-        score: vars(summaries[name])
-        | {
-            "difference": vars(summaries[name].difference) if summaries[name].difference else None,
-            "conclusion": summaries[name].conclusion(),
-        }
+        score: summaries[name].record()
         for score, summaries in ablation.summaries.items()
         if name in summaries
     }

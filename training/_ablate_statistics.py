@@ -31,10 +31,15 @@ class Summary:
     adjusted_p: float | None = None
 
     @property
+    def has_no_spread(self):
+        """Whether all seeds differ alike, and not by 0: nothing to judge a difference by."""
+        found = self.difference
+        return found is not None and found.low == found.high and found.mean != 0
+
+    @property
     def p_value(self):
         """The p-value of the difference; NaN of one seed, and of seeds that change nothing."""
-        found = self.difference
-        return math.nan if found.low == found.high and found.mean else found.p_value
+        return math.nan if self.has_no_spread else self.difference.p_value
 
     def conclusion(self):
         """Returns in a word or two what the seeds tell, `""` for the baseline."""
@@ -45,11 +50,16 @@ class Summary:
             return "too few seeds to tell"
         if found.mean == 0:
             return "equal"
-        if found.low == found.high:
+        if self.has_no_spread:
             return "no spread to judge by"
         if self.adjusted_p < LEVEL:
             return "higher" if found.mean > 0 else "lower"
         return f"{'higher' if found.mean > 0 else 'lower'}, but not after Holm"
+
+    def record(self):
+        """Returns all of it, a dictionary of values that JSON can hold, but for NaN."""
+        found = self.difference and {**vars(self.difference), "p_value": self.p_value}
+        return {**vars(self), "difference": found, "conclusion": self.conclusion()}
 
 
 def summarize(numbers, baseline):

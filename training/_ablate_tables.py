@@ -141,9 +141,8 @@ def _share(shares):
 def _tasks(ablation):
     """Returns a heading and a table for each score of the tasks."""
     parts = []
-    for score, summaries in ablation.summaries.items():
-        if score in (LOSS, ACCURACY):
-            continue
+    for score in ablation.task_names:
+        summaries = ablation.summaries[score]
         header = ["method", "seeds", f"{score} (percent)", *_comparison_header("score")]
         rows = [
             [

@@ -6,7 +6,7 @@ from training._experiment_tables import markdown
 from training._experiment_verdict import claims, verdict
 from training._report_files import replaced_picture, replaced_text
 
-MARKDOWN, JSON, PICTURE = "report.md", "report.json", "report.png"
+MARKDOWN, JSON, PICTURE = FILES = "report.md", "report.json", "report.png"
 
 
 def write(out, plan, results, origin):
@@ -67,7 +67,7 @@ def as_json(plan, results, origin):
                 "scores": {
                     score: {
                         "title": results.titles[score],
-                        "methods": {name: _summary(one) for name, one in found.items()},
+                        "methods": {name: one.record() for name, one in found.items()},
                     }
                     for score, found in results.summaries.items()
                 },
@@ -109,11 +109,3 @@ def differs(plan, results, overrides):
             f"{rows}: of your own text."
         )
     return found + [f"Reported by the runs: {change}." for change in results.changes]
-
-
-def _summary(one):
-    return {
-        **vars(one),
-        "difference": one.difference and vars(one.difference),
-        "conclusion": one.conclusion(),
-    }

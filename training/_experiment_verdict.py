@@ -50,19 +50,26 @@ def verdict(experiment, results):
         else:
             numbers = {name: getattr(difference, name) for name in ("mean", "low", "high", "count")}
             same = [claim for claim in reported if claim["against"] == pair["against"]]
-            text = _words(difference, same, results.unit)
+            text = _words(summary, same, results.unit)
         names = [parse(pair[name]).label for name in ("position", "baseline")]
         found.append({**entry, **numbers, "text": f"{names[0]} less {names[1]}: {text}"})
     return found
 
 
-def _words(found, reported, unit):
+def _words(summary, reported, unit):
     """Returns what one difference says of the claims that it bears on."""
+    found = summary.difference
     said = [f"{claim['who']} {claim['difference']:+.2f}" for claim in reported]
     if math.isnan(found.low):
         return (
             f"{found.mean:+.2f} in one pair of {unit}, which tells nothing of the spread: it can "
             f"neither confirm nor contradict {' or '.join(said)}."
+        )
+    if summary.has_no_spread:
+        return (
+            f"{found.mean:+.2f} in each of {found.count} pairs of {unit}, no spread to judge by, "
+            "as of models that always give the same answer: it can neither confirm nor contradict "
+            f"{' or '.join(said)}."
         )
     held = [found.low <= claim["difference"] <= found.high for claim in reported]
     interval = (

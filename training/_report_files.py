@@ -1,5 +1,6 @@
 """Files of a report: each is the new one or the old one, never a part."""
 
+import functools
 import os
 import pathlib
 import sys
@@ -26,6 +27,17 @@ def replaced_text(path, text):
     replaced_file(path, lambda place: place.write_text(text, encoding="utf-8"))
 
 
+def names_of(folder, *names):
+    """Returns the files of a folder that are there, for the last line of a command.
+
+    Example:
+        >>> names_of("no-such-folder", "results.md")
+        'no-such-folder: '
+    """
+    folder = pathlib.Path(folder)
+    return f"{folder}: {', '.join(name for name in names if (folder / name).is_file())}"
+
+
 def replaced_picture(path, draw_to):
     """Draws a picture, whole or not at all; says so where there is no matplotlib.
 
@@ -33,19 +45,18 @@ def replaced_picture(path, draw_to):
         path: PNG file.
         draw_to: function of the path to write to. It imports matplotlib itself, since that is not
             on every machine that trains.
-
-    Returns:
-        Whether there is a picture.
     """
     try:
         replaced_file(path, draw_to)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != "matplotlib":
             raise
-        print(
+        _say_once(
             f"No {pathlib.Path(path).name}: matplotlib is not installed (pip install matplotlib); "
-            "the same command draws it later.",
-            file=sys.stderr,
+            "the same command draws it later."
         )
-        return False
-    return True
+
+
+@functools.cache
+def _say_once(text):
+    print(text, file=sys.stderr)

@@ -9,7 +9,8 @@
 Each run is one of `training.pretrain`, in `OUT/runs/METHOD/seed-K/`; all methods of a seed come
 before the next seed. The same command goes on where it was stopped or killed, and more methods or
 seeds may be added. The result: `ablation.md`, `ablation.json` and `ablation.png`, of all runs that
-are finished. With `--tasks`, `--squad-train` or `--blimp` the model of each run is tested too.
+are finished. With `--tasks`, `--squad-train` or `--blimp` the model of each run is tested too, and
+`tasks.png` shows the scores.
 """
 
 import os
@@ -27,6 +28,7 @@ from training._ablate_settings import Settings
 from training._command_line import command_of, sentences
 from training._folder_lock import FolderLock
 from training._machine_kind import machine_kind
+from training._report_files import names_of
 from training._setting_kinds import nearest
 from training._settings import COMMAND_LINE, parse
 
@@ -57,8 +59,7 @@ def ablate(settings, command):
         if failed and not any(run.is_finished for run in find_runs(settings.out)):
             return failed
         print(_report(settings, baseline, origin))
-    names = (_ablate_report.MARKDOWN, _ablate_report.JSON, _ablate_report.PICTURE)
-    print("written: " + ", ".join(os.path.join(settings.out, name) for name in names))
+    print("\n" + names_of(settings.out, *_ablate_report.FILES))
     return failed
 
 

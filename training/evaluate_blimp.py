@@ -25,7 +25,7 @@ from training._blimp_settings import Settings
 from training._blimp_summary import tables
 from training._command_line import command_of, sentences
 from training._machine_kind import machine_kind
-from training._report_files import replaced_picture
+from training._report_files import names_of, replaced_picture
 from training._settings import parse
 
 RESULTS = "results.json"
@@ -64,7 +64,7 @@ def main(arguments=None):
         write_json(out / RESULTS, results)
         replaced_picture(out / PICTURE, lambda path: _draw(path, results))
     print(report(results))
-    print(f"\nresults: {out / RESULTS}, picture: {out / PICTURE}")
+    print("\n" + names_of(out, RESULTS, PICTURE))
 
 
 def _draw(path, results):

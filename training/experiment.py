@@ -31,6 +31,7 @@ from training._experiment_results import collect_results
 from training._experiment_settings import Settings
 from training._experiment_words import list_text, plan_text
 from training._folder_lock import FolderLock
+from training._report_files import names_of
 from training._settings import parse
 
 
@@ -63,8 +64,7 @@ def experiment(settings, command):
             "overrides": settings.overrides(),
         }
         print(_experiment_report.write(out, plan, collect_results(plan, out), origin))
-    names = (_experiment_report.MARKDOWN, _experiment_report.JSON, _experiment_report.PICTURE)
-    print("written: " + ", ".join(str(out / name) for name in names))
+    print("\n" + names_of(out, *_experiment_report.FILES))
 
 
 def run(plan):

@@ -36,6 +36,7 @@ from training._glue_settings import LENGTH, Settings
 from training._glue_submission import FOLDER, chosen_runs, collect
 from training._grid import Grid
 from training._machine_kind import machine_kind
+from training._report_files import names_of
 from training._settings import parse
 
 
@@ -118,7 +119,7 @@ def main(arguments=None):
     with sentences("finetune_glue", "The same command goes on from the last complete run."):
         text = finetune(settings, command_of("finetune_glue", arguments))
     print(text)
-    print(f"{settings.out}: results.json, results.md, grid.png")
+    print(names_of(settings.out, "results.json", "results.md", "grid.png"))
 
 
 if __name__ == "__main__":

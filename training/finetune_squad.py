@@ -29,6 +29,7 @@ from training._finetune import FineTuner
 from training._glue_model import Encoder
 from training._grid import Grid
 from training._machine_kind import machine_kind
+from training._report_files import names_of
 from training._settings import parse
 from training._squad_data import FILES, read_questions, windows_of
 from training._squad_report import changes, report, write
@@ -107,7 +108,7 @@ def main(arguments=None):
                 f"--learning-rate. Received: learning_rate={settings.learning_rate}"
             ) from None
     print(text)
-    print(f"{settings.out}: results.json, results.md, squad.png")
+    print(names_of(settings.out, "results.json", "results.md", "squad.png"))
 
 
 if __name__ == "__main__":

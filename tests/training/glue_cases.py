@@ -1,14 +1,12 @@
 """Small tasks in the format of GLUE's files, tiny presets, and runs of the command on them."""
 
 import contextlib
-import functools
 import io
 import json
-import multiprocessing
-import os
 import pathlib
 import random
 
+import forked_cases
 import keras
 
 from keras_tupe import (
@@ -190,26 +188,7 @@ def scores(out):
 # === Other processes ===
 
 
-@functools.cache
-def processes():
-    """Real processes that need not import TensorFlow anew: each is forked by one that has it."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["training.finetune_glue", "keras_hub", "tensorflow_text"])
-    return context
-
-
-def _alone(words, log):
-    from training import finetune_glue
-
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(handle, 1)
-    os.dup2(handle, 2)
-    finetune_glue.main(words)
-
-
 def start(preset, data, out, *tasks, **options):
     """Starts a grid in another process; both streams go to `OUT.log`."""
     words = arguments(preset, data, out, *tasks, **options)
-    process = processes().Process(target=_alone, args=(words, f"{out}.log"), daemon=True)
-    process.start()
-    return process
+    return forked_cases.start("training.finetune_glue", words, f"{out}.log")

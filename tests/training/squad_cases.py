@@ -1,14 +1,12 @@
 """A small task in the format of SQuAD, tiny presets, and runs of the command on them."""
 
 import contextlib
-import functools
 import io
 import json
-import multiprocessing
-import os
 import pathlib
 import random
 
+import forked_cases
 import keras
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
@@ -152,24 +150,7 @@ def outcome(out):
 # === Other processes ===
 
 
-@functools.cache
-def processes():
-    """Real processes that need not import TensorFlow anew: each is forked by one that has it."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["training.finetune_squad", "keras_hub", "tensorflow_text"])
-    return context
-
-
-def _alone(words, log):
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(handle, 1)
-    os.dup2(handle, 2)
-    finetune_squad.main(words)
-
-
 def start(preset, train, dev, out, **options):
     """Starts a command in another process; both streams go to `OUT.log`."""
     words = arguments(preset, train, dev, out, **options)
-    process = processes().Process(target=_alone, args=(words, f"{out}.log"), daemon=True)
-    process.start()
-    return process
+    return forked_cases.start("training.finetune_squad", words, f"{out}.log")

@@ -227,6 +227,11 @@ def test_scores_of_tasks_are_compared_too(ablation):
     rows = rows_of((ablation / "ablation.md").read_text(), "GLUE cola")
     assert list(rows) == ["tupe_r", "absolute", "t5", "none"]  # highest first
     assert rows["tupe_r"]["conclusion"] == "higher"
+    picture = imread(ablation / "tasks.png")  # two rows of three panels, four colors
+    assert min(picture.shape[:2]) > 400
+    pixels = (picture[..., :3] * 255).round().astype(int)
+    for color in ([0x1F, 0x77, 0xB4], [0xFF, 0x7F, 0x0E], [0x2C, 0xA0, 0x2C], [0xD6, 0x27, 0x28]):
+        assert (np.abs(pixels - color).max(axis=-1) < 8).sum() > 6 * 30
 
 
 def test_another_baseline_may_be_asked_for(ablation):

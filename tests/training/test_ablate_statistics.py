@@ -97,6 +97,7 @@ def test_differences_without_spread_have_no_p_value():
     assert found["t5"].conclusion() == "no spread to judge by"
     assert math.isnan(found["t5"].p_value)
     assert math.isnan(found["t5"].adjusted_p)
+    assert math.isnan(found["t5"].record()["difference"]["p_value"])
     assert found["alibi"].adjusted_p == 2 * found["alibi"].p_value
 
 

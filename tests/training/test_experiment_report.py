@@ -99,6 +99,7 @@ def test_what_differs_is_told_by_the_file_the_command_line_and_the_runs(plan, tm
         ((0.0, 3.0, 1.0), "it holds what all report (Nobody +1.25, Somebody +0.00)"),
         ((9.0, 9.1, 9.2), "it holds none of what is reported"),
         ((0.7,), "+0.70 in one pair of pre-trainings, which tells nothing of the spread"),
+        ((9.0, 9.0), "+9.00 in each of 2 pairs of pre-trainings, no spread to judge by"),
     ],
 )
 def test_the_disagreement_is_judged_by_the_interval(plan, tmp_path, shifts, expected):
