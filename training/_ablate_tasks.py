@@ -9,6 +9,7 @@ import pathlib
 import shlex
 import sys
 
+from training._glue_settings import LENGTH
 from training._settings import parse
 
 RESULTS = "results.json"
@@ -64,12 +65,21 @@ class Task:
         return command == shlex.join(["python", "-m", self.module, *self.words(run, variant)])
 
 
-def tasks_of(settings):
-    """Returns the `Task`s that a `Settings` of `training.ablate` asks for."""
+def tasks_of(settings, length=None):
+    """Returns the `Task`s that a `Settings` of `training.ablate` asks for.
+
+    Args:
+        settings: the `Settings`.
+        length: tokens of a row of pre-training, `None` if not known yet. GLUE gets no more than
+            that of any method: those without a limit would else read longer texts than the others.
+    """
     found = []
     if settings.tasks:
         options = ["--data", settings.glue, "--tasks", *settings.tasks]
-        options += shlex.split(settings.glue_options)
+        given = shlex.split(settings.glue_options)
+        if length is not None and not any(map(_is_length, given)):
+            options += ["--length", str(min(LENGTH, length))]
+        options += given
         found.append(Task("glue", "training.finetune_glue", options))
     if settings.squad_train:
         options = ["--train", settings.squad_train, "--dev", settings.squad_dev]
@@ -81,21 +91,29 @@ def tasks_of(settings):
     return found
 
 
+def _is_length(word):
+    name = word.split("=")[0]
+    return len(name) >= len("--len") and "--length".startswith(name)
+
+
 def check_equal(out, tasks=()):
-    """Checks that all runs of an ablation were tested by the same commands.
+    """Checks that all runs of an ablation were tested by the same commands on rows as long.
 
     Args:
         out: folder of the ablation.
         tasks: the `Task`s that are about to be done; those of the runs there must be equal.
 
     Raises:
-        ValueError: naming two commands that differ in more than preset and folder.
+        ValueError: naming two commands that differ in more than preset and folder, or two
+            lengths that the models themselves brought.
     """
     known = {task.name: (shlex.join(task.options), "this command") for task in tasks}
+    lengths = {}
     for path in sorted(pathlib.Path(out).glob(f"runs/*/seed-*/*/{RESULTS}")):
         try:
-            command = json.loads(path.read_text(encoding="utf-8"))["command"]
-        except (OSError, ValueError, KeyError, TypeError):
+            results = json.loads(path.read_text(encoding="utf-8"))
+            command, length = results["command"], results.get("length")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # `read_scores` says what is wrong
         options, where = _options(command), path.parent.relative_to(out)
         before, place = known.setdefault(path.parent.name, (options, where))
@@ -104,6 +122,13 @@ def check_equal(out, tasks=()):
                 "The models of an ablation must be tested by one command, or their scores do not "
                 "tell the methods apart. Give the same options, or move the folders of the others "
                 f"away. Received: {place}: {before}; {where}: {options}"
+            )
+        longest, place = lengths.setdefault(path.parent.name, (length, where))
+        if length != longest:
+            raise ValueError(
+                "The models of an ablation must be tested on rows of one length: move these "
+                "folders away, and the same command tests them all alike. "
+                f"Received: {place}: {longest} tokens; {where}: {length}"
             )
 
 

@@ -29,11 +29,11 @@ class Work:
 
     def __init__(self, settings):
         self._settings = settings
-        self._tasks = tasks_of(settings)
+        rows = data.PreparedRows(settings.data, "train")
+        self._tasks = tasks_of(settings, rows.length)
         self._cells = [
             (variant, seed) for seed in range(settings.seeds) for variant in settings.variants
         ]
-        rows = data.PreparedRows(settings.data, "train")
         run = settings.pretraining(*self._cells[0], settings.out)
         self._check(run, rows)
         self._todo = [cell for cell in self._cells if not self._is_done(cell)]

@@ -7,8 +7,9 @@ import pytest
 import scipy.stats
 from hypothesis import strategies
 
+from training._ablate_settings import Settings
 from training._ablate_statistics import holm, steps_to_reach, summarize
-from training._ablate_tasks import Task, check_equal
+from training._ablate_tasks import Task, check_equal, tasks_of
 
 P_VALUES = strategies.lists(strategies.floats(0, 1), min_size=1, max_size=7)
 
@@ -125,13 +126,13 @@ def test_steps_to_reach_is_where_the_curve_first_is_below(losses, target):
         assert found == pytest.approx(fine[below.argmax()], abs=(fine[-1] - fine[0]) / 1e5 + 1e-6)
 
 
-def results_of(out, method, options):
+def results_of(out, method, options, length=None):
     """Writes what a task leaves in a run."""
     folder = out / "runs" / method / "seed-0" / "glue"
     folder.mkdir(parents=True)
     preset = f"{folder.parent}/preset"
     command = f"python -m training.finetune_glue {preset} {options} --out {folder}"
-    (folder / "results.json").write_text(json.dumps({"command": command}))
+    (folder / "results.json").write_text(json.dumps({"command": command, "length": length}))
 
 
 def test_scores_of_unlike_task_commands_are_not_compared(tmp_path):
@@ -141,6 +142,32 @@ def test_scores_of_unlike_task_commands_are_not_compared(tmp_path):
     results_of(tmp_path, "t5", "--data glue --tasks cola --epochs 9")
     with pytest.raises(ValueError, match=r"tested by one command.*--epochs 2; runs/t5.*--epochs 9"):
         check_equal(tmp_path)
+
+
+def test_scores_of_rows_of_unlike_lengths_are_not_compared(tmp_path):
+    results_of(tmp_path, "absolute", "--data glue --tasks rte", length=64)
+    check_equal(tmp_path)
+    results_of(tmp_path, "none", "--data glue --tasks rte", length=128)
+    with pytest.raises(ValueError, match=r"rows of one length.*absolute.*: 64 .*none.*: 128"):
+        check_equal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "length", "expected"),
+    [
+        ("", 64, ["--length", "64"]),
+        ("", 512, ["--length", "128"]),
+        ("--length 32", 64, ["--length", "32"]),
+        ("--len=32", 64, ["--len=32"]),
+        ("--learning-rates 1e-3", 64, ["--length", "64", "--learning-rates", "1e-3"]),
+        ("--epochs 2", None, ["--epochs", "2"]),
+    ],
+)
+def test_tasks_get_rows_no_longer_than_pre_training_s(options, length, expected):
+    """Methods without a limit would else read longer texts than those that have one."""
+    settings = Settings(tasks=("rte",), glue="files", glue_options=options)
+    (task,) = tasks_of(settings, length)
+    assert task.options == ["--data", "files", "--tasks", "rte", *expected]
 
 
 def test_a_new_task_command_must_be_that_of_the_runs_there(tmp_path):
