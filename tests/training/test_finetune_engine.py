@@ -1,11 +1,14 @@
 """Fine-tuning of one model: learns, repeats to the bit, and asks each row once."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
 
 from keras_tupe import TupeBackbone, TupeTextClassifier
 from keras_tupe.data import BucketedRows
+from training import _glue_settings, _squad_settings
 from training._finetune import FineTuner, Recipe
 from training._pretrain_log import read_log
 
@@ -43,6 +46,25 @@ def test_a_model_learns_writes_its_log_and_a_second_time_the_same_bits(tmp_path)
     assert log["learning_rate"][0] == 2e-2  # after the four steps of the warm-up
     assert seen[79] == (80, 80)
     assert log["loss"][-1] < log["loss"][0]
+
+
+@pytest.mark.parametrize("settings", [_glue_settings.Settings, _squad_settings.Settings])
+def test_a_command_s_settings_reach_the_recipe_and_the_precision(settings):
+    found = {
+        field.name: number
+        for number, field in enumerate(dataclasses.fields(Recipe), 1)
+        if field.name not in ("beta_1", "beta_2")
+    }
+    names = {field.name for field in dataclasses.fields(settings)}
+    given = settings(**{name: value for name, value in found.items() if name in names})
+    rest = {name: value for name, value in found.items() if name not in names}
+    assert rest.keys() <= {"learning_rate", "seed"}
+    assert vars(Recipe.of(given, **rest)) == {**found, "beta_1": 0.9, "beta_2": 0.999}
+    try:
+        FineTuner.of(dataclasses.replace(given, precision="mixed_bfloat16"))
+        assert keras.config.dtype_policy().name == "mixed_bfloat16"
+    finally:
+        keras.config.set_dtype_policy("float32")
 
 
 def test_predictions_are_those_of_the_model_row_by_row():

@@ -151,6 +151,9 @@ def test_all_columns_of_the_papers_come_with_files_for_glues_server(preset, tmp_
         header, *lines = text.splitlines()
         assert header == "index\tprediction"
         assert [line.split("\t")[0] for line in lines] == list(map(str, range(7)))
+    seconds = [json.loads(path.read_text())["seconds"] for path in out.rglob("metrics.json")]
+    assert len(seconds) == 16
+    assert found["seconds"] == pytest.approx(sum(seconds))
     # the same command again trains nothing
     _, _, told = cases.run(preset, data, out, submission=True, epochs=8)
     assert "8 of 8 runs are there already." in told

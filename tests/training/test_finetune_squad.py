@@ -239,7 +239,11 @@ def test_training_that_diverges_ends_with_a_sentence(parts, tmp_path):
 def test_half_precision_and_segments_and_micro_batches_work(parts, tmp_path):
     preset = cases.save_preset(tmp_path / "preset", num_segments=2)
     options = {"precision": "mixed_bfloat16", "micro_batches": 2, "max_train_questions": 8}
-    results, _, _ = cases.run(preset, *parts[1:], tmp_path / "out", **options)
+    try:
+        results, _, _ = cases.run(preset, *parts[1:], tmp_path / "out", **options)
+        assert keras.config.dtype_policy().name == "mixed_bfloat16"
+    finally:
+        keras.config.set_dtype_policy("float32")
     assert results["f1"]["mean"] > 0
 
 

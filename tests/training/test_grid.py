@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,16 @@ def test_a_run_that_is_there_is_not_done_again(tmp_path, capsys):
     assert {name: again[name] for name in first} == first
     assert (tmp_path / "task/seed-1/predictions.txt").read_text() == "1"
     assert "2 of 3 runs are there already" in capsys.readouterr().err
+
+
+def test_the_time_left_is_that_of_the_work_left(tmp_path, capsys):
+    cells = [Cell("short", {}, work=1), Cell("long", {}, work=200)]
+    with Grid(tmp_path) as grid:
+        grid.run(cells, lambda cell, folder: time.sleep(0.05) or {})
+    told = capsys.readouterr().err
+    left = float(re.search(r"run 1 of 2, short; (\d+) s left", told)[1])
+    assert left >= 10  # 200 times 0.05 s; 0 if runs counted alike
+    assert "run 2 of 2, long; 0 s left" in told
 
 
 def test_a_run_that_fails_leaves_nothing_and_the_ones_before_stay(tmp_path):
