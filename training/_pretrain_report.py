@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 
 from training._pretrain_log import LOG, VALID, read_log
-from training._report_files import replaced_file
+from training._report_files import replaced_picture
 from training._tables import table
 
 PICTURE = "curves.png"
@@ -56,7 +56,7 @@ def load_run(folder, label):
 
 
 def write_report(folder, label):
-    """Draws `curves.png` of a run, where matplotlib is, and returns its table and totals.
+    """Draws `curves.png` of a run, see `write_picture`, and returns its table and totals.
 
     Args:
         folder: folder of the run.
@@ -66,17 +66,13 @@ def write_report(folder, label):
         ValueError: as `load_run`.
     """
     run = load_run(folder, label)
-    note = ""
-    try:
-        write_picture(pathlib.Path(folder) / PICTURE, [run])
-    except ModuleNotFoundError:
-        note = f"\nNo {PICTURE}, because matplotlib is not installed; training.compare draws it."
-    return f"{_points(run)}\n\n{totals(run)}{note}"
+    write_picture(pathlib.Path(folder) / PICTURE, [run])
+    return f"{_points(run)}\n\n{totals(run)}"
 
 
 def write_picture(path, runs):
-    """Draws runs, see `draw_runs`, to a file that is whole or not there."""
-    replaced_file(path, lambda partial: draw_runs(partial, runs))
+    """Draws runs, see `draw_runs`, to a file that is whole or not there, where matplotlib is."""
+    replaced_picture(path, lambda partial: draw_runs(partial, runs))
 
 
 def totals(run):
@@ -112,7 +108,7 @@ def draw_runs(path, runs):
         path: PNG file to write.
         runs: list of `Run`, each a color.
     """
-    from matplotlib.figure import Figure  # not on every machine that trains
+    from matplotlib.figure import Figure
 
     from training._pictures import save
 

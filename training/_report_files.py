@@ -52,8 +52,7 @@ def replaced_picture(path, draw_to):
         if error.name is None or error.name.split(".")[0] != "matplotlib":
             raise
         _say_once(
-            f"No {pathlib.Path(path).name}: matplotlib is not installed (pip install matplotlib); "
-            "the same command draws it later."
+            f"No {pathlib.Path(path).name}: matplotlib is not installed (pip install matplotlib)."
         )
 
 

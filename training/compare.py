@@ -8,6 +8,7 @@ where the runs are not equally long, and settings that differ otherwise are name
 
 import argparse
 import json
+import os
 import pathlib
 import sys
 
@@ -137,7 +138,8 @@ def main(arguments=None):
     differing = differences(settings)
     if differing:
         print(f"\nThe runs also differ in {', '.join(differing)}.")
-    print(f"\npicture: {options.out}")
+    if os.path.isfile(options.out):
+        print(f"\npicture: {options.out}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import re
 
 from keras_tupe.data._lines import file_place, read_lines
 
@@ -112,5 +113,10 @@ def _parse(line, path, number):
         raise ValueError(
             f"A line of BLiMP must be an object with text under {[*_TEXTS, *_NAMES]}. "
             f"Received: {file_place(path, number)}, without text under {bad}"
+        )
+    if not re.fullmatch(r"[\w-]+", row["UID"]):
+        raise ValueError(
+            "A UID of BLiMP must be of letters, digits, _ and -, since results are filed by it. "
+            f"Received: {file_place(path, number)}, {row['UID']!r}"
         )
     return row

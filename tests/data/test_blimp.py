@@ -50,6 +50,7 @@ def test_a_folder_gives_its_paradigms_in_the_order_of_names(tmp_path):
         ("[1, 2]", r"without text under \['sentence_good', 'sentence_bad', 'UID'"),
         (line(good=""), r"without text under \['sentence_good'\]$"),
         (line(bad=" "), r"without text under \['sentence_bad'\]$"),
+        (line(UID="../agreement"), r"letters, digits, _ and -.*, '../agreement'$"),
         (line(UID=5), r"without text under \['UID'\]$"),
         (line().replace("linguistics_term", "term"), r"without text under \['linguistics_term'\]$"),
         (line(uid="causative"), r"the same UID, .*_term: \('agreement'.*'causative'"),

@@ -130,7 +130,7 @@ def whole(rows, tmp_path_factory):
     """An undisturbed ablation."""
     out = tmp_path_factory.mktemp("whole") / "ablation"
     told = whole_run(*words(rows, out))
-    assert re.search(r"4 \(2 methods, 2 seeds\), 4 to do", told)
+    assert re.search(r"4 \(2 methods, 2 seeds\), 4 to train", told)
     assert "epochs of the rows" in told
     assert "run 4 of 4: bert_r:max_distance=16, seed 1" in told
     return out
@@ -216,10 +216,10 @@ def test_a_killed_ablation_leaves_no_process_and_ends_with_the_same_table(rows, 
     process.communicate()
 
     told = whole_run(*arguments)
-    assert "4 (2 methods, 2 seeds), 1 to do" in told
+    assert "4 (2 methods, 2 seeds), 1 to train" in told
     assert_same_ablation(out, whole)
     told = whole_run(*arguments)  # nothing to do
-    assert "to do" not in told
+    assert "to train" not in told
     assert_same_ablation(out, whole)
 
 
@@ -229,10 +229,10 @@ def test_methods_and_seeds_are_added_and_finished_runs_of_pretrain_count(rows, w
     folder = out / "runs" / "absolute" / "seed-0"
     cases.run(rows, folder, position="absolute", seed=0)
     told = whole_run(*words(rows, out, seeds=1))
-    assert "2 (2 methods, 1 seed), 1 to do" in told
+    assert "2 (2 methods, 1 seed), 1 to train" in told
     assert not (folder / "checkpoints").exists()
     told = whole_run(*words(rows, out))
-    assert "4 (2 methods, 2 seeds), 2 to do" in told
+    assert "4 (2 methods, 2 seeds), 2 to train" in told
     assert_same_ablation(out, whole)
 
 
