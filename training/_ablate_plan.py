@@ -103,9 +103,16 @@ def guessed_seconds(cost, peak, is_gpu):
 def recorded_seconds(folder):
     """Returns the seconds that a finished run took, and those of its tests, as they wrote."""
     folder = pathlib.Path(folder)
-    tests = (json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*/results.json"))
     training = (read_log(folder / LOG)["seconds"] or [0.0])[-1]
-    return training, sum(float(found.get("seconds", 0.0)) for found in tests)
+    return training, sum(map(_seconds, folder.glob("*/results.json")))
+
+
+def _seconds(path):
+    """Returns the seconds that results tell, 0 if they tell none; others say what is wrong."""
+    try:
+        return float(json.loads(path.read_text(encoding="utf-8"))["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
 
 
 @dataclasses.dataclass(frozen=True)

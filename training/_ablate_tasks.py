@@ -43,6 +43,12 @@ class Task:
 
     def problems(self):
         """Returns a sentence for each mistake in the options, found before there is a model."""
+        own = [word for word in self.options if word.split("=")[0] in ("--out", "--position-file")]
+        if own:
+            return [
+                f"{self.module}: {' and '.join(own)} cannot be among its options, since every run "
+                "has its own. Received: " + shlex.join(self.options)
+            ]
         settings = importlib.import_module(f"training._{self.name}_settings").Settings
         told = io.StringIO()
         with contextlib.redirect_stderr(told), contextlib.suppress(SystemExit):
@@ -97,22 +103,22 @@ def _is_length(word):
 
 
 def check_equal(out, tasks=()):
-    """Checks that all runs of an ablation were tested by the same commands on rows as long.
+    """Checks that all runs of an ablation were tested by the same commands, on equal rows.
 
     Args:
         out: folder of the ablation.
         tasks: the `Task`s that are about to be done; those of the runs there must be equal.
 
     Raises:
-        ValueError: naming two commands that differ in more than preset and folder, or two
-            lengths that the models themselves brought.
+        ValueError: naming two commands that differ in more than preset and folder, or what else
+            differs: lengths of rows that the models brought, or how many pairs they could take.
     """
     known = {task.name: (shlex.join(task.options), "this command") for task in tasks}
-    lengths = {}
+    sizes = {}
     for path in sorted(pathlib.Path(out).glob(f"runs/*/seed-*/*/{RESULTS}")):
         try:
             results = json.loads(path.read_text(encoding="utf-8"))
-            command, length = results["command"], results.get("length")
+            command, size = results["command"], _size(results)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # `read_scores` says what is wrong
         options, where = _options(command), path.parent.relative_to(out)
@@ -123,13 +129,20 @@ def check_equal(out, tasks=()):
                 "tell the methods apart. Give the same options, or move the folders of the others "
                 f"away. Received: {place}: {before}; {where}: {options}"
             )
-        longest, place = lengths.setdefault(path.parent.name, (length, where))
-        if length != longest:
+        before, place = sizes.setdefault(path.parent.name, (size, where))
+        if size != before:
             raise ValueError(
-                "The models of an ablation must be tested on rows of one length: move these "
-                "folders away, and the same command tests them all alike. "
-                f"Received: {place}: {longest} tokens; {where}: {length}"
+                "The models of an ablation must be tested on equal rows: as long, and as many. "
+                "Move these folders away and give options that all models can follow (--length "
+                f"for GLUE, --paradigms for BLiMP). Received: {place}: {before}; {where}: {size}"
             )
+
+
+def _size(results):
+    """Returns a text: how long the rows were, and how many pairs, as far as results tell."""
+    overall = results.get("overall") or {}
+    found = {"tokens of a row": results.get("length"), "pairs": overall.get("pairs")}
+    return ", ".join(f"{value} {name}" for name, value in found.items() if value is not None)
 
 
 def _options(command):

@@ -79,8 +79,10 @@ def evaluate(settings):
         found = grid.run(
             cells, lambda cell, folder: _score(scorer, chosen[cell.name], folder), _accuracy
         )
+        commits = grid.commits(found)
     rows = [ids for pairs in chosen.values() for pair in pairs.ids for ids in pair]
     return {
+        "commit": commits,
         "preset": settings.preset,
         "position": model.backbone.position,
         **{name: known[name] for name in ("score", "precision")},

@@ -9,11 +9,12 @@ import time
 
 import tqdm
 
+from keras_tupe._commit import commit
 from keras_tupe._new_folder import new_folder
 from keras_tupe.data import write_json
 from training._folder_lock import FolderLock
 
-SETTINGS, METRICS = "settings.json", "metrics.json"
+SETTINGS, METRICS, ORIGIN = "settings.json", "metrics.json", "origin.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +91,21 @@ class Grid:
             )
         return found
 
+    def commits(self, names):
+        """Returns the commits of the source that runs were made with, in a text for the record.
+
+        Args:
+            names: names of runs that are there.
+        """
+        found = set()
+        for name in names:
+            try:
+                text = (self.out / name / ORIGIN).read_text(encoding="utf-8")
+                found.add(str(json.loads(text)["commit"]))
+            except (OSError, ValueError, KeyError, TypeError):
+                found.add("unknown")
+        return ", ".join(sorted(found))
+
     def run(self, cells, do, describe=None):
         """Does all runs that are not there yet, one after the other.
 
@@ -112,7 +128,7 @@ class Grid:
         is_terminal = sys.stderr.isatty()
         bar = tqdm.tqdm(total=len(todo), unit="run", leave=False, disable=not is_terminal)
         start, left = time.monotonic(), sum(cell.work for cell in todo)
-        done = 0
+        done, origin = 0, {"commit": commit()}
         with bar:
             for number, cell in enumerate(todo, 1):
                 bar.set_description(cell.name)
@@ -120,6 +136,7 @@ class Grid:
                 with new_folder(self.out / cell.name) as folder:
                     metrics = do(cell, folder)
                     write_json(folder / SETTINGS, cell.settings)
+                    write_json(folder / ORIGIN, origin)
                     write_json(folder / METRICS, metrics)
                 found[cell.name] = self.metrics(cell)
                 bar.update()

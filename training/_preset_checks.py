@@ -25,7 +25,10 @@ def preset_problems(folder, purpose, position_file=None):
         return None, ["PRESET must be the folder of a preset. Received: none"]
     folder = pathlib.Path(folder)
     config = read_object(folder / "config.json").get("config")
-    if not isinstance(config, dict) or not isinstance(config.get("position_options"), dict):
+    kinds = {"position": str, "position_options": dict}
+    if not isinstance(config, dict) or not all(
+        isinstance(config.get(name), kind) for name, kind in kinds.items()
+    ):
         return None, [
             "PRESET must be the folder of a preset of this package, with its config.json. "
             f"Received: {str(folder)!r}"

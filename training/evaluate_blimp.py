@@ -18,7 +18,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pathlib
 
-from keras_tupe._commit import commit
 from keras_tupe.data import write_json
 from training._blimp_run import evaluate
 from training._blimp_settings import Settings
@@ -55,7 +54,6 @@ def main(arguments=None):
     settings = parse(Settings, arguments, description=__doc__)
     record = {
         "command": command_of("evaluate_blimp", arguments),
-        "commit": commit(),
         "machine": machine_kind(),
     }
     out = pathlib.Path(settings.out)

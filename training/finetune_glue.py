@@ -24,7 +24,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import pathlib
 import sys
 
-from keras_tupe._commit import commit
 from training._command_line import command_of, sentences
 from training._finetune import FineTuner
 from training._glue_data import read_tasks
@@ -73,7 +72,7 @@ def finetune(settings, command):
         results = column_results(plan, done)
         facts = {
             "command": command,
-            "commit": commit(),
+            "commit": grid.commits(job.folder for job in jobs),
             "machine": machine_kind(),
             "protocol": settings.protocol,
             "changes": plan.changes(settings),

@@ -22,7 +22,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import pathlib
 import sys
 
-from keras_tupe._commit import commit
 from keras_tupe.trainer import NonFiniteError
 from training._command_line import command_of, sentences
 from training._finetune import FineTuner
@@ -66,7 +65,7 @@ def finetune(settings, command):
         answers = [read_predictions(out / name) for name in done]
         results = {
             "command": command,
-            "commit": commit(),
+            "commit": grid.commits(done),
             "machine": machine_kind(),
             "preset": settings.preset,
             "position": encoder.position,

@@ -231,7 +231,7 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmno"]
 @pytest.mark.parametrize(
     ("num_classes", "activation"),
     [
-        (3, None),
+        pytest.param(3, None, marks=pytest.mark.slow),
         pytest.param(1, None, marks=pytest.mark.slow),
         pytest.param(2, "sigmoid", marks=pytest.mark.slow),
     ],

@@ -31,7 +31,9 @@ def settings(width, **kwargs):
     }
 
 
-@pytest.mark.parametrize(("width", "signed"), [(1, False), (1, True), (5, True)])
+@pytest.mark.parametrize(
+    ("width", "signed"), [pytest.param(1, False, marks=pytest.mark.slow), (1, True), (5, True)]
+)
 def test_layer_contract_of_the_multiplicative_methods(width, signed, tmp_path):
     run_layer_contract(
         QKRMultiplicativeAttention,

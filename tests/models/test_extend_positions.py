@@ -106,7 +106,9 @@ def test_tasks_keep_their_head_their_preprocessor_and_their_precision():
     assert np.isfinite(ops.convert_to_numpy(longer(given))).all()
 
 
-@pytest.mark.parametrize("length", [576, 640, 704])
+@pytest.mark.parametrize(
+    "length", [576, *(pytest.param(n, marks=pytest.mark.slow) for n in (640, 704))]
+)
 @pytest.mark.parametrize(
     ("name", "options"), [("qkr_4", {"k": 256}), ("qkr_3", {"k": 8}), ("tupe_r", {})]
 )

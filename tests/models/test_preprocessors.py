@@ -24,6 +24,10 @@ FIRST, SECOND = ["the dogs ran", "a cat", ""], ["he reads", SENTENCES[0], "old b
 LABELS = [0, 1, 0]
 
 
+# Of tests that train: both kinds give ids, and how a model learns from them is the same.
+FIRST_KIND = [KINDS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])]
+
+
 @pytest.fixture(params=KINDS)
 def layer(request):
     if request.param == "wordpiece":
@@ -195,6 +199,7 @@ def test_a_classifier_fits_lists_arrays_and_tensors_of_raw_strings(layer):
     assert answers.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
 def test_a_classifier_fits_datasets_of_pairs_with_segments(layer):
     model = compiled(
         TupeTextClassifier(
@@ -211,6 +216,7 @@ def test_a_classifier_fits_datasets_of_pairs_with_segments(layer):
 
 # The pooler has no part in the loss; Keras says so.
 @pytest.mark.filterwarnings(r"ignore:Gradients do not exist for variables \['pooled_dense")
+@pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
 def test_a_masked_language_model_fits_raw_strings(layer):
     model = compiled(TupeMaskedLM(backbone(), TupeMaskedLMPreprocessor(layer, sequence_length=16)))
     losses = model.fit(SENTENCES * 8, epochs=6, batch_size=16, verbose=0).history["loss"]

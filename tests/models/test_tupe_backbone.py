@@ -233,7 +233,9 @@ def test_numpy_integers_are_good_sizes_and_survive_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("case", "jit_compile"), [(TUPE_R, True), (Case("bert_ad"), False)], ids=str
+    ("case", "jit_compile"),
+    [(TUPE_R, True), pytest.param(Case("bert_ad"), False, marks=pytest.mark.slow)],
+    ids=str,
 )
 def test_a_compiled_training_step_learns(case, jit_compile):
     model = encoder(case, "float32", num_layers=1, scale=None)

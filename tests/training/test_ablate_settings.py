@@ -139,6 +139,8 @@ def test_the_options_of_tasks_are_checked_before_anything_runs(rows, capsys, tmp
     assert "training.finetune_glue: --seeds must be an integer >= 1. Received: 0" in told
     assert "the nearest is 'cola'. Received: 'colaa'" in told
     assert len(told.splitlines()) == 3
+    own = ["--tasks", "cola", "--glue", tmp_path, "--glue-options", "--epochs 1 --out elsewhere"]
+    assert "training.finetune_glue: --out cannot be among" in mistakes(capsys, *words, *own)
     right = [*words, "--tasks", "cola", "--glue", tmp_path, "--blimp", tmp_path]
     assert parse(Settings, list(map(str, right))).tasks == ("cola",)
 

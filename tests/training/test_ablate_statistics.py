@@ -126,13 +126,13 @@ def test_steps_to_reach_is_where_the_curve_first_is_below(losses, target):
         assert found == pytest.approx(fine[below.argmax()], abs=(fine[-1] - fine[0]) / 1e5 + 1e-6)
 
 
-def results_of(out, method, options, length=None):
+def results_of(out, method, options, **facts):
     """Writes what a task leaves in a run."""
     folder = out / "runs" / method / "seed-0" / "glue"
     folder.mkdir(parents=True)
     preset = f"{folder.parent}/preset"
     command = f"python -m training.finetune_glue {preset} {options} --out {folder}"
-    (folder / "results.json").write_text(json.dumps({"command": command, "length": length}))
+    (folder / "results.json").write_text(json.dumps({"command": command, **facts}))
 
 
 def test_scores_of_unlike_task_commands_are_not_compared(tmp_path):
@@ -148,7 +148,15 @@ def test_scores_of_rows_of_unlike_lengths_are_not_compared(tmp_path):
     results_of(tmp_path, "absolute", "--data glue --tasks rte", length=64)
     check_equal(tmp_path)
     results_of(tmp_path, "none", "--data glue --tasks rte", length=128)
-    with pytest.raises(ValueError, match=r"rows of one length.*absolute.*: 64 .*none.*: 128"):
+    with pytest.raises(ValueError, match=r"equal rows.*absolute.*: 64 tokens.*none.*: 128 tok"):
+        check_equal(tmp_path)
+
+
+def test_scores_of_unlike_pairs_are_not_compared(tmp_path):
+    """--skip-bad leaves out what a model's tables cannot take."""
+    for method, pairs in (("absolute", 2), ("none", 5)):
+        results_of(tmp_path, method, "--data blimp --skip-bad", overall={"pairs": pairs})
+    with pytest.raises(ValueError, match=r"as many.*absolute.*: 2 pairs.*none.*: 5 pairs"):
         check_equal(tmp_path)
 
 

@@ -73,6 +73,7 @@ def test_methods_are_drawn_at_initialization(capsys, tmp_path):
         pixels(tmp_path / file)
 
 
+@pytest.mark.slow
 def test_the_table_says_what_the_analysis_says_of_the_model(capsys, tmp_path, preset):
     rows = run(capsys, "--model", preset, "--out", tmp_path)
     patterns = name_patterns(position_logits(TupeBackbone.from_preset(str(preset)), 24))
@@ -104,6 +105,7 @@ def test_a_text_is_drawn_block_by_block(capsys, tmp_path, preset):
     assert {row[2] for row in rows} <= set(ATTENTION_PATTERNS)
 
 
+@pytest.mark.slow
 def test_the_paragraphs_of_a_file_are_averaged(capsys, tmp_path, preset):
     text = tmp_path / "text.txt"
     text.write_text(f"{TEXT}\n\nA small dog.\r\n\r\n{TEXT[:30]}\n", encoding="utf-8")
@@ -137,6 +139,7 @@ def test_factors_of_content_show_when_one_token_stands_in_all_places(capsys, tmp
         pixels(tmp_path / file)
 
 
+@pytest.mark.slow
 def test_pictures_replace_older_ones_and_leave_other_files(capsys, tmp_path):
     old = tmp_path / "t5_position_logits.png"
     old.write_text("an older one")

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from keras_tupe._commit import commit
 from training._grid import Cell, Grid
 
 CELLS = [Cell(f"task/seed-{seed}", {"seed": seed, "rates": (1, 2)}) for seed in range(3)]
@@ -31,6 +32,16 @@ def test_a_run_that_is_there_is_not_done_again(tmp_path, capsys):
     assert {name: again[name] for name in first} == first
     assert (tmp_path / "task/seed-1/predictions.txt").read_text() == "1"
     assert "2 of 3 runs are there already" in capsys.readouterr().err
+
+
+def test_every_run_knows_its_commit(tmp_path):
+    with Grid(tmp_path) as grid:
+        grid.run(CELLS, score)
+        names = [cell.name for cell in CELLS]
+        assert grid.commits(names) == str(commit())
+        for name, known in zip(names, ('{"commit": "0a"}', "[", '{"commit": "0b"}'), strict=True):
+            (tmp_path / name / "origin.json").write_text(known)
+        assert grid.commits(names) == "0a, 0b, unknown"
 
 
 def test_the_time_left_is_that_of_the_work_left(tmp_path, capsys):

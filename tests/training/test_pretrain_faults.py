@@ -57,6 +57,7 @@ def has_row(out, step):
 # === SIGTERM ===
 
 
+@pytest.mark.slow
 def test_a_run_that_is_asked_to_end_saves_says_so_and_goes_on(processes, rows, whole, tmp_path):
     out = tmp_path / "run"
     process = start(processes, rows, out)

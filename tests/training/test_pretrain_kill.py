@@ -54,6 +54,7 @@ def assert_whole_files(out):
             assert len({line.count(",") for line in lines}) == 1
 
 
+@pytest.mark.slow
 def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(processes, rows, whole, tmp_path):
     out = tmp_path / "run"
     process = start(processes, rows, out, DURING_A_SAVE)
