@@ -111,6 +111,8 @@ def test_the_disagreement_is_judged_by_the_interval(plan, tmp_path, shifts, expe
     assert found["text"].startswith("qkr_4:k=3 less absolute: ")
     told = sections(text)["Where the papers disagree"]
     assert found["text"] in told
+    p_value = text.split("| p (Holm) |")[1].splitlines()[2].split("|")[4].strip()
+    assert (p_value == "-") == (len(set(shifts)) == 1)  # one pair, or pairs without spread
     assert "What ours cannot say" in told
     assert cells(told)[1][:3] == ["Nobody", "new less old, Mean", "+1.25"]
 
