@@ -25,7 +25,7 @@ def draw(path, ablation):
     """
     summaries = ablation.summaries[LOSS]
     order = sorted(ablation.methods, key=lambda name: summaries[name].mean)
-    styles = {name: _style(number) for number, name in enumerate(ablation.methods)}
+    styles = styles_of(ablation)
     figure = Figure(figsize=(12.5, max(4.6, 1.6 + 0.36 * len(order))), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _curves(left, ablation, order, styles)
@@ -33,11 +33,14 @@ def draw(path, ablation):
     save(figure, path)
 
 
-def _style(number):
-    """Returns a color and a dash; twenty methods look different."""
+def styles_of(ablation):
+    """Returns the color and the dash of each method in all pictures; twenty look different."""
     return {
-        "color": colormaps["tab10"](number % 10),
-        "linestyle": _DASHES[number // 10 % len(_DASHES)],
+        name: {
+            "color": colormaps["tab10"](number % 10),
+            "linestyle": _DASHES[number // 10 % len(_DASHES)],
+        }
+        for number, name in enumerate(ablation.methods)
     }
 
 

@@ -5,6 +5,7 @@ import math
 from matplotlib.figure import Figure
 
 from training._ablate_collect import LOSS
+from training._ablate_picture import styles_of
 from training._pictures import save
 
 _COLUMNS = 3
@@ -21,6 +22,7 @@ def draw_tasks(path, ablation):
         path: PNG file to write.
         ablation: an `Ablation` with scores of tasks.
     """
+    styles = styles_of(ablation)
     losses, scores = ablation.summaries[LOSS], ablation.task_names
     order = sorted(ablation.methods, key=lambda name: losses[name].mean)
     columns = min(_COLUMNS, len(scores))
@@ -30,7 +32,7 @@ def draw_tasks(path, ablation):
     figure.suptitle("Scores in tasks; methods by held-out loss, the lowest on top", fontsize=11)
     axes = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
     for place, score in zip(axes, scores, strict=False):
-        _panel(place, ablation, score, order)
+        _panel(place, ablation, score, order, styles)
     for place in axes[len(scores) :]:
         place.set_axis_off()
     for number, place in enumerate(axes[: len(scores)]):
@@ -41,7 +43,7 @@ def draw_tasks(path, ablation):
     save(figure, path)
 
 
-def _panel(axes, ablation, score, order):
+def _panel(axes, ablation, score, order, styles):
     found = ablation.summaries[score]
     axes.set_title(score, fontsize=10)
     axes.grid(alpha=0.3, axis="x")
@@ -50,6 +52,6 @@ def _panel(axes, ablation, score, order):
     for place, name in enumerate(order):
         if name not in found:
             continue
-        color, values = f"C{place % 10}", list(found[name].values.values())
+        color, values = styles[name]["color"], list(found[name].values.values())
         axes.plot(found[name].mean, place, "|", color=color, markersize=16, mew=2.5)
         axes.plot(values, [place] * len(values), "o", color=color, markersize=5, mec="white")
