@@ -231,7 +231,7 @@ def test_a_killed_command_goes_on_and_ends_with_the_same_tables(parts, twice, tm
 @pytest.mark.slow
 def test_training_that_diverges_ends_with_a_sentence(parts, tmp_path):
     message = cases.failure(*parts, tmp_path / "out", learning_rate=1e38)
-    assert "the loss or its gradient is not finite at step" in message
+    assert "The loss or its gradient is not finite at step" in message
     assert message.endswith("Lower --learning-rate. Received: learning_rate=1e+38")
 
 
@@ -239,11 +239,7 @@ def test_training_that_diverges_ends_with_a_sentence(parts, tmp_path):
 def test_half_precision_and_segments_and_micro_batches_work(parts, tmp_path):
     preset = cases.save_preset(tmp_path / "preset", num_segments=2)
     options = {"precision": "mixed_bfloat16", "micro_batches": 2, "max_train_questions": 8}
-    try:
-        results, _, _ = cases.run(preset, *parts[1:], tmp_path / "out", **options)
-        assert keras.config.dtype_policy().name == "mixed_bfloat16"
-    finally:
-        keras.config.set_dtype_policy("float32")
+    results, _, _ = cases.run(preset, *parts[1:], tmp_path / "out", **options)
     assert results["f1"]["mean"] > 0
 
 
