@@ -13,6 +13,7 @@ from keras_tupe import (
     TupeTokenizer,
     positions,
 )
+from training._preset_checks import read_object
 
 _TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, TupeSpanExtractor)}
 _PREPROCESSORS = {
@@ -36,7 +37,7 @@ def load_preset(folder):
         ValueError: if it is no such folder, or cannot be loaded.
     """
     folder = pathlib.Path(folder).resolve()  # KerasHub has presets with names of its own
-    config = _json(folder / "config.json")
+    config = read_object(folder / "config.json")
     if not str(config.get("registered_name", "")).startswith("keras_tupe>"):
         raise ValueError(
             "The preset must be a folder of this package, with a config.json of a TupeBackbone, as "
@@ -50,12 +51,12 @@ def load_preset(folder):
             "--position-file on the command line, `keras_tupe.positions.load_file` in Python. "
             f"Received: {str(folder)!r} with position={position!r}"
         )
-    task = _json(folder / "task.json").get("class_name")
+    task = read_object(folder / "task.json").get("class_name")
     is_float64 = '"float64"' in json.dumps(config["config"].get("dtype"))
     kind, keywords = TupeBackbone, {"dtype": "float64" if is_float64 else "float32"}
     if task in _TASKS:
         kind, keywords = _TASKS[task], {**keywords, "preprocessor": None}
-    preprocessor = _json(folder / "preprocessor.json").get("class_name")
+    preprocessor = read_object(folder / "preprocessor.json").get("class_name")
     text = _PREPROCESSORS.get(preprocessor, TupeTokenizer)
     has_text = preprocessor in _PREPROCESSORS or (folder / "tokenizer.json").is_file()
     try:
@@ -84,12 +85,12 @@ def origin(folder):
     """
     folder = pathlib.Path(folder).resolve()
     run = folder.parent
-    record = _json(run / "settings.json")
+    record = read_object(run / "settings.json")
     settings = record.get("settings", {})
     position = settings.get("position")
     if settings.get("position_file"):
         position = pathlib.Path(settings["position_file"]).stem
-    config = _json(folder / "config.json").get("config", {})
+    config = read_object(folder / "config.json").get("config", {})
     if folder.name != "preset" or config.get("position") != position:
         return {}
     found = {name: record[name] for name in ("command", "commit", "data") if name in record}
@@ -99,11 +100,3 @@ def origin(folder):
         return {**found, "metrics": dict(zip(names.split(","), values, strict=True))}
     except (OSError, ValueError):
         return found
-
-
-def _json(path):
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
