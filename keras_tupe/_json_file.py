@@ -1,0 +1,71 @@
+"""JSON that anybody may have written: read as a value, or refused with a reason."""
+
+import json
+import pathlib
+
+MAX_BYTES = 64 * 2**20  # settings and records take kilobytes
+MAX_DEPTH = 100
+
+
+def parse_json(text):
+    """Returns the value of a JSON text.
+
+    Python's parser ends in a `RecursionError` where a text is nested too deeply.
+
+    Args:
+        text: string or bytes.
+
+    Raises:
+        ValueError: if it is not JSON, or nested too deeply.
+
+    Example:
+        >>> parse_json("[" * 10_000)
+        Traceback (most recent call last):
+        ...
+        ValueError: it is nested too deeply
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_json(path):
+    """Returns the value in a small JSON file: settings, a record, a report.
+
+    Args:
+        path: the file.
+
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: if it is not JSON in UTF-8, has more than `MAX_BYTES`, or is nested deeper than
+            `MAX_DEPTH`, where functions that walk through it would end in a `RecursionError`.
+    """
+    with pathlib.Path(path).open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES} bytes")
+    value = parse_json(content.decode("utf-8"))
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for parent in level
+            if isinstance(parent, list | dict)
+            for item in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+        if not level:
+            return value
+    raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+
+
+def read_json_object(path):
+    """Returns the dictionary in a small JSON file.
+
+    Raises:
+        OSError, ValueError: as from `read_json`; also if it holds something else.
+    """
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise ValueError(f"it holds a {type(value).__name__}, not a dictionary")
+    return value
