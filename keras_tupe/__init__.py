@@ -1,6 +1,7 @@
 """Position encodings for text encoders, on one trunk."""
 
 from keras_tupe import layers, models, positions
+from keras_tupe._finite import allow_non_finite_weights
 from keras_tupe.layers import (
     AbsolutePositionEmbedding,
     ClsReset,
@@ -48,6 +49,7 @@ __all__ = [
     "TupeTokenizer",
     "UntiedPositionBias",
     "UntiedPositionalAttention",
+    "allow_non_finite_weights",
     "extend_positions",
     "layers",
     "models",

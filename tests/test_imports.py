@@ -19,7 +19,7 @@ ROOT = PACKAGE.parent
 MAY_IMPORT = {
     "layers": set(),
     "positions": {"layers"},
-    "models": {"layers", "positions", "tokenizers"},
+    "models": {"layers", "positions", "tokenizers", "_finite", "_json_file"},
     "tokenizers": set(),
     "data": {"tokenizers"},
     "metrics": set(),
@@ -28,6 +28,8 @@ MAY_IMPORT = {
     "convert": {"layers", "positions", "models", "_new_folder"},
     "export": {"layers", "positions", "models", "tokenizers", "_commit", "_new_folder"},
     "_commit": set(),
+    "_finite": set(),
+    "_json_file": set(),
     "_new_folder": set(),
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}

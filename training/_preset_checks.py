@@ -1,9 +1,9 @@
 """What can be wrong with a preset to fine-tune, seen from its small files alone."""
 
-import json
 import pathlib
 
 from keras_tupe import positions
+from keras_tupe._json_file import read_json_object
 
 TOKENIZERS = ("tokenizer.json", "preprocessor.json")
 
@@ -50,7 +50,6 @@ def preset_problems(folder, purpose, position_file=None):
 def read_object(path):
     """Returns the dictionary of a JSON file; an empty one where there is no such file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return read_json_object(path)
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}

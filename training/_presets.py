@@ -13,6 +13,7 @@ from keras_tupe import (
     TupeTokenizer,
     positions,
 )
+from keras_tupe.models._preset_check import check_preset
 from training._preset_checks import read_object
 
 _TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, TupeSpanExtractor)}
@@ -44,8 +45,9 @@ def load_preset(folder):
             "`training.pretrain`, `training.convert` and `save_to_preset` write it. "
             f"Received: {str(folder)!r}"
         )
-    position = config.get("config", {}).get("position")
-    if position not in positions.METHODS:
+    check_preset(str(folder))
+    position = config["config"].get("position")
+    if not isinstance(position, str) or position not in positions.METHODS:
         raise ValueError(
             "The preset's position method is not known here. Name the Python file that defines it: "
             "--position-file on the command line, `keras_tupe.positions.load_file` in Python. "

@@ -21,8 +21,9 @@ class SavedEncoder(keras.layers.Layer):
 
     A `.keras` file of a model with this layer holds the layer's weights, as they were trained, and
     the path of the SavedModel, which must still be there when the file is loaded: the graph is in
-    it. Under a `tf.distribute` strategy make the layer inside its scope; all replicas then draw the
-    same dropout masks.
+    it. A SavedModel runs whatever is in it as soon as it is loaded, so Keras loads such a file only
+    with `safe_mode=False`. Under a `tf.distribute` strategy make the layer inside its scope; all
+    replicas then draw the same dropout masks.
 
     Differences from `hub.KerasLayer`: `input_type_ids` may be left out, integers of any width
     are cast to what the encoder takes, and inputs are checked. As there, a frozen layer runs
@@ -168,11 +169,13 @@ class SavedEncoder(keras.layers.Layer):
     @classmethod
     def from_config(cls, config):
         path = config["path"]
-        if "://" in path and keras.src.saving.serialization_lib.in_safe_mode():
+        # None outside of Keras's loading, where code names this class and not a file
+        if keras.src.saving.serialization_lib.in_safe_mode():
             raise ValueError(
-                "The file asks for a SavedModel from another machine, which could run anything. "
-                "If you trust it, load the file with `safe_mode=False`. Received: "
-                f"path={path!r}"
+                "The file asks for a SavedModel from a path that it names, and a SavedModel runs "
+                "whatever is in it as soon as it is loaded. If you trust both, load the file with "
+                "`safe_mode=False`, or after `keras.config.enable_unsafe_deserialization()`. "
+                f"Received: path={path!r}"
             )
         if not os.path.isdir(path) and "://" not in path:
             raise ValueError(

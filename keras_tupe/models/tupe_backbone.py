@@ -7,11 +7,12 @@ from keras_tupe import positions
 from keras_tupe.layers import Dropout, EncoderBlock, TokenEmbedding
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.models._inputs import check_inputs
-from keras_tupe.models._preset_files import drop_mixed_policies
+from keras_tupe.models._preset_class import PresetModel
+from keras_tupe.models._size_check import check_memory
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeBackbone(keras_hub.models.Backbone):
+class TupeBackbone(PresetModel, keras_hub.models.Backbone):
     """A BERT encoder whose way of knowing positions is an argument.
 
     The trunk is BERT's: token (and segment) embeddings, layer normalization, dropout, encoder
@@ -123,6 +124,23 @@ class TupeBackbone(keras_hub.models.Backbone):
             )
         method = positions.get(position)
         options = method.resolve(position_options)
+        check_memory(
+            {
+                "vocabulary_size": vocabulary_size,
+                "num_layers": num_layers,
+                "hidden_dim": hidden_dim,
+                "intermediate_dim": intermediate_dim,
+                "num_segments": num_segments,
+            },
+            {
+                **options,
+                **(
+                    {"max_sequence_length": max_sequence_length}
+                    if method.has_length_limit(options)
+                    else {}
+                ),
+            },
+        )
         dims = positions.Dims(
             num_heads,
             hidden_dim // num_heads,
@@ -232,10 +250,6 @@ class TupeBackbone(keras_hub.models.Backbone):
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)
-
-    def save_to_preset(self, preset_dir, *args, **kwargs):
-        super().save_to_preset(preset_dir, *args, **kwargs)
-        drop_mixed_policies(preset_dir)
 
     def get_config(self):
         return {

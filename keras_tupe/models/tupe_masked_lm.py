@@ -5,13 +5,13 @@ import keras_hub
 
 from keras_tupe.layers import MaskedLMHead
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
-from keras_tupe.models._preset_files import drop_mixed_policies
+from keras_tupe.models._preset_class import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeMaskedLM(keras_hub.models.MaskedLM):
+class TupeMaskedLM(PresetModel, keras_hub.models.MaskedLM):
     """Pre-training model: the encoder and a head that predicts masked tokens.
 
     With a preprocessor `fit` takes raw strings and masks them anew in every epoch; without one
@@ -78,13 +78,13 @@ class TupeMaskedLM(keras_hub.models.MaskedLM):
         self.preprocessor = preprocessor
         self.head = head
 
+    @classmethod
+    def config_parts(cls):
+        return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
+
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)
-
-    def save_to_preset(self, preset_dir, *args, **kwargs):
-        super().save_to_preset(preset_dir, *args, **kwargs)
-        drop_mixed_policies(preset_dir)
 
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
         if loss == "auto":

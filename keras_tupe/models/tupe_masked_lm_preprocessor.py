@@ -6,12 +6,13 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models._preset_class import PresetClass
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeMaskedLMPreprocessor(keras_hub.models.MaskedLMPreprocessor):
+class TupeMaskedLMPreprocessor(PresetClass, keras_hub.models.MaskedLMPreprocessor):
     """Tokenizes texts, packs them into rows of fixed length and hides some of their tokens.
 
     The rows are those of `TupeTextClassifierPreprocessor`, one text (or pair) per row. **Text
@@ -122,6 +123,10 @@ class TupeMaskedLMPreprocessor(keras_hub.models.MaskedLMPreprocessor):
         if self.mask_selection_length is not None:
             return self.mask_selection_length
         return max(1, math.ceil(self.mask_selection_rate * (self.sequence_length - 2)))
+
+    @classmethod
+    def config_parts(cls):
+        return {"tokenizer": TupeTokenizer}
 
     def build(self, input_shape):
         from keras_tupe.tokenizers import keras_hub_calls

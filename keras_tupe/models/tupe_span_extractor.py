@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
+from keras_tupe.models._preset_class import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 
@@ -14,7 +15,7 @@ MASKED_LOGIT = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeSpanExtractor(keras_hub.models.Task):
+class TupeSpanExtractor(PresetModel, keras_hub.models.Task):
     """Fine-tuning model for SQuAD: the encoder, a start vector and an end vector.
 
     Equation (Devlin et al. 2019, Section 4.2), with x_i the hidden state of place i, S and E the
@@ -81,6 +82,10 @@ class TupeSpanExtractor(keras_hub.models.Task):
         # === Config ===
         self.backbone = backbone
         self.preprocessor = preprocessor
+
+    @classmethod
+    def config_parts(cls):
+        return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
 
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])

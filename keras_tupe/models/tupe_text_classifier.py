@@ -6,13 +6,13 @@ import keras_hub
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
-from keras_tupe.models._preset_files import drop_mixed_policies
+from keras_tupe.models._preset_class import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeTextClassifier(keras_hub.models.TextClassifier):
+class TupeTextClassifier(PresetModel, keras_hub.models.TextClassifier):
     """Fine-tuning model: the encoder and a linear layer over its pooled output.
 
     Equation (Devlin et al. 2019):
@@ -78,13 +78,13 @@ class TupeTextClassifier(keras_hub.models.TextClassifier):
         self.activation = activation
         self.dropout = dropout
 
+    @classmethod
+    def config_parts(cls):
+        return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
+
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)
-
-    def save_to_preset(self, preset_dir, *args, **kwargs):
-        super().save_to_preset(preset_dir, *args, **kwargs)
-        drop_mixed_policies(preset_dir)
 
     def get_config(self):
         return {

@@ -4,12 +4,13 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models._preset_class import PresetClass
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeTextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
+class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes texts or pairs of texts and packs them into rows of fixed length.
 
     The rows are, by the kind of the tokenizer's vocabulary,
@@ -74,6 +75,10 @@ class TupeTextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor
         super().__init__(tokenizer, sequence_length=sequence_length, truncate=truncate, **kwargs)
         self.segments = segments
         self.add_start_token = add_start_token
+
+    @classmethod
+    def config_parts(cls):
+        return {"tokenizer": TupeTokenizer}
 
     def build(self, input_shape):
         # The parent would make a packer of its own here.

@@ -6,6 +6,8 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models._preset_check import check_inside
+from keras_tupe.models._preset_class import PresetClass
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
 _CLASSES = {"wordpiece": "WordPiece", "sentencepiece": "SentencePieceBpe"}
@@ -13,7 +15,7 @@ _FILES = {"wordpiece": "vocabulary.txt", "sentencepiece": "vocabulary.spm"}
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeTokenizer(keras_hub.tokenizers.Tokenizer):
+class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
     """Text to token ids, by a WordPiece or a SentencePiece vocabulary.
 
     It wraps one TensorFlow op, `op`, that is the same in training and in exported models (see
@@ -178,6 +180,15 @@ class TupeTokenizer(keras_hub.tokenizers.Tokenizer):
                 f"one of {sorted(_CLASSES)}. Received: kind=None"
             )
         self._make_op(os.path.join(dir_path, _FILES[self.kind]))
+
+    def load_preset_assets(self, preset):
+        if os.path.isdir(preset):
+            folder = os.path.join(preset, "assets", os.path.splitext(self.config_file)[0])
+            for name in self.file_assets or ():
+                path = os.path.join(folder, name)
+                if os.path.lexists(path):
+                    check_inside(preset, path)
+        super().load_preset_assets(preset)
 
     def get_config(self):
         # The vocabulary is a file beside the configuration; `kind` says which.

@@ -1,0 +1,124 @@
+"""Refuses a preset that is damaged or hostile, before KerasHub makes what its files name."""
+
+import os
+import pathlib
+
+import keras_hub
+
+from keras_tupe._json_file import read_json_object
+from keras_tupe.models._config_check import check_object
+from keras_tupe.models._size_check import check_sizes
+from keras_tupe.models._weights_file import weight_shapes
+
+_WEIGHTS = ("model.weights.h5", "model.weights.json", "task.weights.h5")
+
+
+def check_preset(preset):
+    """Refuses a preset that should not be loaded.
+
+    Args:
+        preset: folder, or whatever else KerasHub takes: then its files are fetched.
+
+    Raises:
+        ValueError: if a file leaves the folder by a link, is no JSON, names a class that does
+            not belong there, or describes another encoder than the weights.
+    """
+    files = _files_of(preset)
+    contents = {name: _content(files[name], name) for name in _BASES if name in files}
+    for name, content in contents.items():
+        check_object(content, _BASES[name](), f"The object in {name}", only_keys=True)
+    shapes = {}
+    for name in _WEIGHTS[:2]:
+        if name in files:
+            shapes |= weight_shapes(files[name])
+    if shapes:
+        for config in _backbone_configs(contents):
+            check_sizes(config, shapes.values(), repr(str(preset)))
+
+
+def check_inside(folder, path):
+    """Refuses a file of a folder that is not one, or is a link to something outside.
+
+    Links of Hugging Face's cache, from `snapshots/<revision>` to `blobs`, are what they should be.
+
+    Args:
+        folder: the folder.
+        path: the file in it, which exists.
+
+    Raises:
+        ValueError: if it is refused.
+    """
+    root, real = pathlib.Path(folder).resolve(), pathlib.Path(path).resolve()
+    allowed = [root]
+    if root.parent.name == "snapshots":
+        allowed.append(root.parent.parent / "blobs")
+    if not any(real.is_relative_to(each) for each in allowed):
+        raise ValueError(
+            "The files of a preset must lie in its folder, and this one is a link to elsewhere. If "
+            "you trust it, put a copy of the file in place of the link. "
+            f"Received: {str(path)!r}"
+        )
+    if not real.is_file():
+        raise ValueError(f"A preset must hold plain files. Received: {str(path)!r}, which is none")
+
+
+def _files_of(preset):
+    """Returns the files of a preset that are there: dictionary from name to path."""
+    names = (*_BASES, *_WEIGHTS)
+    if isinstance(preset, str) and os.path.isdir(preset):
+        folder = pathlib.Path(preset)
+        for path in folder.glob("*.weights.h5"):  # shards too
+            check_inside(folder, path)
+        found = {name: folder / name for name in names if os.path.lexists(folder / name)}
+        for path in found.values():
+            check_inside(folder, path)
+        return found
+    # KerasHub has no public way to fetch a file of a preset; from_preset will fetch the same ones.
+    get_file = keras_hub.src.utils.preset_utils.get_file
+    found = {}
+    for name in names:
+        try:
+            found[name] = get_file(preset, name)
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def _backbone_configs(contents):
+    """Yields the configs of the encoder in checked files: of config.json, and again of a task's."""
+    if "config.json" in contents:
+        yield contents["config.json"]["config"]
+    task = contents.get("task.json")
+    if task is not None and isinstance(task["config"].get("backbone"), dict):
+        yield task["config"]["backbone"]["config"]
+
+
+def _content(path, name):
+    try:
+        return read_json_object(path)
+    except ValueError as error:
+        raise ValueError(
+            f"A preset's {name} must be JSON as `save_to_preset` writes it: {error}. "
+            f"Received: {str(path)!r}"
+        ) from None
+
+
+# What each small file of a preset describes. Functions, since the classes import this module.
+def _backbone():
+    from keras_tupe.models.tupe_backbone import TupeBackbone
+
+    return TupeBackbone
+
+
+def _tokenizer():
+    from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+
+    return TupeTokenizer
+
+
+_BASES = {
+    "config.json": _backbone,
+    "task.json": lambda: keras_hub.models.Task,
+    "preprocessor.json": lambda: keras_hub.models.Preprocessor,
+    "tokenizer.json": _tokenizer,
+}

@@ -1,0 +1,88 @@
+"""Refuses an encoder that cannot be, before memory is taken for it."""
+
+import math
+import os
+
+from keras_tupe.layers._checks import is_integer
+
+_ROWS = 2**16  # costs little, and may be set where no table has that many rows
+
+
+def least_weight_count(sizes):
+    """Returns how many weights the trunk of a `TupeBackbone` has at least, positions left out.
+
+    Args:
+        sizes: dictionary of the arguments of a `TupeBackbone`; what is not a positive integer
+            counts as 0, since the constructor refuses it.
+    """
+    names = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim", "num_segments")
+    vocabulary, layers, hidden, intermediate, segments = (
+        max(0, int(sizes[name])) if is_integer(sizes.get(name)) else 0 for name in names
+    )
+    block = 4 * hidden * hidden + 2 * hidden * intermediate
+    return (vocabulary + segments) * hidden + layers * block
+
+
+def check_memory(sizes, rows):
+    """Refuses sizes whose weights would take more memory than the machine has.
+
+    Args:
+        sizes: dictionary of the arguments of a `TupeBackbone`.
+        rows: dictionary of what else may be the number of rows of a table, each row at least one
+            weight.
+
+    Raises:
+        ValueError: if they would, in float32.
+    """
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on this system
+        return
+    count = max([least_weight_count(sizes), *filter(is_integer, rows.values())])
+    if 4 * count > memory:
+        given = {name: value for name, value in {**sizes, **rows}.items() if is_integer(value)}
+        raise ValueError(
+            f"The weights of this encoder would take more than this machine's "
+            f"{memory / 2**30:.1f} GiB of memory: there are at least {_readable(count)} of them. "
+            "Choose smaller sizes. "
+            f"Received: {', '.join(f'{name}={_readable(n)}' for name, n in given.items())}"
+        )
+
+
+def check_sizes(config, shapes, where):
+    """Refuses the config of an encoder far larger than the weights that are there for it.
+
+    Else Keras would make the encoder first, and find out afterwards.
+
+    Args:
+        config: dictionary of a `TupeBackbone`.
+        shapes: iterable of the shapes of its weights.
+        where: the preset, for the message.
+
+    Raises:
+        ValueError: if it is refused.
+    """
+    shapes = list(shapes)
+    count = sum(math.prod(map(int, shape)) for shape in shapes)
+    least = least_weight_count(config)
+    if least > count:
+        raise ValueError(
+            "The configuration and the weights must be of one encoder: by the configuration there "
+            f"are at least {_readable(least)} weights, in the files {_readable(count)}. "
+            f"Received: {where}"
+        )
+    most = max((int(size) for shape in shapes for size in shape), default=0)
+    options = config.get("position_options")
+    rows = {"max_sequence_length": config.get("max_sequence_length")}
+    rows |= options if isinstance(options, dict) else {}
+    for name, value in rows.items():
+        if is_integer(value) and value > max(most, _ROWS):
+            raise ValueError(
+                f"The configuration and the weights must be of one encoder: {name} is "
+                f"{_readable(value)} in the configuration, and no weight has more than "
+                f"{_readable(most)} rows. Received: {where}"
+            )
+
+
+def _readable(number):
+    return f"{number:,}" if abs(number) < 10**18 else "more than 10**18"
