@@ -192,6 +192,7 @@ OTHER = {
     "dropout": 0.2,
     "normalize_first": True,
     "initializer_range": 0.5,
+    "layer_norm_epsilon": 1e-12,
     "max_sequence_length": 77,
     "mask_rate": 0.4,
     "whole_word": True,
