@@ -9,7 +9,10 @@ from training._squad_results import group_name
 from training._tables import table
 
 _MEASURES = ("exact_match", "f1")
-_SOURCE = "defaults (length: Huang et al. 2020; rate, epochs, batch: theirs of GLUE; else BERT's)"
+_SOURCE = (
+    "the defaults (rows of 512 tokens: Huang et al. 2020; rate, epochs, batch: what they have for "
+    "GLUE; the rest: BERT's)"
+)
 OFFICIAL = {"train": 87_599, "dev": 10_570}  # questions of SQuAD v1.1
 # What counts besides the length, whose larger values are Huang et al.'s own subject.
 _PROTOCOL = (
