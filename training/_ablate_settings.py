@@ -16,6 +16,7 @@ PASSED_ON = (
     "dropout",
     "normalize_first",
     "initializer_range",
+    "layer_norm_epsilon",
     "max_sequence_length",
     "mask_rate",
     "whole_word",

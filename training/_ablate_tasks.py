@@ -9,11 +9,12 @@ import pathlib
 import shlex
 import sys
 
-from training._glue_settings import LENGTH
+from training._glue_protocol import PROTOCOLS
 from training._settings import parse
 
 RESULTS = "results.json"
 _NO_PRESET = "preset-that-is-not-there-yet"
+_LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +85,7 @@ def tasks_of(settings, length=None):
         options = ["--data", settings.glue, "--tasks", *settings.tasks]
         given = shlex.split(settings.glue_options)
         if length is not None and not any(map(_is_length, given)):
-            options += ["--length", str(min(LENGTH, length))]
+            options += ["--length", str(min(_LONGEST, length))]
         options += given
         found.append(Task("glue", "training.finetune_glue", options))
     if settings.squad_train:

@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 
+from keras_tupe import positions
 from training import _experiment_cost
 from training._experiment_cost import CURVE_POINTS, Cost
 from training._variant import parse
@@ -145,6 +146,8 @@ class Commands:
         variant, out = parse(self._scale.positions[1]), os.path.join(self._out, GRAFTED)
         words = [self._settings.preset or "PRESET", "--graft", variant.position, "--out", out]
         words += ["--graft-options", json.dumps(variant.options)] if variant.options else []
+        if positions.get(variant.position).has_length_limit(variant.resolved()):
+            words += ["--graft-length", str(max(self._scale.squad["lengths"]))]
         return Command("the other method is put in", "training.convert", words, {}, out)
 
     def squad(self, cell):

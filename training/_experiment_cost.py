@@ -121,14 +121,14 @@ def glue(glue_settings, size, position, device):
         position: positional method, as on a command line.
         device: a `Device`.
     """
-    cost = Cost()
+    cost, protocol = Cost(), PROTOCOLS[glue_settings["protocol"]]
     for task in glue_settings["tasks"]:
         rows = GLUE_TASKS[task].rows
         train = rows["train"] if isinstance(rows["train"], int) else max(rows["train"])
         train = min(train, glue_settings["max_train_rows"] or train)
         dev = sum(count for split, count in rows.items() if split.startswith("validation"))
-        epochs = glue_settings["epochs"] or PROTOCOLS[glue_settings["protocol"]].epochs[task]
-        tokens = min(_WIDER * _GLUE_TOKENS[task], glue_settings["length"])
+        epochs = glue_settings["epochs"] or protocol.epochs[task]
+        tokens = min(_WIDER * _GLUE_TOKENS[task], glue_settings["length"] or protocol.length)
         batch = glue_settings["batch_size"]
         cost += _tuning(size, position, device, tokens, epochs * train, dev, batch)
     return cost.times(len(glue_settings["learning_rates"]) * glue_settings["seeds"])

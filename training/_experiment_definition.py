@@ -100,7 +100,7 @@ class Experiment:
         question: one sentence.
         source: `{"paper", "url", "place"}`.
         protocol: list of sentences: how the paper did it.
-        unknown: list of sentences: what the paper does not say, and what is taken instead.
+        unknown: list of sentences: what is not known of the paper, and what is taken instead.
         tables: list of `PaperTable`.
         disagreement: `{"text", "claims", "contrasts"}`, or `None`: what papers say
             of the same question, and which of our differences bear on it.

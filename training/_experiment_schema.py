@@ -94,7 +94,7 @@ GLUE = {
     "seeds": ("count", REQUIRED),
     "epochs": ("count", None),
     "batch_size": ("count", 32),
-    "length": ("count", 128),
+    "length": ("count", None),
     "max_train_rows": ("count", None),
 }
 SQUAD = {

@@ -38,7 +38,7 @@ def markdown(content, plan, results):
         parts += ["## Where the papers disagree", _disagreement(content["disagreement"], columns)]
     parts += ["## What differs from the paper", _bullets(content["differs"])]
     parts += ["## What the paper did", _bullets(experiment.protocol)]
-    parts += ["## What the paper does not say", _bullets(experiment.unknown)]
+    parts += ["## What is not known of the paper", _bullets(experiment.unknown)]
     parts += ["## How to read this", _bullets(_notes(plan, results))]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -17,7 +17,7 @@ XLA = {"auto": "auto", "on": True, "off": False}
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How a model is fine-tuned. The defaults are those of Ke et al. 2021, Table 2.
+    """How a model is fine-tuned. The defaults are those of Ke et al. 2021, Table 3.
 
     Attributes:
         learning_rate: highest learning rate, > 0; it falls linearly to zero.

@@ -56,6 +56,7 @@ class Protocol:
         batch_size: rows per step.
         epochs: passes over the training set, by task.
         warmup_share: share of the steps in which the learning rate rises.
+        length: most tokens of a row.
         metrics: what is reported, by task; one of the task's metrics.
         columns: names of the columns that the paper reports.
     """
@@ -67,6 +68,7 @@ class Protocol:
     batch_size: int
     epochs: dict
     warmup_share: float
+    length: int
     metrics: dict
     columns: tuple = tuple(COLUMNS)
 
@@ -78,28 +80,33 @@ def _metrics(**others):
 
 TUPE = Protocol(
     name="tupe",
-    source="Ke et al. 2021, Table 2 and the appendix on the experiments",
+    source="Ke et al. 2021, Table 3 and the appendix on the experiments",
     learning_rates=(2e-5, 3e-5, 4e-5, 5e-5),
     seeds=5,
     batch_size=32,
     epochs={name: 5 if name in _LARGE else 10 for name in TASKS},
     warmup_share=0.06,
+    length=512,
     metrics=_metrics(),
 )
 """TUPE's: a grid of rates, five seeds, the median; Matthews for CoLA, Pearson for STS-B."""
 
 HUANG = Protocol(
     name="huang",
-    source="Huang et al. 2020; warm-up as in BERT's code and one seed, for want of more",
+    source=(
+        "Huang et al. 2020; for want of more, warm-up as in BERT's code, rows as in its "
+        "pre-training and one seed"
+    ),
     learning_rates=(3e-5,),
     seeds=1,
     batch_size=32,
     epochs=dict.fromkeys(TASKS, 3),
     warmup_share=0.1,
+    length=512,
     metrics=_metrics(qqp="f1", mrpc="f1"),
     columns=("mnli_m", "mnli_mm", "qqp", "sst2", "mrpc"),
 )
-"""Huang et al.'s: BERT's settings; F1 for QQP and MRPC, and four tasks in the table."""
+"""Huang et al.'s: 3 epochs at 3e-5, F1 for QQP and MRPC, and four tasks in the table."""
 
 PROTOCOLS = {protocol.name: protocol for protocol in (TUPE, HUANG)}
 

@@ -8,8 +8,6 @@ from training._glue_problems import find_problems
 from training._glue_protocol import COLUMNS, PROTOCOLS, TASKS
 from training._settings import setting
 
-LENGTH = 128
-
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -43,7 +41,7 @@ class Settings:
     length: int | None = setting(
         None,
         "Most tokens of a row, special ones included; longer texts are cut. "
-        f"Default: {LENGTH}, or less if the model takes less.",
+        "Default: the protocol's, or less if the model takes less.",
     )
     max_train_rows: int | None = setting(
         None, "Most rows of a training set, >= 1, always the same ones. Default: all."
@@ -91,6 +89,7 @@ class Settings:
             epochs={name: self.epochs or protocol.epochs[name] for name in tasks},
             batch_size=chosen("batch_size"),
             warmup_share=chosen("warmup_share"),
+            length=chosen("length"),
             metrics={name: protocol.metrics[name] for name in tasks},
         )
 
@@ -101,7 +100,7 @@ class Plan:
 
     Attributes:
         tasks: names of tasks, in the order of the papers' tables.
-        learning_rates, batch_size, warmup_share: as in `Protocol`.
+        learning_rates, batch_size, warmup_share, length: as in `Protocol`.
         seeds: the seeds themselves, from 0.
         epochs, metrics: by task.
     """
@@ -112,10 +111,16 @@ class Plan:
     epochs: dict
     batch_size: int
     warmup_share: float
+    length: int
     metrics: dict
 
-    def changes(self, settings):
-        """Returns a sentence for each thing that is not as in the paper."""
+    def changes(self, settings, length=None):
+        """Returns a sentence for each thing that is not as in the paper.
+
+        Args:
+            settings: the `Settings` that this is the plan of.
+            length: most tokens of a row, where the model takes less than the plan has.
+        """
         protocol = PROTOCOLS[settings.protocol]
         found = []
         if set(self.learning_rates) != set(protocol.learning_rates):
@@ -125,6 +130,7 @@ class Plan:
             ("seeds", len(self.seeds), protocol.seeds),
             ("batch size", self.batch_size, protocol.batch_size),
             ("warm-up share", self.warmup_share, protocol.warmup_share),
+            ("length", length or self.length, protocol.length),
         ):
             if ours != theirs:
                 found.append(f"{name} {ours}, not {theirs}")

@@ -50,6 +50,7 @@ def _new_model(settings, prepared):
         "max_sequence_length": settings.max_sequence_length or prepared.length,
         "normalize_first": settings.normalize_first,
         "initializer_range": settings.initializer_range,
+        "layer_norm_epsilon": settings.layer_norm_epsilon,
     }
     trunk = TupeMaskedLM(TupeBackbone(**arguments, position="none"))
     keras.utils.set_random_seed(settings.seed)

@@ -24,6 +24,7 @@ _CHOICES = {"size": SIZES, **MACHINE_CHOICES}
 _RANGES = {
     "dropout": SHARE,
     "initializer_range": POSITIVE,
+    "layer_norm_epsilon": POSITIVE,
     "max_sequence_length": COUNT,
     "mask_rate": ("above 0 and at most 1", lambda value: 0 < value <= 1),
     "batch_size": COUNT,

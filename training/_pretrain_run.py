@@ -7,6 +7,9 @@ import keras
 
 from keras_tupe.trainer import read_state, write_state
 
+# Settings that checkpoints of earlier versions do not have, with the value that was theirs.
+_ADDED = {"layer_norm_epsilon": 1e-5}
+
 
 class StopSignal:
     """Remembers that the process was asked to end (SIGTERM), while it is in use.
@@ -75,6 +78,7 @@ class Saver:
         ours = json.loads(json.dumps(self._facts))
         before, now = facts.get("settings"), ours["settings"]
         before = before if isinstance(before, dict) else {}
+        before = {**{name: _ADDED[name] for name in _ADDED if name in now}, **before}
         names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
         changes = {name: f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names}
         if facts.get("data") != ours["data"]:

@@ -19,6 +19,7 @@ MODEL = (
     "position_options",
     "normalize_first",
     "initializer_range",
+    "layer_norm_epsilon",
     "max_sequence_length",
 )
 # What a run may go on with although its checkpoint was made with another value. The rest would
@@ -85,6 +86,9 @@ class Settings:
     dropout: float = setting(0.1, "Dropout rate, 0 to below 1.")
     normalize_first: bool = setting(False, "Whether blocks are pre-LN instead of post-LN.")
     initializer_range: float = setting(0.02, "Standard deviation of new weights, > 0.")
+    layer_norm_epsilon: float = setting(
+        1e-5, "Epsilon of every LayerNorm, > 0: TUPE's code has 1e-5, BERT 1e-12."
+    )
     max_sequence_length: int | None = setting(
         None, "Rows of position tables, tokens >= 1. Default: the length of the data's rows."
     )

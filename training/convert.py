@@ -126,6 +126,12 @@ def _parser():
         "--graft-options", metavar="JSON", help="options of the method, such as '{\"k\": 64}'"
     )
     parser.add_argument(
+        "--graft-length",
+        metavar="TOKENS",
+        type=int,
+        help="tokens that the method's tables provide for. Default: those of SOURCE.",
+    )
+    parser.add_argument(
         "--position-file", metavar="FILE", help="Python file that defines a positional method"
     )
     parser.add_argument(
@@ -141,6 +147,11 @@ def _problems(options):
         found.append(f"--format must be one of {list(FORMATS)}. Received: {options.format!r}")
     if options.graft_options is not None and options.graft is None:
         found.append("--graft-options needs --graft. Received: --graft-options alone")
+    if options.graft_length is not None:
+        if options.graft is None:
+            found.append("--graft-length needs --graft. Received: --graft-length alone")
+        if options.graft_length < 1:
+            found.append(f"--graft-length must be >= 1. Received: {options.graft_length}")
     try:
         check_is_new(options.out)
     except ValueError as error:
@@ -180,7 +191,9 @@ def main(arguments=None):
     try:
         model, reports = read_source(options.source, options.dictionary)
         if options.graft is not None:
-            model, report = convert.graft_position(model, options.graft, _graft_options(options))
+            model, report = convert.graft_position(
+                model, options.graft, _graft_options(options), options.graft_length
+            )
             reports.append(report)
         write = {"preset": write_preset, "huggingface": convert.to_hf_bert}[options.format]
         write(model, options.out)

@@ -31,7 +31,7 @@ from training._glue_model import Encoder
 from training._glue_report import report
 from training._glue_results import column_results, constants, facts_of_rows, write
 from training._glue_run import Job, Runs
-from training._glue_settings import LENGTH, Settings
+from training._glue_settings import Settings
 from training._glue_submission import FOLDER, chosen_runs, collect
 from training._grid import Grid
 from training._machine_kind import machine_kind
@@ -58,7 +58,7 @@ def finetune(settings, command):
         print(f"finetune_glue: left out: {line}", file=sys.stderr)
     tuner = FineTuner.of(settings)
     encoder = Encoder(settings.preset, settings.dropout, settings.position_file)
-    length = settings.length or min(LENGTH, encoder.limit or LENGTH)
+    length = settings.length or min(plan.length, encoder.limit or plan.length)
     runs = Runs(settings, plan, tuner, encoder, rows, length)
     out = pathlib.Path(settings.out)
     with Grid(out) as grid:
@@ -75,7 +75,7 @@ def finetune(settings, command):
             "commit": grid.commits(job.folder for job in jobs),
             "machine": machine_kind(),
             "protocol": settings.protocol,
-            "changes": plan.changes(settings),
+            "changes": plan.changes(settings, length),
             "preset": settings.preset,
             "position": encoder.position,
             "seeds": list(plan.seeds),

@@ -10,7 +10,7 @@ from keras_tupe.models import TupeBackbone
 from keras_tupe.models._inputs import check_preprocessor
 
 
-def graft_position(model, position, position_options=None):
+def graft_position(model, position, position_options=None, max_sequence_length=None):
     """Returns a copy of a model with another positional method, everything else kept.
 
     The weights of the old method are dropped and those of the new one are initialized, even if
@@ -21,14 +21,16 @@ def graft_position(model, position, position_options=None):
     regularizer and constraint, is as it was. A new layer is frozen if the layer or model around it
     is; the report says so. Regularizers of activities and losses of a user's own are not copied.
 
-    Source: Huang et al. (2020, Sec. 4.4) replace the absolute vectors of a pre-trained BERT by
-    their method 4 and fine-tune.
+    Source: Huang et al. (2020, Table 5) replace the absolute vectors of a pre-trained BERT by
+    their method 4, without a clipping distance, and fine-tune at up to 704 tokens.
 
     Args:
         model: a `TupeBackbone`, or a task with one (`TupeMaskedLM`, `TupeTextClassifier`). It
             stays as it is.
         position: name of the new method, see `keras_tupe.positions.METHODS`.
         position_options: dictionary of the method's options, over its defaults.
+        max_sequence_length: tokens that tables of the new method provide for. Defaults to those
+            of the model.
 
     Returns:
         `(model, report)`: a new model of the same class, not compiled as the old one was, and a
@@ -36,7 +38,7 @@ def graft_position(model, position, position_options=None):
 
     Raises:
         TypeError: if `model` is no such model.
-        ValueError: for an unknown method or impossible options.
+        ValueError: for an unknown method, impossible options or an impossible length.
 
     Example:
         >>> model = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, position="absolute")
@@ -59,9 +61,10 @@ def graft_position(model, position, position_options=None):
             f"Received: model={model!r}"
         )
     options = positions.get(position).resolve(position_options)
-    grafted = TupeBackbone.from_config(
-        {**backbone.get_config(), "position": position, "position_options": options}
-    )
+    changes = {"position": position, "position_options": options}
+    if max_sequence_length is not None:
+        changes["max_sequence_length"] = max_sequence_length
+    grafted = TupeBackbone.from_config({**backbone.get_config(), **changes})
     trunk = _trunk_paths(backbone)
     notes = []
     if model is not backbone:

@@ -22,7 +22,7 @@ def extend_positions(model, new_length, how="interpolate"):
     All other weights are copied. Fine-tune afterwards: no way is exact.
 
     Sources: repeating is how Longformer starts (Beltagy et al. 2020, Sec. 5); Huang et al. (2020,
-    Sec. 4.5) drop the absolute vectors of BERT before they graft relative ones onto it.
+    Table 5) drop the absolute vectors of BERT before they graft relative ones onto it.
 
     Args:
         model: a `TupeBackbone`, or a task with one (`TupeMaskedLM`, `TupeTextClassifier`). It

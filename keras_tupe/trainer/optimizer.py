@@ -1,4 +1,4 @@
-"""The optimizer of both papers."""
+"""The optimizer of TUPE; Huang et al. 2020 have Adam, and no more is known of it."""
 
 import keras
 

@@ -66,6 +66,20 @@ def test_weights_of_methods_are_never_kept(old, new, dropped, fresh):
     assert trunk <= set(report.kept)
 
 
+def test_the_new_method_may_have_longer_tables():
+    model = scrambled(TupeBackbone(13, 1, 3, 15, 8, "absolute", max_sequence_length=9))
+    grafted, report = graft_position(model, "qkr_4", max_sequence_length=12)
+    check_report(model, grafted, report)
+    assert grafted.max_sequence_length == 12
+    assert weights_by_path(grafted)[f"block_0/{TABLE}"].shape[0] == 2 * 12 - 1
+    ids = np.arange(12)[None]
+    outputs = grafted({"token_ids": ids, "padding_mask": np.ones_like(ids)})
+    assert outputs["sequence_output"].shape == (1, 12, 15)
+    for length in (0, -1, 2.5, True):
+        with pytest.raises(ValueError, match="`max_sequence_length` must be"):
+            graft_position(model, "qkr_4", max_sequence_length=length)
+
+
 def test_a_classifier_keeps_its_head():
     backbone = TupeBackbone(13, 1, 3, 15, 8, "absolute", max_sequence_length=9)
     model = scrambled(TupeTextClassifier(backbone, 4, dropout=0.3))

@@ -67,6 +67,14 @@ def test_equal_seeds_give_all_methods_the_same_trunk(names, rows, monkeypatch):
     assert all((other[path] != value).any() for path, value in trunk.items() if value.std() > 0)
 
 
+def test_a_new_model_has_the_epsilon_that_was_asked_for(rows, monkeypatch):
+    monkeypatch.setitem(SIZES, "tiny", Size(1, 2, 8, 16))
+    for epsilon in (1e-5, 1e-12):
+        settings = _pretrain_settings.Settings(size="tiny", layer_norm_epsilon=epsilon)
+        model = _pretrain_model.make_model(settings, data.PreparedRows(str(rows)))
+        assert model.backbone.get_config()["layer_norm_epsilon"] == epsilon
+
+
 # === Slow: real runs ===
 
 

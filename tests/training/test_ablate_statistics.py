@@ -164,7 +164,8 @@ def test_scores_of_unlike_pairs_are_not_compared(tmp_path):
     ("options", "length", "expected"),
     [
         ("", 64, ["--length", "64"]),
-        ("", 512, ["--length", "128"]),
+        ("", 512, ["--length", "512"]),
+        ("", 600, ["--length", "512"]),
         ("--length 32", 64, ["--length", "32"]),
         ("--len=32", 64, ["--len=32"]),
         ("--learning-rates 1e-3", 64, ["--length", "64", "--learning-rates", "1e-3"]),

@@ -68,13 +68,14 @@ def test_a_hugging_face_folder_becomes_a_preset_and_back(model, preset, tmp_path
 
 def test_a_graft_is_reported_and_written(preset, tmp_path, capsys):
     out = tmp_path / "shaw"
-    options = ["--graft", "shaw", "--graft-options", '{"k": 4}']
+    options = ["--graft", "shaw", "--graft-options", '{"k": 4}', "--graft-length", "40"]
     convert.main([str(preset), "--out", str(out), *options])
     printed = capsys.readouterr().out
     assert "dropped  1 weight: of the old method, qkr_4" in printed
     assert "block_0/attention/position_table/distance_embeddings" in printed
     backbone = TupeBackbone.from_preset(str(out))
     assert (backbone.position, backbone.position_options["k"]) == ("shaw", 4)
+    assert backbone.max_sequence_length == 40
 
 
 @pytest.mark.slow
@@ -117,6 +118,9 @@ def test_a_preset_stays_of_its_kind(kind, tmp_path):
         ([..., "--graft", "t5", "--graft-options", '{"l": 3}'], ["Received: ", "'l'"]),
         ([..., "--graft-options", "{}"], ["--graft-options needs --graft"]),
         ([..., "--graft", "shaw", "--graft-options", '{"k": 99}'], ["Received: k=99"]),
+        ([..., "--graft-length", "9"], ["--graft-length needs --graft"]),
+        ([..., "--graft", "shaw", "--graft-length", "0"], ["--graft-length must be >= 1"]),
+        ([..., "--graft", "shaw", "--graft-length", "9.5"], ["--graft-length: invalid int value"]),
         ([..., "--dictionary", "dict.txt"], ["--dictionary belongs to a TUPE checkpoint"]),
         ([..., "--position-file", "nowhere.py"], ["existing Python file", "nowhere.py"]),
         ([..., "--graft", "t5", "--format", "huggingface"], ["position='t5' is none of"]),

@@ -88,7 +88,7 @@ def test_what_differs_is_told_by_the_file_the_command_line_and_the_runs(plan, tm
     ):
         assert sentence in told
     assert len(content["differs"]) == 4
-    assert "Who did it." in sections(text)["What the paper does not say"]
+    assert "Who did it." in sections(text)["What is not known of the paper"]
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ def test_the_record_says_how_it_was_made(grid, preset):
     assert found["average"] == found["tasks"]["sst2"]["columns"]["sst2"]["score"]
     assert "learning rates 0.01, not 2e-05, 3e-05, 4e-05, 5e-05" in found["changes"]
     assert "epochs 4, not 10 (SST-2)" in found["changes"]
+    assert "length 24, not 512" in found["changes"]
     assert (out / "results.md").read_text() in printed
     assert "Mean of 1 of 9 columns: " in printed
     assert (out / "grid.png").read_bytes().startswith(b"\x89PNG")

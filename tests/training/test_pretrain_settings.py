@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from training import _config_file
+from training._pretrain_run import Saver
 from training._pretrain_settings import CHANGEABLE, MODEL, Settings
 from training._settings import parse
 
@@ -192,6 +193,7 @@ OTHER = {
     "dropout": 0.2,
     "normalize_first": True,
     "initializer_range": 0.5,
+    "layer_norm_epsilon": 1e-12,
     "max_sequence_length": 77,
     "mask_rate": 0.4,
     "whole_word": True,
@@ -250,6 +252,20 @@ def test_settings_that_change_the_result_make_another_run(name):
 
 def test_the_rest_may_change_between_two_starts():
     assert dataclasses.replace(Settings(), **NO_MATTER).identity() == Settings().identity()
+
+
+def test_a_checkpoint_of_before_there_was_a_setting_has_its_old_value():
+    class Written:
+        settings = json.loads(json.dumps(Settings().identity()))
+
+        def read_facts(self, step):
+            return {"settings": self.settings, "data": {}}
+
+    del Written.settings["layer_norm_epsilon"]
+    Saver(Written(), Settings().identity(), {}, (), True).check(7)
+    other = dataclasses.replace(Settings(), layer_norm_epsilon=1e-12).identity()
+    with pytest.raises(ValueError, match="layer_norm_epsilon: 1e-05 -> 1e-12"):
+        Saver(Written(), other, {}, (), True).check(7)
 
 
 def test_options_count_by_their_meaning_and_are_kept_as_json():

@@ -170,6 +170,7 @@ def test_what_differs_from_the_protocol_is_said():
         "epochs 2, not 3",
         "trained on 100 questions, not the official 87,599",
     ]
+    assert changes(Settings(length=256), official) == ["rows of 256 tokens, not 512"]
 
 
 # Longer rows
