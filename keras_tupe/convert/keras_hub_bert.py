@@ -1,5 +1,6 @@
 """BERTs of KerasHub."""
 
+import os
 import pathlib
 
 import h5py
@@ -18,12 +19,18 @@ from keras_tupe.convert._wordpiece import (
     wordpiece_tokenizer,
 )
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
+from keras_tupe.models._config_check import check_plain, is_dtype_policy
+from keras_tupe.models._preset_check import check_inside
+from keras_tupe.models._weights_file import check_weights
 
 # Its layers have it fixed; its masked-LM head has Keras's default instead.
 _EPSILON, _EPSILON_OF_HEAD = 1e-12, 1e-5
 _OTHER_LAYERS = ("reversible_embedding", "position_embedding", "embedding", "dense")
 _OTHER_LAYERS += ("layer_normalization",)
 _VOCABULARY = pathlib.Path("assets", "tokenizer", "vocabulary.txt")
+_MODELS = ("config.json", "task.json")  # what KerasHub makes; the rest is read here
+_FILES = (*_MODELS, "tokenizer.json", _VOCABULARY, "model.weights.json", "model.weights.h5")
+_FILES += ("task.weights.h5",)
 _FIXED = {"split": True, "split_on_cjk": True, "suffix_indicator": "##", "oov_token": "[UNK]"}
 _GELU = (
     "KerasHub's BERT has the tanh approximation of gelu in its blocks, this model the exact one, "
@@ -62,6 +69,7 @@ def from_keras_hub_bert(folder, dtype=None):
     # absolute, since KerasHub reads a plain name as one of its own presets first
     folder = pathlib.Path(folder).resolve()
     arguments = _arguments(folder)
+    _check(folder)
     tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
     backbone = TupeBackbone(
         **arguments,
@@ -84,6 +92,24 @@ def from_keras_hub_bert(folder, dtype=None):
     names = {name: name for name in (*found, *dropped)}
     layout = keras_hub_layout(backbone.num_layers)
     return model, fill(model, found, layout, names, dropped, notes)
+
+
+def _check(folder):
+    """Refuses a folder that should not be read, before KerasHub does."""
+    for name in _FILES:
+        path = folder / name
+        if os.path.lexists(path):
+            check_inside(folder, path)
+            if path.suffix == ".h5" or name == "model.weights.json":
+                check_weights(path)
+            elif name in _MODELS:
+                check_plain(read_json(path), f"The object in {name}", _is_of_bert)
+
+
+def _is_of_bert(value):
+    name = value.get("registered_name")
+    is_bert = isinstance(name, str) and name.startswith(("keras_hub>Bert", "keras_nlp>Bert"))
+    return is_bert or is_dtype_policy(value)
 
 
 def _arguments(folder):

@@ -27,11 +27,11 @@ def check_config(cls, config):
         if name == "dtype":
             _check_dtype(value, where)
         elif name == "activation":
-            _check_plain(value, where, is_allowed=_is_registered_function)
+            check_plain(value, where, is_allowed=_is_registered_function)
         elif name == "config_file":
             _check_file_name(value, where)
         elif name not in parts:
-            _check_plain(value, where)
+            check_plain(value, where)
         elif isinstance(value, dict):
             check_object(value, parts[name], where)
         elif value is not None and not isinstance(value, parts[name]):
@@ -77,8 +77,17 @@ def check_object(value, base, where, only_keys=False):
     return cls
 
 
-def _check_plain(value, where, is_allowed=lambda value: False):
-    """Refuses an object inside a setting, unless `is_allowed` says that it belongs there."""
+def check_plain(value, where, is_allowed=lambda value: False):
+    """Refuses an object inside a setting, unless it belongs there.
+
+    Args:
+        value: what stands in a file.
+        where: what it is, for the message.
+        is_allowed: function of a dictionary with a `class_name`.
+
+    Raises:
+        ValueError: if it is refused.
+    """
     todo = [value]
     while todo:
         value = todo.pop()
@@ -95,15 +104,16 @@ def _check_plain(value, where, is_allowed=lambda value: False):
 
 def _check_dtype(value, where):
     """Refuses what is no precision: a name, or what stands in a file for a policy."""
-    _check_plain(value, where, is_allowed=_is_dtype_policy)
+    check_plain(value, where, is_allowed=is_dtype_policy)
     is_policy = isinstance(value, keras.DTypePolicy | keras.dtype_policies.DTypePolicyMap)
     if not (value is None or isinstance(value, str) or is_policy) and not (
-        isinstance(value, dict) and _is_dtype_policy(value)
+        isinstance(value, dict) and is_dtype_policy(value)
     ):
         raise ValueError(f"{where} must be a Keras dtype policy. Received: {_short(value)}")
 
 
-def _is_dtype_policy(value):
+def is_dtype_policy(value):
+    """Returns whether a dictionary stands in a file for a dtype policy of Keras."""
     name = value.get("class_name")
     return (
         value.get("module") in _DTYPE_MODULES

@@ -1,5 +1,6 @@
 import json
 
+import h5py
 import keras
 import keras_hub
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from bert_cases import PIECES, scrambled, tiny_inputs
 from test_golden import assert_close
 
+import keras_tupe
 from keras_tupe.convert import from_keras_hub_bert
 
 SIZES = {"max_sequence_length": 9, "num_segments": 2}
@@ -124,13 +126,42 @@ def without_vocabulary_size(content):
             lambda content: content.replace(b'"num_layers": 2', b'"num_layers": 1'),
             "Left over: layers/transformer_encoder_1/_feedforward_intermediate_dense/vars/0, ",
         ),
-        ("model.weights.h5", lambda content: content[:500], "could not be loaded by KerasHub"),
+        ("model.weights.h5", lambda content: content[:500], "The weights file is damaged"),
+        (
+            "task.json",
+            lambda content: content.replace(b"keras_hub>BertBackbone", b"keras_tupe>SavedEncoder"),
+            "could run code of whoever wrote the file",
+        ),
+        (
+            "config.json",
+            lambda content: content.replace(b'"dropout": 0.1', b'"dropout": {"class_name": "L"}'),
+            "could run code of whoever wrote the file",
+        ),
     ],
 )
 def test_a_preset_that_is_not_whole_or_no_bert_is_named(file, change, expected, preset, tmp_path):
     with pytest.raises(ValueError, match="Received: .*") as caught:
         from_keras_hub_bert(changed(tmp_path, preset[0], file, change))
     assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.weights.h5", "task.json"])
+def test_links_that_leave_the_folder_are_refused(preset, tmp_path, name):
+    folder = changed(tmp_path, preset[0], name, bytes)
+    (folder / name).unlink()
+    (folder / name).symlink_to(preset[0] / name)
+    with pytest.raises(ValueError, match="a link to elsewhere"):
+        from_keras_hub_bert(folder)
+
+
+def test_weights_that_are_not_numbers_are_refused(preset, tmp_path):
+    folder = changed(tmp_path, preset[0], "metadata.json", bytes)
+    with h5py.File(folder / "model.weights.h5", "a") as weights:
+        weights["layers/dense/vars/1"][0] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        from_keras_hub_bert(folder)
+    with keras_tupe.allow_non_finite_weights():
+        from_keras_hub_bert(folder)
 
 
 def test_a_folder_that_is_no_preset_is_named(tmp_path):
