@@ -21,13 +21,14 @@ MAY_IMPORT = {
     "positions": {"layers"},
     "models": {"layers", "positions", "tokenizers"},
     "tokenizers": set(),
-    "data": {"tokenizers"},
+    "data": {"tokenizers", "_json_file"},
     "metrics": set(),
     "trainer": {"layers", "positions", "models"},
     "analysis": {"layers", "positions", "models"},
     "convert": {"layers", "positions", "models", "_new_folder"},
     "export": {"layers", "positions", "models", "tokenizers", "_commit", "_new_folder"},
     "_commit": set(),
+    "_json_file": set(),
     "_new_folder": set(),
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}

@@ -255,7 +255,9 @@ def data_facts(train, valid):
     splits = train.record["splits"]
     return {
         "rows_hash": splits["train"]["rows_hash"],
+        "order_hash": splits["train"]["order_hash"],
         "valid_rows_hash": splits["valid"]["rows_hash"],
+        "valid_order_hash": splits["valid"]["order_hash"],
         "length": train.length,
         "vocabulary": train.vocabulary.sha256,
     }
