@@ -8,6 +8,7 @@ the documents alone, so they are those of one process.
 
 import json
 import pathlib
+import secrets
 import shutil
 import time
 
@@ -127,9 +128,7 @@ def _plan(sources, settings, work):
     work.mkdir(exist_ok=True)
     done = work / "plan.json"
     if not done.exists():
-        folder = work / "plan"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        folder = _fresh(work, "plan")
         with beam.Pipeline(settings.runner, _options(settings)) as pipeline:
             documents, problems = read_unique(pipeline, sources, settings)
             results = {"problems": problems}
@@ -171,9 +170,7 @@ def _plan(sources, settings, work):
 
 def _pack(sources, settings, plan, tokenizer, work):
     """Runs the second pipeline; returns the folder and the facts of each part."""
-    folder = work / "tfds"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    folder = _fresh(work, "tfds")
     tokenizer.save(folder / "vocabulary")
     recipe = {
         "sources": sources,
@@ -193,6 +190,15 @@ def _pack(sources, settings, plan, tokenizer, work):
         facts = [json.loads(line) for line in _lines(folder, f"facts-{part}")]
         parts[part] = _prepare_finish.total(sorted(facts, key=lambda one: one["block"]))
     return pathlib.Path(builder.data_path), parts
+
+
+def _fresh(work, name):
+    """A new folder in place of those of earlier runs, whose workers may write to theirs still."""
+    for old in work.glob(f"{name}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    folder = work / f"{name}-{secrets.token_hex(8)}"
+    folder.mkdir()
+    return folder
 
 
 def _options(settings):

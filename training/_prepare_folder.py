@@ -1,7 +1,6 @@
 """The folder that is made, and the one beside it in which the work is done."""
 
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
@@ -9,10 +8,10 @@ import shutil
 
 from keras_tupe.data import PREPARATION_FILE, read_sealed_json, write_sealed_json
 from keras_tupe.data._preparation import read_record
+from training._folder_lock import LOCK, FolderLock
 from training._prepare_settings import difference
 
 _SETTINGS = "settings.json"
-_LOCK = "lock"
 
 
 def check_output(out, fingerprint):
@@ -47,7 +46,7 @@ def remove_rest(out):
     """
     folder = _work_folder_of(out)
     if folder.exists():
-        with contextlib.suppress(ValueError, FileNotFoundError), _only_us(folder):
+        with contextlib.suppress(ValueError, FileNotFoundError), FolderLock(folder):
             _remove(folder)
 
 
@@ -62,9 +61,7 @@ def work_folder(out, fingerprint):
         ValueError: if another process works there, or the work was begun with other settings.
     """
     folder = _work_folder_of(out)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.mkdir(exist_ok=True)
-    with _only_us(folder):
+    with FolderLock(folder):
         if check_output(out, fingerprint):  # since the caller looked
             _remove(folder)
             raise ValueError(
@@ -122,21 +119,8 @@ def _clear(folder):
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != _LOCK:
+        elif path.name != LOCK:
             path.unlink()
-
-
-@contextlib.contextmanager
-def _only_us(folder):
-    with (folder / _LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                "Another process is preparing this folder. Wait for it, or choose another --out. "
-                f"Received: {str(folder)!r}"
-            ) from None
-        yield
 
 
 def _compare(folder, theirs, ours):

@@ -26,8 +26,8 @@ class Spill:
         folder: made if it is not there. What was added after the last commit is cut off.
 
     Raises:
-        ValueError: if the files are shorter than at the last commit, or the journal is damaged. `documents` raises it, too,
-            for a document that is not what was added.
+        ValueError: if the journal is damaged, or files are shorter than at the last commit.
+            `documents` raises it, too, for a document that is not what was added.
     """
 
     def __init__(self, folder):

@@ -198,7 +198,7 @@ def test_settings_are_kept_beside_the_work(corpus, monkeypatch, tmp_path):
     assert len(settings["input"]) == 5
 
 
-@pytest.mark.parametrize("names", [["lock"], ["lock", "documents"], []])
+@pytest.mark.parametrize("names", [[".lock"], [".lock", "documents"], []])
 def test_a_removal_that_was_killed_is_ended_when_the_output_is_complete(corpus, tmp_path, names):
     out = tmp_path / "rows"
     run(out, corpus / "in", more=MORE)

@@ -1,6 +1,7 @@
 """Every mistake in front of a run ends in a sentence, and nothing is written."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -10,6 +11,7 @@ from pretrain_cases import failure
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer, data
 from keras_tupe.trainer import Checkpoints
+from training._folder_lock import FolderLock
 
 STEP = 6
 
@@ -231,6 +233,21 @@ def test_other_rows_are_refused_and_may_be_allowed(rows, out, tmp_path):
     options = {"steps": STEP, "valid_every": 0, "log_every": 3, "tensorboard": False}
     _, told = cases.run(other, out, **options, allow_change=["data"])
     assert f"goes on from step {STEP}" in told
+
+
+def test_a_folder_in_which_another_process_works_is_left_alone(rows, out):
+    with FolderLock(out):
+        message = go_on(rows, out)
+    assert message.startswith("pretrain: Another process works in --out: wait for its end, or ")
+    assert f"Received: {str(out)!r}, process {os.getpid()} on host " in message
+
+
+def test_a_folder_of_another_program_is_left_alone(rows, tmp_path):
+    for out in (rows.parent, tmp_path):
+        (out / "mine.txt").touch()
+        message = failure(rows, out)
+        assert message.startswith("pretrain: --out must be a new folder, or one that training.pre")
+        assert f"Received: {str(out)!r}, which holds " in message
 
 
 def reversed_rows(rows, folder):
