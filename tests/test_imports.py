@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "positions": {"layers"},
     "models": {"layers", "positions", "tokenizers", "_finite", "_json_file"},
     "tokenizers": set(),
-    "data": {"tokenizers"},
+    "data": {"tokenizers", "_json_file"},
     "metrics": set(),
     "trainer": {"layers", "positions", "models"},
     "analysis": {"layers", "positions", "models"},

@@ -1,25 +1,24 @@
 """What is in a prepared folder, for people; and whether it is still what was written."""
 
-import json
 import pathlib
 
 import tensorflow_datasets as tfds
 
 from keras_tupe.data import PREPARATION_FILE, file_hash
+from keras_tupe.data._preparation import read_preparation, read_record
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training._tables import table
 
 _CLASSES = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
 _NUM_ROWS = 3
-_FACTS = {"command", "length", "vocabulary", "splits", "duplicates", "skipped", "sha256"}
 _NUM_PIECES = 30
 
 
 def statistics(folder):
-    """The statistics of a prepared folder, as a table."""
-    record = _record(folder)
+    """The statistics of a prepared folder, as a table; raises as `read_record`."""
+    record = read_record(folder)
     splits = record["splits"]
-    names = [name for name in next(iter(splits.values())) if name != "rows_hash"]
+    names = [name for name in next(iter(splits.values())) if not name.endswith("_hash")]
     rows = [[name.replace("_", " "), *(f"{s[name]:,}" for s in splits.values())] for name in names]
     vocabulary = record["vocabulary"]
     return "\n".join(
@@ -35,8 +34,8 @@ def statistics(folder):
 
 
 def describe(folder):
-    """Statistics, the command, and some rows as text."""
-    record = _record(folder)
+    """Statistics, the command, and some rows as text; raises as `read_preparation`."""
+    record, _, _ = read_preparation(folder)
     vocabulary = record["vocabulary"]
     path = pathlib.Path(folder) / vocabulary["file"]
     tokenizer = _CLASSES[vocabulary["kind"]](path, lowercase=vocabulary["lowercase"])
@@ -59,9 +58,10 @@ def verify(folder):
         A sentence that says so.
 
     Raises:
+        FileNotFoundError: if this is no prepared folder.
         ValueError: naming the files that are missing, changed, or too many.
     """
-    record = _record(folder)
+    record = read_record(folder)
     folder = pathlib.Path(folder)
     there = {file.name for file in folder.iterdir()} - {PREPARATION_FILE}
     hashes = record["sha256"]
@@ -78,22 +78,3 @@ def verify(folder):
             f"Received: {str(folder)!r}: {'; '.join(problems)}"
         )
     return f"{folder}: all {len(hashes)} files are what was written."
-
-
-def _record(folder):
-    path = pathlib.Path(folder) / PREPARATION_FILE
-    if not path.is_file():
-        raise ValueError(
-            f"A prepared folder holds {PREPARATION_FILE}; make one with --input and --out. "
-            f"Received: {str(folder)!r}"
-        )
-    try:
-        record = json.loads(path.read_text("utf-8"))
-    except ValueError:
-        record = None
-    if not isinstance(record, dict) or not record.keys() >= _FACTS:
-        raise ValueError(
-            f"The record of the folder is damaged, or of another program. Prepare the rows again. "
-            f"Received: {str(path)!r}"
-        )
-    return record

@@ -2,13 +2,12 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import resource
 
 import numpy as np
 
-from keras_tupe.data import document_digest, write_json
+from keras_tupe.data import document_digest, read_sealed_json, write_sealed_json
 
 NUM_BUCKETS = 256
 
@@ -27,15 +26,18 @@ class Spill:
         folder: made if it is not there. What was added after the last commit is cut off.
 
     Raises:
-        ValueError: if the files are shorter than at the last commit. `documents` raises it, too,
-            for a document that is not what was added.
+        ValueError: if the journal is damaged, or files are shorter than at the last commit.
+            `documents` raises it, too, for a document that is not what was added.
     """
 
     def __init__(self, folder):
         folder.mkdir(exist_ok=True)
         self._folder = folder
         journal = folder / _JOURNAL
-        record = json.loads(journal.read_text("utf-8")) if journal.exists() else {}
+        record = {}
+        if journal.exists():
+            with refused_if_damaged(journal):
+                record = read_sealed_json(journal)
         self.state = record.get("state", {})
         self.is_complete = record.get("complete", False)
         self._files = []
@@ -81,7 +83,7 @@ class Spill:
                 file.flush()
             sizes.append([file.tell() for file in files])
         record = {"state": state, "sizes": sizes, "complete": complete}
-        write_json(self._folder / _JOURNAL, record)
+        write_sealed_json(self._folder / _JOURNAL, record)
         self._uncommitted = 0
         self.state, self.is_complete = state, complete
         if complete:
@@ -143,6 +145,15 @@ def digests(entries):
     """The 32-byte hashes of entries, a list of bytes."""
     content = entries["digest"].astype(">u8").tobytes()  # NumPy's functions may swap bytes
     return [content[start : start + 32] for start in range(0, len(content), 32)]
+
+
+@contextlib.contextmanager
+def refused_if_damaged(path):
+    """Lets a file of the unfinished work that is not what was written be told in a sentence."""
+    try:
+        yield
+    except (OSError, ValueError):
+        raise _damaged(path) from None
 
 
 def _damaged(path):

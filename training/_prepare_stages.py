@@ -1,7 +1,6 @@
 """The stages of a preparation in one process; each leaves its result in the work folder."""
 
 import io
-import json
 import pathlib
 
 import numpy as np
@@ -12,15 +11,15 @@ from keras_tupe.data import (
     clean_text,
     is_held_out,
     is_sampled,
-    multiset_hash,
+    read_sealed_json,
     read_source,
-    rows_hash,
+    write_sealed_json,
 )
 from training import _prepare_vocabulary
-from training._prepare_blocks import pack_block
+from training._prepare_blocks import block_facts, pack_block
 from training._prepare_problems import Problems, blank
 from training._prepare_settings import sample_share
-from training._prepare_spill import NUM_BUCKETS, digests
+from training._prepare_spill import NUM_BUCKETS, digests, refused_if_damaged
 
 PARTS = ("train", "valid")
 
@@ -141,18 +140,24 @@ class PackedBlock:
     """The rows of one block on disk.
 
     Attributes:
-        facts: dictionary of `statistics`, `rows_hash` and `corpus_hash`.
+        facts: what `block_facts` returned.
+
+    Raises:
+        ValueError: if the facts on disk are not what was written.
     """
 
     def __init__(self, path):
         self._path = pathlib.Path(path)
         self._facts = self._path.with_suffix(".json")
         self.is_there = self._path.exists()
-        self.facts = json.loads(self._facts.read_text("utf-8")) if self.is_there else None
+        self.facts = None
+        if self.is_there:
+            with refused_if_damaged(self._facts):
+                self.facts = read_sealed_json(self._facts)
 
     def save(self, rows, facts):
         """Keeps rows and facts; they are there both or not at all."""
-        self._facts.write_text(json.dumps(facts), encoding="utf-8")
+        write_sealed_json(self._facts, facts)
         temporary = self._path.with_suffix(".unfinished")
         content = io.BytesIO()  # straight to a file, NumPy would not say that the disk is full
         np.save(content, rows)
@@ -170,12 +175,7 @@ def _packed(spill, part, block, plan, tokenizer, settings, folder, bar):
     if not packed.is_there:
         entries = _entries(spill, part, block, plan["num_blocks"][part], settings)
         rows, statistics = pack_block(list(spill.documents(entries)), tokenizer, settings.length)
-        facts = {
-            "statistics": statistics,
-            "rows_hash": rows_hash(rows),
-            "corpus_hash": multiset_hash(digests(entries)),
-        }
-        packed.save(rows, facts)
+        packed.save(rows, block_facts(rows, statistics, digests(entries)))
     bar(1, packed.facts["statistics"]["words"])
     return packed
 

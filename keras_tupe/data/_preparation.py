@@ -1,9 +1,10 @@
 """The record of a directory of prepared rows, read and checked."""
 
-import json
 import pathlib
 
+from keras_tupe._json_file import read_json, read_json_object
 from keras_tupe.data.dataset_writer import FORMAT, NAME, PREPARATION_FILE, file_hash
+from keras_tupe.data.json_record import is_sealed
 from keras_tupe.data.prepared_vocabulary import PreparedVocabulary
 from keras_tupe.data.word_starts import KINDS
 
@@ -28,7 +29,7 @@ def read_preparation(directory):
         ValueError: if a file is not the one that was written, or of another format.
     """
     directory = pathlib.Path(directory)
-    record = _record(directory)
+    record = read_record(directory)
     try:
         hashes, facts = record["sha256"], dict(record["vocabulary"])
         vocabulary = _vocabulary(directory, facts)
@@ -54,22 +55,33 @@ def read_preparation(directory):
     return record, vocabulary, shards
 
 
-def _record(directory):
+def read_record(directory):
+    """Reads `preparation.json`, which must be what was written, to the bit.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: if it is damaged, or of another format.
+    """
+    directory = pathlib.Path(directory)
     path = directory / PREPARATION_FILE
     if not path.is_file():
         raise FileNotFoundError(_no_record(directory))
     try:
-        record = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise _damaged(directory, "it is not JSON") from error
-    if not isinstance(record, dict) or "format" not in record:
-        raise _damaged(directory, "it lacks 'format'")
-    if record["format"] != FORMAT:
+        record = read_json_object(path)
+        found = record["format"]
+    except KeyError as error:
+        raise _damaged(directory, f"it lacks {error}") from None
+    except (OSError, ValueError) as error:
+        raise _damaged(directory, str(error)) from error
+    if type(found) is int and found != FORMAT:
         raise ValueError(
             f"These rows were prepared in another format. This version reads format {FORMAT}: "
-            "prepare them again, or use the version that made them. "
-            f"Received: format={record['format']!r} in {str(path)!r}"
+            "prepare them again, or use the version that made them. (Format 1 did not tell the "
+            "order of the rows; the same command without --runner makes them anew as they were.) "
+            f"Received: format={found!r} in {str(path)!r}"
         )
+    if not is_sealed(path.read_bytes()):
+        raise _damaged(directory, "it is not what was written")
     return record
 
 
@@ -111,7 +123,7 @@ def _check_files(directory, hashes):
 
 def _shards(directory, hashes):
     """The files of each split and their numbers of rows, by TFDS's record, whose hash is right."""
-    info = json.loads((directory / _DATASET_FILE).read_bytes())
+    info = read_json(directory / _DATASET_FILE)
     shards = {}
     for split in info["splits"]:
         names = sorted(name for name in hashes if name.startswith(f"{NAME}-{split['name']}."))
