@@ -101,6 +101,20 @@ def is_untied(cls):
     return cls == "untied"
 
 
+def is_released(variant):
+    """Returns what the option `variant` says, as a boolean.
+
+    Raises:
+        ValueError: if it is neither `"paper"` nor `"released"`.
+    """
+    if variant not in ("paper", "released"):
+        raise ValueError(
+            "`variant` says whether the method follows its paper or the released code. Expected "
+            f"one of ['paper', 'released']. Received: variant={variant!r}"
+        )
+    return variant == "released"
+
+
 def boolean(options, name):
     """Returns an option that is `True` or `False`.
 
