@@ -5,6 +5,8 @@ TensorFlow; what needs TensorFlow asks for it with the fixture `tensorflow`.
 """
 
 import os
+import pathlib
+import shutil
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -62,6 +64,13 @@ def loaded_files():
     for registry, before in ((positions.METHODS, methods), (positions._LOADED_FILES, files)):
         registry.clear()
         registry.update(before)
+
+
+@pytest.fixture
+def linear_slope(loaded_files, tmp_path):
+    """The name of a method loaded from a file far from the package."""
+    file = pathlib.Path(__file__).parent / "outside" / "linear_slope.py"
+    return positions.load_file(shutil.copy(file, tmp_path))
 
 
 @pytest.fixture

@@ -230,6 +230,14 @@ def test_multiplicative_methods_start_as_an_encoder_without_positions(name, opti
     assert_close(outputs(model, given), outputs(plain, given), in_float64(1e-13))
 
 
+def test_a_method_outside_the_package_keeps_the_promises(linear_slope):
+    case = Case(linear_slope)
+    test_padding_content_is_invisible(case)
+    test_a_row_of_padding_alone_is_finite_and_leaves_others_alone(linear_slope)
+    test_order_is_seen_by_every_method_but_none(linear_slope)
+    test_a_table_bounds_the_length_and_nothing_else_does(case)
+
+
 # Work
 
 
