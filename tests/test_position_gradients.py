@@ -17,6 +17,8 @@ from position_cases import (
 
 from keras_tupe import positions
 
+pytestmark = pytest.mark.usefixtures("floatx")  # float64
+
 LENGTH = 101  # every bucket of T5's default 32 occurs from distance 91 on
 
 

@@ -300,6 +300,7 @@ def test_a_table_bounds_the_length_and_nothing_else_does(case):
     assert outputs(model, inputs(random_ids(2, MAX_LENGTH)))[0].shape == (2, MAX_LENGTH, 10)
 
 
+@pytest.mark.usefixtures("floatx")  # float64
 @pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
 def test_one_graph_serves_every_length(case, tensorflow):
     model = encoder(case, num_layers=1)
