@@ -5,6 +5,8 @@ TensorFlow; what needs TensorFlow asks for it with the fixture `tensorflow`.
 """
 
 import os
+import pathlib
+import shutil
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -49,8 +51,10 @@ def seed():
 def global_state_is_left_alone():
     """Fails a test that leaves another precision policy or another registry behind."""
     policy, methods = keras.config.dtype_policy(), dict(positions.METHODS)
+    default = keras.config.floatx()
     yield
     assert keras.config.dtype_policy() == policy
+    assert keras.config.floatx() == default
     assert methods == positions.METHODS
 
 
@@ -62,6 +66,25 @@ def loaded_files():
     for registry, before in ((positions.METHODS, methods), (positions._LOADED_FILES, files)):
         registry.clear()
         registry.update(before)
+
+
+@pytest.fixture
+def floatx(request):
+    """Sets Keras's `floatx` and default precision policy to the test's parameter, or float64."""
+    value = getattr(request, "param", "float64")
+    default, policy = keras.config.floatx(), keras.config.dtype_policy()
+    keras.config.set_floatx(value)
+    keras.config.set_dtype_policy(value)
+    yield value
+    keras.config.set_floatx(default)
+    keras.config.set_dtype_policy(policy)
+
+
+@pytest.fixture
+def linear_slope(loaded_files, tmp_path):
+    """The name of a method loaded from a file far from the package."""
+    file = pathlib.Path(__file__).parent / "outside" / "linear_slope.py"
+    return positions.load_file(shutil.copy(file, tmp_path))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Parity of Shaw's method, Huang's method 4 and XLNet with released implementations."""
+"""Parity of Shaw's method, Huang's method 4, XLNet and DeBERTa with released implementations."""
 
 import json
 import pathlib
@@ -10,6 +10,7 @@ from keras import ops
 from test_golden import assert_close
 
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
+from keras_tupe.positions.deberta import DisentangledAttention
 from keras_tupe.positions.xlnet import RelativeSinusoids, XLNetAttention
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
@@ -148,3 +149,60 @@ def test_xlnet_equals_the_released_relative_attention(dtype, tolerance):
     normed = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-12)
     normed = normed * golden["weight/layer_norm.weight"] + golden["weight/layer_norm.bias"]
     np.testing.assert_allclose(normed, golden["output"], rtol=0, atol=tolerance)
+
+
+def disentangled_attention(golden, variant, dtype):
+    """Returns a layer with the released weights; theirs has no bias of keys and no output layer."""
+    width, heads = golden["weight/pos_proj.weight"].shape[0], golden["attention_scores_7"].shape[1]
+
+    def projection(name):  # torch keeps (out, in)
+        return golden[f"weight/{name}.weight"].T.reshape(width, heads, -1)
+
+    query, key, value = np.split(projection("in_proj"), 3, axis=-1)  # head by head
+    kernels = {
+        "query/kernel": query,
+        "key/kernel": key,
+        "value/kernel": value,
+        "distance_key/kernel": projection("pos_proj"),
+        "distance_query/kernel": projection("pos_q_proj"),
+        "output/kernel": np.eye(width).reshape(heads, -1, width),
+    }
+    biases = {"query": "q_bias", "value": "v_bias", "distance_query": "pos_q_proj.bias"}
+    layer = DisentangledAttention(
+        heads, width // heads, variant=variant, dtype=dtype, name="attention"
+    )
+    layer.build((None, None, width))
+    ours = {weight.path.removeprefix("attention/"): weight for weight in layer.trainable_weights}
+    for name, value in kernels.items():
+        ours.pop(name).assign(value)
+    for name, theirs in biases.items():
+        if f"{name}/bias" in ours:  # the paper's projections of distances have none
+            ours.pop(f"{name}/bias").assign(golden[f"weight/{theirs}"].reshape(heads, -1))
+    assert sorted(ours) == ["key/bias", "output/bias"]  # zeros
+    return layer
+
+
+@pytest.mark.parametrize("length", [7, 3])  # beyond k = 4, and below
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-5)])
+def test_deberta_equals_the_released_attention(dtype, tolerance, length):
+    golden = np.load(GOLDEN / "deberta_attention.npz")
+    mask = golden[f"padding_mask_{length}"]
+    x = ops.convert_to_tensor(golden[f"hidden_states_{length}"], dtype=dtype)
+    real = mask.astype(bool)
+    assert not real.all(), "the fixture has padding"
+    wanted = np.swapaxes(golden[f"attention_scores_{length}"], 1, 2)[real]  # of real queries
+    distances = ops.convert_to_tensor(golden["weight/rel_embeddings"], dtype=dtype)
+    released, paper = (
+        disentangled_attention(golden, variant, dtype) for variant in ("released", "paper")
+    )
+    given = {"shared_positions": distances, "padding_mask": mask}
+    scores, other = (
+        np.swapaxes(ops.convert_to_numpy(layer.scores(x, **given)), 1, 2)[real]
+        for layer in (released, paper)
+    )
+    np.testing.assert_allclose(scores, wanted, rtol=0, atol=tolerance)
+    assert np.abs(other - wanted).max() > 1e-2, "the paper has another third term"
+    output = ops.convert_to_numpy(released(x, **given))
+    np.testing.assert_allclose(
+        output[real], golden[f"context_{length}"][real], rtol=0, atol=tolerance
+    )

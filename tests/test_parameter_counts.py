@@ -94,6 +94,7 @@ LAYERS, HEADS, LENGTH, DIM = 12, 12, 512, 64  # of BERT-base
         ("xlnet_no_bias", {}, 768 * 768, 0),
         ("xlnet", {"cls": "untied"}, 768 * 768 + 4 * 768, 0),
         ("deberta", {}, 2 * 768 * 768, 2 * LENGTH * 768),
+        ("deberta", {"variant": "released"}, 2 * 768 * 768 + 768, 2 * LENGTH * 768),
         ("deberta", {"cls": "untied"}, 2 * 768 * 768, (2 * LENGTH + 2) * 768),
         ("rope", {}, 0, 0),
         ("rope", {"cls": "untied"}, 0, 0),

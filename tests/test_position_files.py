@@ -3,26 +3,18 @@
 import dataclasses
 import pathlib
 import pkgutil
-import shutil
 
 import keras
 import numpy as np
 import pytest
-from position_cases import Case, MethodLayers, encoder, inputs, outputs, random_ids
+from position_cases import METHOD_NAMES, Case, MethodLayers, encoder, inputs, outputs, random_ids
 from test_positions import check_parity
 
 from keras_tupe import positions
+from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.models import TupeBackbone
 
 OUTSIDE = pathlib.Path(__file__).parent / "outside" / "linear_slope.py"
-
-
-@pytest.fixture
-def linear_slope(loaded_files, tmp_path):
-    """The name of a method loaded from a file far from the package."""
-    file = tmp_path / OUTSIDE.name
-    shutil.copy(OUTSIDE, file)
-    return positions.load_file(file)
 
 
 def test_the_file_is_the_whole_contribution(linear_slope):
@@ -38,6 +30,23 @@ def test_its_attention_equals_its_oracle(linear_slope, dtype, tolerance, padding
     for options in ((), (("slope", 0.3),)):
         method = MethodLayers(Case(linear_slope, options), dtype)
         check_parity(method, (1, 2, 7, 17), padding, tolerance)
+
+
+def test_every_function_of_the_records_is_called_with_its_arguments(linear_slope):
+    for name in (linear_slope, *METHOD_NAMES):
+        method = positions.get(name)
+        dims = positions.Dims(num_heads=2, key_dim=5, max_sequence_length=17)
+        options = method.resolve()
+        layers = {
+            place: factory(dims, options)
+            for place in ("embed", "bias", "shared", "attention")
+            if (factory := getattr(method, place))
+        }
+        assert isinstance(layers.pop("attention"), AbstractSelfAttention), name
+        assert all(isinstance(layer, keras.layers.Layer | None) for layer in layers.values()), name
+        dead = method.dead_weights(dims, options)
+        assert all(isinstance(record, positions.DeadWeight) for record in dead), name
+        assert isinstance(method.has_length_limit(options), bool), name
 
 
 @pytest.mark.parametrize("dtype", ["float64", "mixed_float16"])
@@ -161,6 +170,58 @@ def test_every_record_is_complete(name):
 def test_a_record_without_an_oracle_cannot_be_made():
     with pytest.raises(TypeError, match="logits_oracle"):
         positions.PositionMethod(summary="no equation", source="nowhere")
+
+
+def no_arguments():
+    return ()
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("logits_oracle", "tokens, weights, dims, options"),
+        ("embed", "dims, options"),
+        ("bias", "dims, options"),
+        ("shared", "dims, options"),
+        ("attention", "dims, options"),
+        ("dead_weights", "dims, options"),
+        ("has_length_limit", "options"),
+    ],
+)
+@pytest.mark.parametrize("value", [no_arguments, lambda one, two, three: (), "a string"])
+def test_a_record_with_a_function_of_other_arguments_cannot_be_made(field, arguments, value):
+    described = r"a function of \((one, two, three)?\)" if callable(value) else "'a string'"
+    message = (
+        rf"`{field}` .* function of \({arguments}\)(, or None)?\. Received: {field}={described}"
+    )
+    with pytest.raises(TypeError, match=message):
+        dataclasses.replace(positions.get("none"), **{field: value})
+
+
+def test_functions_of_a_record_may_have_more_optional_arguments_or_be_classes():
+    def dead_weights(*arguments):
+        return ()
+
+    class Attention:
+        def __init__(self, dims, options, more=None):
+            pass
+
+    record = dataclasses.replace(
+        positions.get("none"), dead_weights=dead_weights, attention=Attention, bias=None
+    )
+    assert record.attention is Attention
+
+
+def test_a_file_whose_record_has_a_wrong_function_is_refused(loaded_files, tmp_path):
+    file = tmp_path / OUTSIDE.name
+    text = OUTSIDE.read_text(encoding="utf-8")
+    file.write_text(
+        text.replace("dead_weights=lambda dims, options", "dead_weights=lambda options"),
+        encoding="utf-8",
+    )
+    message = r"`dead_weights` .* of \(dims, options\)\. Received: dead_weights=a function of"
+    with pytest.raises(ValueError, match=message):
+        positions.load_file(file)
 
 
 WRONG_BIAS = """

@@ -17,6 +17,8 @@ from position_cases import (
 
 from keras_tupe import positions
 
+pytestmark = pytest.mark.usefixtures("floatx")  # float64
+
 LENGTH = 101  # every bucket of T5's default 32 occurs from distance 91 on
 
 
@@ -74,8 +76,16 @@ EDGES = [  # clipping distances just at the length
 ]
 
 
+def test_the_weights_without_a_gradient_of_a_method_outside_the_package(linear_slope):
+    check_dead_weights(Case(linear_slope))
+
+
 @pytest.mark.parametrize("case", [*ENCODER_CASES, FEW_BUCKETS, *OTHER_CLS, *EDGES], ids=str)
 def test_the_weights_without_a_gradient_are_exactly_those_listed(case):
+    check_dead_weights(case)
+
+
+def check_dead_weights(case):
     dead, rows = rows_without_gradient(case)
     listed = set()
     dims = positions.Dims(HEADS, KEY_DIM, LENGTH)

@@ -230,6 +230,14 @@ def test_multiplicative_methods_start_as_an_encoder_without_positions(name, opti
     assert_close(outputs(model, given), outputs(plain, given), in_float64(1e-13))
 
 
+def test_a_method_outside_the_package_keeps_the_promises(linear_slope):
+    case = Case(linear_slope)
+    test_padding_content_is_invisible(case)
+    test_a_row_of_padding_alone_is_finite_and_leaves_others_alone(linear_slope)
+    test_order_is_seen_by_every_method_but_none(linear_slope)
+    test_a_table_bounds_the_length_and_nothing_else_does(case)
+
+
 # Work
 
 
@@ -292,6 +300,7 @@ def test_a_table_bounds_the_length_and_nothing_else_does(case):
     assert outputs(model, inputs(random_ids(2, MAX_LENGTH)))[0].shape == (2, MAX_LENGTH, 10)
 
 
+@pytest.mark.usefixtures("floatx")  # float64
 @pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
 def test_one_graph_serves_every_length(case, tensorflow):
     model = encoder(case, num_layers=1)

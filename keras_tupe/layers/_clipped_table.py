@@ -15,5 +15,5 @@ def clipped_table(table, length):
         never reads.
     """
     reach = ops.shape(table)[-1] // 2
-    distances = ops.arange(2 * length) - (length - 1)
+    distances = ops.arange(2 * length, dtype="int32") - (length - 1)
     return ops.take(table, ops.clip(distances, -reach, reach) + reach, axis=-1)

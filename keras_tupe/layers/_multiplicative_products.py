@@ -78,7 +78,10 @@ def _block_row(block, query, key, band, lowest, highest):
         band, (0, 0, 0, max(0, left)), (*ops.shape(band)[:3], end - start + block.rows)
     )
     inside = skew(band, end - start)
-    distance = ops.arange(start, end) - ops.expand_dims(ops.arange(block.start, block.end), 1)
+    columns, rows = (
+        ops.arange(*ends, dtype="int32") for ends in ((start, end), (block.start, block.end))
+    )
+    distance = columns - ops.expand_dims(rows, 1)
     left_part, before = ops.split(before, [start], axis=-1) if start else (None, before)
     after, right_part = ops.split(after, [end - start], axis=-1) if end < length else (after, None)
     window = ops.where(distance < 0, before, after)
@@ -165,7 +168,7 @@ def _moved(key, r, length):
 
 
 def _is_first_side(r, length):
-    return ops.arange(length) < length - 1 - r
+    return ops.arange(length, dtype="int32") < length - 1 - r
 
 
 def _factor(table, r, length):

@@ -40,7 +40,8 @@ def relative_buckets(distances, num_buckets=32, max_distance=128, bidirectional=
     distances = ops.cast(distances, "int32")
     offset = 0
     if bidirectional:
-        offset = ops.where(ops.greater(distances, 0), per_direction, 0)
+        # a product, as a choice between two Python numbers is of a dtype that `floatx` decides
+        offset = ops.cast(ops.greater(distances, 0), "int32") * per_direction
         distances = ops.abs(distances)
     else:
         distances = ops.maximum(-distances, 0)

@@ -18,7 +18,7 @@ def stacked(step, count, shape, dtype):
         Tensor `(count, *shape)`.
     """
     if conversion_format() == "onnx":  # slices are updated by an op of XLA's
-        return ops.map(step, ops.arange(count))
+        return ops.map(step, ops.arange(count, dtype="int32"))
     rest = (0,) * len(shape)
 
     def put(index, out):

@@ -8,7 +8,7 @@ from keras import ops
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._mask_channel import with_mask_channel
+from keras_tupe.layers._mask_channel import mask_logits, with_mask_channel
 from keras_tupe.layers._position_constants import is_served
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.layers.dropout import Dropout
@@ -147,7 +147,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         else:
             # added, which takes one pass where a choice takes three; far below any logit
             logits = self.logits(query, key, position_bias, shared_positions)  # (b, h, t, s)
-            logits = logits + ops.cast(ops.where(is_real, 0.0, MASKED_LOGIT), logits.dtype)
+            logits = logits + mask_logits(is_real, MASKED_LOGIT, logits.dtype)
         return _softmax(logits), ops.any(is_real, axis=-1, keepdims=True)
 
     def call(

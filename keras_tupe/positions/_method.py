@@ -1,6 +1,7 @@
 """The record that every positional method fills."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 
 import keras
@@ -101,6 +102,20 @@ def is_untied(cls):
     return cls == "untied"
 
 
+def is_released(variant):
+    """Returns what the option `variant` says, as a boolean.
+
+    Raises:
+        ValueError: if it is neither `"paper"` nor `"released"`.
+    """
+    if variant not in ("paper", "released"):
+        raise ValueError(
+            "`variant` says whether the method follows its paper or the released code. Expected "
+            f"one of ['paper', 'released']. Received: variant={variant!r}"
+        )
+    return variant == "released"
+
+
 def boolean(options, name):
     """Returns an option that is `True` or `False`.
 
@@ -122,6 +137,19 @@ THETA_ROW = DeadWeight(
 def additive_dead_weights(dims, options):
     """Returns the weights without a gradient of attention with a bias that `ClsReset` may reset."""
     return (KEY_BIAS, THETA_ROW) if is_untied(options["cls"]) else (KEY_BIAS,)
+
+
+# The arguments that each function of a record is called with, in order.
+FUNCTIONS = {
+    "logits_oracle": ("tokens", "weights", "dims", "options"),
+    "embed": ("dims", "options"),
+    "bias": ("dims", "options"),
+    "shared": ("dims", "options"),
+    "attention": ("dims", "options"),
+    "dead_weights": ("dims", "options"),
+    "has_length_limit": ("options",),
+}
+MAY_BE_NONE = ("embed", "bias", "shared")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,6 +177,9 @@ class PositionMethod:
         has_length_limit: (options) -> whether a table bounds the length to `max_sequence_length`.
         absolute_tables: ends of the paths of weights with one row per position, which can be
             made longer (`keras_tupe.models.extend_positions`).
+
+    Raises:
+        TypeError: if a factory or another function is none, or does not take its arguments.
     """
 
     summary: str
@@ -162,6 +193,19 @@ class PositionMethod:
     dead_weights: Callable = lambda dims, options: (KEY_BIAS,)
     has_length_limit: Callable = lambda options: False
     absolute_tables: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        for name, arguments in FUNCTIONS.items():
+            function = getattr(self, name)
+            if function is None and name in MAY_BE_NONE:
+                continue
+            received = _misfit(function, arguments)
+            if received is not None:
+                raise TypeError(
+                    f"`{name}` of a position method must be a function of "
+                    f"({', '.join(arguments)}){', or None' if name in MAY_BE_NONE else ''}. "
+                    f"Received: {name}={received}"
+                )
 
     def resolve(self, options=None):
         """Returns `options` over the method's defaults.
@@ -192,6 +236,21 @@ class PositionMethod:
         return dataclasses.replace(
             self, summary=summary, source=source, options={**self.options, **options}
         )
+
+
+def _misfit(function, arguments):
+    """Returns what stands where a function of `arguments` must, or `None` if it takes them."""
+    if not callable(function):
+        return repr(function)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C do not say what they take
+        return None
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return f"a function of {signature}"
+    return None
 
 
 def always(options):

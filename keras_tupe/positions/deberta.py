@@ -13,7 +13,13 @@ from keras_tupe.layers._distance_products import key_distance_products, query_di
 from keras_tupe.layers._initializers import fresh
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import DeadWeight, PositionMethod, attention, is_untied
+from keras_tupe.positions._method import (
+    DeadWeight,
+    PositionMethod,
+    attention,
+    is_released,
+    is_untied,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -95,34 +101,42 @@ class DisentangledAttention(AbstractSelfAttention):
         logits[h, i, j] = ( q_i . k_j + q_i . (r_{delta(i,j)} W^{Kr})
                             + k_j . (r_{delta(j,i)} W^{Qr}) ) / sqrt(3 d)
 
-    Note delta(j, i) in the third term. An untied [CLS] has vectors of its own in place of r.
+    Note delta(j, i) in the third term. The released model has delta(i, j) there, and a bias b in
+    the projection beside it: k_j . (r_{delta(i,j)} W^{Qr} + b). An untied [CLS] has vectors of its
+    own in place of r.
 
-    Differences from the source: the projections of r have no biases, as in the equation; no
-    enhanced mask decoder.
+    Differences from the source: keys have a bias, as in all attention here; no enhanced mask
+    decoder.
 
     Args:
         num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
         untie_cls: whether the last two rows of `shared_positions` are [CLS]'s. Defaults to
             `False`.
+        variant: `"paper"`, the equation above, or `"released"`. Defaults to `"paper"`.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments, shapes and masking are those of `AbstractSelfAttention`, except that
     `shared_positions`, the answer of `DistanceVectors`, is required.
 
+    Raises:
+        ValueError: if `variant` is neither.
+
     References:
         He et al. DeBERTa. ICLR 2021. https://arxiv.org/abs/2006.03654
     """
 
-    def __init__(self, num_heads, key_dim, untie_cls=False, **kwargs):
+    def __init__(self, num_heads, key_dim, untie_cls=False, variant="paper", **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
         self.untie_cls = untie_cls
-        self.distance_query_dense = self._of_distance("distance_query")
-        self.distance_key_dense = self._of_distance("distance_key")
+        self.variant = variant
+        self.distance_query_dense = self._of_distance("distance_query", is_released(variant))
+        self.distance_key_dense = self._of_distance("distance_key", False)
 
-    def _of_distance(self, name):
+    def _of_distance(self, name, use_bias):
         return keras.layers.EinsumDense(
             "rm,mhd->rhd",
             output_shape=(self.num_heads, self.key_dim),
+            bias_axes="hd" if use_bias else None,
             kernel_initializer=fresh(self.kernel_initializer),
             dtype=at_least_float32(self.compute_dtype),
             name=name,
@@ -139,12 +153,12 @@ class DisentangledAttention(AbstractSelfAttention):
         for_key = self.distance_query_dense(shared_positions) * scale
         rows = shared_positions.shape[0] - (2 if self.untie_cls else 0)
         # Tables from -k to k by key minus query: distance k shares the row of k - 1.
-        of_query = _with_last_twice(for_query[:rows])
-        of_key = _with_last_twice(for_key[:rows])
+        of_query = ops.flip(_with_last_twice(for_query[:rows]), axis=0)  # by i - j
+        of_key = _with_last_twice(for_key[:rows])  # by j - i
+        if is_released(self.variant):
+            of_key = ops.flip(of_key, axis=0)
         logits = self.content_logits(query, key, num_terms=3)
-        logits += query_distance_products(
-            ops.transpose(query, (0, 2, 1, 3)), ops.flip(of_query, axis=0)
-        )
+        logits += query_distance_products(ops.transpose(query, (0, 2, 1, 3)), of_query)
         logits += key_distance_products(ops.transpose(key, (0, 2, 1, 3)), of_key)
         if self.untie_cls:
             factors = [(for_query[rows + row], for_key[rows + row]) for row in (0, 1)]
@@ -158,7 +172,7 @@ class DisentangledAttention(AbstractSelfAttention):
         return logits + ops.transpose(of_query, (0, 2, 1, 3)) + ops.transpose(of_key, (0, 2, 3, 1))
 
     def get_config(self):
-        return {**super().get_config(), "untie_cls": self.untie_cls}
+        return {**super().get_config(), "untie_cls": self.untie_cls, "variant": self.variant}
 
 
 def _with_last_twice(table):
@@ -207,18 +221,25 @@ def dead_weights(dims, options):
 
 
 def logits_oracle(tokens, weights, dims, options):
-    """s_ij = (q_i . k_j + q_i . r_{delta(i,j)} W^Kr + k_j . r_{delta(j,i)} W^Qr) / sqrt(3d)."""
+    """s_ij = (q_i . k_j + q_i . r_{delta(i,j)} W^Kr + k_j . r_{delta(j,i)} W^Qr) / sqrt(3d).
+
+    Released: k_j . (r_{delta(i,j)} W^Qr + b) in place of the third term.
+    """
     query, key = _oracle.queries_and_keys(tokens, weights, dims)
-    r = weights["shared_positions/embeddings"]
+    r, of_distance = (
+        weights[name] for name in ("shared_positions/embeddings", "attention/distance_query/kernel")
+    )
     k = len(r) // 2
     logits = np.empty((dims.num_heads, len(tokens), len(tokens)))
     for h, i, j in np.ndindex(logits.shape):
         r_ij, r_ji = (r[min(max(e + k, 0), 2 * k - 1)] for e in (i - j, j - i))
         if options["cls"] == "untied" and (i == 0 or j == 0):
             r_ij = r_ji = weights["shared_positions/cls_embeddings"][0 if i == 0 else 1]
-        logit = query[h, i] @ key[h, j]
+        of_key = (r_ij if options["variant"] == "released" else r_ji) @ of_distance[:, h]
+        if options["variant"] == "released":
+            of_key = of_key + weights["attention/distance_query/bias"][h]
+        logit = query[h, i] @ key[h, j] + key[h, j] @ of_key
         logit += query[h, i] @ (r_ij @ weights["attention/distance_key/kernel"][:, h])
-        logit += key[h, j] @ (r_ji @ weights["attention/distance_query/kernel"][:, h])
         logits[h, i, j] = logit / math.sqrt(3 * dims.key_dim)
     return logits
 
@@ -227,10 +248,13 @@ METHOD = PositionMethod(
     summary="content and distance disentangled: content-position and position-content",
     source="He et al. 2021, eqs. 3 and 4 (DeBERTa)",
     logits_oracle=logits_oracle,
-    options={"k": None, "cls": "tied"},
+    options={"variant": "paper", "k": None, "cls": "tied"},
     shared=shared,
     attention=lambda dims, options: attention(
-        DisentangledAttention, dims, untie_cls=is_untied(options["cls"])
+        DisentangledAttention,
+        dims,
+        untie_cls=is_untied(options["cls"]),
+        variant=options["variant"],
     ),
     dead_weights=dead_weights,
 )

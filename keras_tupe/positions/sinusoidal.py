@@ -41,7 +41,7 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         dtype = at_least_float32(self.compute_dtype)
         channel = np.arange(width)
         rate = ops.cast(10000.0 ** -((channel - channel % 2) / width), dtype)
-        position = ops.cast(ops.arange(length), dtype)
+        position = ops.cast(ops.arange(length, dtype="int32"), dtype)
         angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)  # (n, m)
         wave = ops.where(channel % 2 == 0, ops.sin(angle), ops.cos(angle))
         return hidden_states + ops.cast(wave, self.compute_dtype)

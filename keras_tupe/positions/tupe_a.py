@@ -13,24 +13,18 @@ from keras_tupe.positions._method import (
     always,
     attention,
     combined_bias,
+    is_released,
 )
-
-VARIANTS = ("paper", "released")
 
 
 def untied_part(dims, options):
     """Returns the absolute position correlation as a part of a sum."""
-    if options["variant"] not in VARIANTS:
-        raise ValueError(
-            "`variant` says whether TUPE follows the paper or its released code. Expected one of "
-            f"{list(VARIANTS)}. Received: variant={options['variant']!r}"
-        )
     return UntiedPositionBias(
         dims.num_heads,
         dims.key_dim,
         dims.max_sequence_length,
         cls_theta=options["cls"] == "untied",
-        use_bias=options["variant"] == "released",
+        use_bias=is_released(options["variant"]),
         epsilon=dims.layer_norm_epsilon,
         initializer=dims.initializer(),
         dtype=dims.dtype,

@@ -220,10 +220,10 @@ def test_layer_contract_of_the_distance_vectors(tmp_path):
 def test_layer_contract_of_disentangled_attention(tmp_path):
     run_layer_contract(
         DisentangledAttention,
-        lambda dtype: {**attention_settings(dtype), "untie_cls": True},
+        lambda dtype: {**attention_settings(dtype), "untie_cls": True, "variant": "released"},
         {"hidden_states": HIDDEN, "shared_positions": waves(10, 11)},
         output_shape=(3, 7, 11),
-        num_weights=10,
+        num_weights=11,
         num_states=1,
         folder=tmp_path,
     )

@@ -141,6 +141,7 @@ def test_impossible_values_of_options(options, part):
         ("qkr_1", {"k": 2.0}, "or None for none"),
         ("qkr_2", {"k": "64"}, "or None for none"),
         ("deberta", {"k": 0}, "from 1 to max_sequence_length = 17"),
+        ("deberta", {"variant": "theirs"}, "['paper', 'released']"),
         ("deberta", {"k": 18}, "from 1 to max_sequence_length = 17"),
         ("shaw", {"share_heads": "yes"}, "True or False"),
         ("shaw", {"share_layers": 1}, "True or False"),

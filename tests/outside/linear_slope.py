@@ -43,5 +43,5 @@ METHOD = PositionMethod(
     bias=lambda dims, options: LinearSlopeBias(
         dims.num_heads, options["slope"], dtype=dims.dtype, name="position_bias"
     ),
-    dead_weights=lambda options: (KEY_BIAS,),
+    dead_weights=lambda dims, options: (KEY_BIAS,),
 )
