@@ -19,15 +19,17 @@ ROOT = PACKAGE.parent
 MAY_IMPORT = {
     "layers": set(),
     "positions": {"layers"},
-    "models": {"layers", "positions", "tokenizers"},
+    "models": {"layers", "positions", "tokenizers", "_json_file"},
     "tokenizers": set(),
-    "data": {"tokenizers"},
+    "data": {"tokenizers", "_json_file"},
     "metrics": set(),
-    "trainer": {"layers", "positions", "models"},
+    "trainer": {"layers", "positions", "models", "_array_file", "_json_file"},
     "analysis": {"layers", "positions", "models"},
-    "convert": {"layers", "positions", "models", "_new_folder"},
+    "convert": {"layers", "positions", "models", "_json_file", "_new_folder"},
     "export": {"layers", "positions", "models", "tokenizers", "_commit", "_new_folder"},
+    "_array_file": set(),
     "_commit": set(),
+    "_json_file": set(),
     "_new_folder": set(),
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}

@@ -14,6 +14,7 @@ import apache_beam as beam
 import tensorflow_datasets as tfds
 from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
 
+from keras_tupe._json_file import read_json_object
 from keras_tupe.data import choose_num_blocks, find_sources, rows_info, write_json
 from training import (
     _prepare_finish,
@@ -31,6 +32,7 @@ from training._prepare_beam_steps import (
 )
 from training._prepare_problems import Problems
 from training._prepare_settings import fingerprint
+from training._prepare_spill import damaged
 from training._prepare_stages import PARTS
 
 _PROGRESS = "{:>8.1f} s  {}"
@@ -155,8 +157,22 @@ def _plan(sources, settings, work):
         write_json(done, {"num_blocks": num_blocks, "documents": unique, "facts": facts})
         shutil.rmtree(folder)
     vocabulary = settings.vocabulary or work / "vocabulary"
-    plan = json.loads(done.read_text("utf-8"))
-    return plan, _prepare_vocabulary.load(vocabulary, settings)
+    return _read_plan(done), _prepare_vocabulary.load(vocabulary, settings)
+
+
+def _read_plan(path):
+    try:
+        plan = read_json_object(path)
+        counts = [plan["documents"], *plan["num_blocks"].values(), plan["facts"]["duplicates"]]
+        counts.append(plan["facts"]["problems"]["count"])
+        is_whole = plan["num_blocks"].keys() <= set(PARTS) and all(
+            type(count) is int and count >= 0 for count in counts
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        is_whole = False
+    if not is_whole:
+        raise damaged(path)
+    return plan
 
 
 def _pack(sources, settings, plan, tokenizer, work):

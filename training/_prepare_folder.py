@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 
+from keras_tupe._json_file import read_json_object
 from keras_tupe.data import PREPARATION_FILE, write_json
 from training._prepare_settings import difference
 
@@ -25,8 +26,8 @@ def check_output(out, fingerprint):
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return False
     try:
-        theirs = json.loads(record.read_text("utf-8"))["fingerprint"]
-    except (OSError, ValueError, LookupError, TypeError):
+        theirs = _fingerprint(read_json_object(record)["fingerprint"])
+    except (OSError, ValueError, KeyError):
         raise ValueError(
             f"The output folder exists and has no good {PREPARATION_FILE}, so it was not made here "
             f"and is left alone. Choose another --out, or remove this one. Received: {str(out)!r}"
@@ -68,7 +69,7 @@ def work_folder(out, fingerprint):
             )
         settings = folder / _SETTINGS
         if settings.exists():
-            _compare(folder, json.loads(settings.read_text("utf-8")), fingerprint)
+            _compare(folder, _begun_with(settings), fingerprint)
         else:
             _clear(folder)
             write_json(settings, fingerprint)
@@ -120,6 +121,22 @@ def _only_us(folder):
                 f"Received: {str(folder)!r}"
             ) from None
         yield
+
+
+def _begun_with(path):
+    try:
+        return _fingerprint(read_json_object(path))
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"The settings of the unfinished work cannot be read ({error}). Remove its folder and "
+            f"run the same command again. Received: {str(path)!r}"
+        ) from None
+
+
+def _fingerprint(value):
+    if not isinstance(value, dict) or not value:
+        raise ValueError("it has no settings")
+    return value
 
 
 def _compare(folder, theirs, ours):

@@ -1,17 +1,16 @@
 """What is in a prepared folder, for people; and whether it is still what was written."""
 
-import json
 import pathlib
 
-import tensorflow_datasets as tfds
+import numpy as np
 
-from keras_tupe.data import PREPARATION_FILE, file_hash
+from keras_tupe._json_file import read_json_object
+from keras_tupe.data import PREPARATION_FILE, PreparedRows, file_hash
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training._tables import table
 
 _CLASSES = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
 _NUM_ROWS = 3
-_FACTS = {"command", "length", "vocabulary", "splits", "duplicates", "skipped", "sha256"}
 _NUM_PIECES = 30
 
 
@@ -43,9 +42,8 @@ def describe(folder):
     vocabulary_pieces = tokenizer.pieces
     lines = [f"made by: {record['command']}", statistics(folder)]
     for split in record["splits"]:
-        source = tfds.builder_from_directory(folder).as_data_source(split=split)
-        for number in range(min(_NUM_ROWS, len(source))):
-            token_ids = source[number]["token_ids"]
+        rows = PreparedRows(folder, split)
+        for number, token_ids in enumerate(rows[np.arange(min(_NUM_ROWS, len(rows)))]):
             pieces = " ".join(vocabulary_pieces[token] for token in token_ids[:_NUM_PIECES])
             text = tokenizer.detokenize([token_ids.tolist()]).numpy()[0].decode("utf-8", "replace")
             lines += ["", f"{split} row {number}: {text}", f"it begins with the pieces: {pieces}"]
@@ -88,12 +86,28 @@ def _record(folder):
             f"Received: {str(folder)!r}"
         )
     try:
-        record = json.loads(path.read_text("utf-8"))
-    except ValueError:
-        record = None
-    if not isinstance(record, dict) or not record.keys() >= _FACTS:
+        record = read_json_object(path)
+        is_whole = _is_whole(record)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        is_whole = False
+    if not is_whole:
         raise ValueError(
             f"The record of the folder is damaged, or of another program. Prepare the rows again. "
             f"Received: {str(path)!r}"
         )
     return record
+
+
+def _is_whole(record):
+    """Whether all that is shown of a record is there, and of its kind; may raise if not."""
+    splits, vocabulary = record["splits"], record["vocabulary"]
+    names = next(iter(splits.values())).keys() - {"rows_hash"}
+    counts = [record["length"], record["duplicates"], record["skipped"], vocabulary["size"]]
+    counts += [split[name] for split in splits.values() for name in names]
+    texts = [record["command"], record["corpus_hash"], *record["sha256"].values()]
+    return (
+        all(type(count) is int for count in counts)
+        and all(isinstance(text, str) for text in (*texts, vocabulary["file"]))
+        and vocabulary["kind"] in _CLASSES
+        and isinstance(vocabulary["lowercase"], bool)
+    )

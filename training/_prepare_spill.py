@@ -2,18 +2,19 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import resource
 
 import numpy as np
 
+from keras_tupe._json_file import read_json_object
 from keras_tupe.data import document_digest, write_json
 
 NUM_BUCKETS = 256
 
 _INDEX = np.dtype([("digest", ">u8", 4), ("offset", "<u8"), ("size", "<u8"), ("words", "<u8")])
 _JOURNAL = "journal.json"
+_NEW = {"state": {}, "sizes": [[0, 0]] * NUM_BUCKETS, "complete": False}
 _BYTES_PER_COMMIT = 2**26
 
 
@@ -26,26 +27,28 @@ class Spill:
     Args:
         folder: made if it is not there. What was added after the last commit is cut off.
 
+    Attributes:
+        journal: path of the record of the last commit.
+        state, is_complete: as at the last commit.
+
     Raises:
-        ValueError: if the files are shorter than at the last commit. `documents` raises it, too,
-            for a document that is not what was added.
+        ValueError: if the record is damaged, or the files are shorter than at the last commit.
+            `documents` raises it, too, for a document that is not what was added.
     """
 
     def __init__(self, folder):
         folder.mkdir(exist_ok=True)
         self._folder = folder
-        journal = folder / _JOURNAL
-        record = json.loads(journal.read_text("utf-8")) if journal.exists() else {}
-        self.state = record.get("state", {})
-        self.is_complete = record.get("complete", False)
+        self.journal = folder / _JOURNAL
+        record = _read_journal(self.journal) if self.journal.exists() else _NEW
+        self.state, sizes, self.is_complete = (record[name] for name in _NEW)
         self._files = []
         self._uncommitted = 0
         _allow_open_files(2 * NUM_BUCKETS + 256)
-        sizes = record.get("sizes", [[0, 0]] * NUM_BUCKETS)
         for bucket, both in enumerate(sizes):
             for path, size in zip(self._paths(bucket), both, strict=True):
                 if size and (not path.exists() or path.stat().st_size < size):
-                    raise _damaged(path)
+                    raise damaged(path)
         if self.is_complete:
             return
         for bucket, both in enumerate(sizes):
@@ -81,7 +84,7 @@ class Spill:
                 file.flush()
             sizes.append([file.tell() for file in files])
         record = {"state": state, "sizes": sizes, "complete": complete}
-        write_json(self._folder / _JOURNAL, record)
+        write_json(self.journal, record)
         self._uncommitted = 0
         self.state, self.is_complete = state, complete
         if complete:
@@ -126,10 +129,15 @@ class Spill:
                 bucket = int(entry["bucket"])
                 path = self._paths(bucket)[0]
                 if bucket not in files:
+                    if not path.is_file():
+                        raise damaged(path)
                     files[bucket] = os.open(path, os.O_RDONLY)
-                content = os.pread(files[bucket], int(entry["size"]), int(entry["offset"]))
+                first, size = int(entry["offset"]), int(entry["size"])
+                if first + size > os.fstat(files[bucket]).st_size:
+                    raise damaged(path)
+                content = os.pread(files[bucket], size, first)
                 if hashlib.sha256(content).digest() != digest:
-                    raise _damaged(path)
+                    raise damaged(path)
                 yield content.decode("utf-8")
         finally:
             for handle in files.values():
@@ -145,7 +153,27 @@ def digests(entries):
     return [content[start : start + 32] for start in range(0, len(content), 32)]
 
 
-def _damaged(path):
+def _read_journal(path):
+    """Returns the record of a commit, a dictionary with the keys of `_NEW`."""
+    try:
+        record = read_json_object(path)
+        is_whole = (
+            record.keys() == _NEW.keys()
+            and isinstance(record["state"], dict)
+            and isinstance(record["complete"], bool)
+            and len(record["sizes"]) == NUM_BUCKETS
+            and all(type(size) is int and size >= 0 for both in record["sizes"] for size in both)
+            and {len(both) for both in record["sizes"]} == {2}
+        )
+    except (OSError, ValueError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise damaged(path)
+    return record
+
+
+def damaged(path):
+    """Returns the error of a file of unfinished work that is not what was written."""
     return ValueError(
         "The unfinished work on disk was damaged, perhaps by a loss of power, and is removed. "
         f"Run the same command again. Received: {str(path)!r}"

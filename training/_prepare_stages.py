@@ -6,6 +6,8 @@ import pathlib
 
 import numpy as np
 
+from keras_tupe._array_file import read_npy
+from keras_tupe._json_file import read_json_object
 from keras_tupe.data import (
     block_number,
     choose_num_blocks,
@@ -17,10 +19,10 @@ from keras_tupe.data import (
     rows_hash,
 )
 from training import _prepare_vocabulary
-from training._prepare_blocks import pack_block
+from training._prepare_blocks import no_statistics, pack_block
 from training._prepare_problems import Problems, blank
 from training._prepare_settings import sample_share
-from training._prepare_spill import NUM_BUCKETS, digests
+from training._prepare_spill import NUM_BUCKETS, damaged, digests
 
 PARTS = ("train", "valid")
 
@@ -39,8 +41,9 @@ def read(sources, spill, settings, bar):
     """
     if spill.is_complete:
         return
-    problems = Problems(settings.skip_bad, spill.state.get("problems", {}))
-    state = {"sources": 0, **spill.state}
+    state = {"sources": 0, "problems": {"count": 0, "messages": []}, **spill.state}
+    _check_state(state, len(sources), spill.journal)
+    problems = Problems(settings.skip_bad, state["problems"])
     for number, source in enumerate(sources[state["sources"] :], start=state["sources"] + 1):
         documents = read_source(
             source,
@@ -57,6 +60,22 @@ def read(sources, spill, settings, bar):
         state = {"sources": number, "problems": problems.state}
         spill.commit(state)
     spill.commit(state, complete=True)
+
+
+def _check_state(state, num_sources, path):
+    try:
+        count, messages = (state["problems"][name] for name in ("count", "messages"))
+        is_whole = (
+            type(state["sources"]) is int
+            and 0 <= state["sources"] <= num_sources
+            and type(count) is int
+            and count >= len(messages)
+            and all(isinstance(message, str) for message in messages)
+        )
+    except (KeyError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise damaged(path)
 
 
 def choose_blocks(spill, settings):
@@ -148,7 +167,7 @@ class PackedBlock:
         self._path = pathlib.Path(path)
         self._facts = self._path.with_suffix(".json")
         self.is_there = self._path.exists()
-        self.facts = json.loads(self._facts.read_text("utf-8")) if self.is_there else None
+        self.facts = self._read_facts() if self.is_there else None
 
     def save(self, rows, facts):
         """Keeps rows and facts; they are there both or not at all."""
@@ -161,8 +180,29 @@ class PackedBlock:
         self.facts, self.is_there = facts, True
 
     def rows(self):
-        """Reads the rows, int32 `(rows, length)`."""
-        return np.load(self._path)
+        """Reads the rows, int32 `(rows, length)`.
+
+        Raises:
+            ValueError: if the file is not what was written.
+        """
+        try:
+            rows = read_npy(self._path)
+        except (OSError, ValueError) as error:
+            raise damaged(self._path) from error
+        if rows.dtype != "int32" or rows.ndim != 2:
+            raise damaged(self._path)
+        return rows
+
+    def _read_facts(self):
+        try:
+            facts = read_json_object(self._facts)
+            hashes = [facts[name] for name in ("rows_hash", "corpus_hash")]
+            counts = [*hashes, *(facts["statistics"][name] for name in no_statistics())]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise damaged(self._facts) from error
+        if not all(type(count) is int and count >= 0 for count in counts):
+            raise damaged(self._facts)
+        return facts
 
 
 def _packed(spill, part, block, plan, tokenizer, settings, folder, bar):

@@ -30,7 +30,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 HANG_SECONDS = 60
 _ROOM_BYTES = 3 * 2**30  # of memory that an execution may take, on top of all that is loaded
-_SLICE_SECONDS = 1.0
+_SLICE_SECONDS = 0.3
 
 
 def all_readers():
@@ -89,7 +89,7 @@ def work(names, seed, starts, seconds, folder):
     while time.monotonic() - start < seconds:
         for name, attack in attacks.items():
             turn = time.monotonic()
-            while time.monotonic() - turn < _SLICE_SECONDS:
+            while time.monotonic() - turn < _SLICE_SECONDS and turn - start < seconds:
                 number = numbers[name]
                 os.pwrite(now.fileno(), json.dumps([name, number]).ljust(200).encode(), 0)
                 tallies[name].add(attack.execute(seed, number), number)

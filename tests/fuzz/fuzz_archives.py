@@ -1,7 +1,6 @@
 """Damaged archives of arrays whose checksums are right: zip, npz, npy, safetensors, HDF5."""
 
 import io
-import json
 import re
 import struct
 import zipfile
@@ -196,5 +195,3 @@ def changed_keras(content, random):
         return changed_json(entry, random) if entry[:1] == b"{" else changed_bytes(entry, random)
 
     return changed_zip(content, random, change)
-
-

@@ -155,7 +155,7 @@ READERS = [
     Reader(
         "pieces",
         lambda folder: (folder / "vocab.txt").write_text("\n".join(bert_cases.PIECES)) and None,
-        lambda folder: read_pieces(folder / "vocab.txt"),
+        lambda folder: (folder / "vocab.txt").is_file() and read_pieces(folder / "vocab.txt"),
     ),
     Reader("KerasHub BERT", _write_keras_hub, from_keras_hub_bert, quick=3),
     Reader(

@@ -1,7 +1,8 @@
 """Damages the files of a reader, reads them, and tells a refusal from a finding.
 
 A reader answers damaged files with a value or with one clear error: `ValueError` or
-`FileNotFoundError` whose message says what was received. Anything else is a finding.
+`FileNotFoundError` whose message says what was received, or the system's own error with the name
+of a file that it cannot open. Anything else is a finding.
 """
 
 import dataclasses
@@ -155,7 +156,7 @@ class Attack:
                 warnings.simplefilter("ignore")
                 self.reader.read(self.folder)
             outcome = Outcome(ACCEPTED)
-        except (ValueError, FileNotFoundError) as error:
+        except (ValueError, OSError) as error:
             outcome = _refusal(error)
         except Exception as error:
             outcome = _finding(error)
@@ -167,9 +168,9 @@ class Attack:
 
 def _refusal(error):
     message = str(error)
-    if type(error) not in (ValueError, FileNotFoundError) or "Received" not in message:
-        return _finding(error)
-    return Outcome(REFUSED, text=message)
+    is_told = type(error) in (ValueError, FileNotFoundError) and "Received" in message
+    of_system = isinstance(error, OSError) and error.filename is not None
+    return Outcome(REFUSED, text=message) if is_told or of_system else _finding(error)
 
 
 def _finding(error):

@@ -22,7 +22,6 @@ from keras_tupe.models._backbone_config import (
     read_backbone_config,
     write_backbone_config,
 )
-from keras_tupe.models._preset_files import drop_mixed_policies
 from keras_tupe.models._saved_folder import load_folder
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training import _presets
@@ -144,19 +143,12 @@ READERS = [
     ),
     Reader(
         "SentencePiece",
-        lambda folder: (folder / "vocabulary.spm").write_bytes(
-            tiny_vocabularies.sentencepiece_model()
-        )
-        and None,
+        lambda folder: (
+            (folder / "vocabulary.spm").write_bytes(tiny_vocabularies.sentencepiece_model())
+            and None
+        ),
         lambda folder: _use(SentencePieceBpe(folder / "vocabulary.spm")),
         quick=8,
-    ),
-    Reader(
-        "preset: mixed policies",
-        functools.partial(_write_preset, kind=TupeMaskedLM),
-        lambda folder: drop_mixed_policies(folder),
-        files=("config.json", "task.json"),
-        quick=0,
     ),
     _preset_reader(TupeBackbone),
     _preset_reader(TupeMaskedLM),

@@ -1,8 +1,8 @@
 """Readers of what the commands write and are given: settings, logs, records, results, cards."""
 
 import contextlib
-import io
 import functools
+import io
 import json
 import pathlib
 import tempfile
@@ -39,6 +39,7 @@ from training import (
     compare,
     saved_models,
 )
+from training._prepare_blocks import no_statistics
 from training._pretrain_settings import Settings
 
 _FINGERPRINT = {"input": ["a.txt"], "length": 8, "valid": 0.1}
@@ -126,9 +127,9 @@ def _read_runs(folder):
 
 
 def _read_log(folder):
-    run = run_cases_folder = folder / "run"
+    run = folder / "run"
     _pretrain_log.read_log(run / "log.csv")
-    with _pretrain_log.RunLog(run_cases_folder, 20, tensorboard=False) as log:
+    with _pretrain_log.RunLog(run, 20, tensorboard=False) as log:
         log.valid(step=30, tokens=3, valid_loss=1.0, valid_accuracy=0.5)
 
 
@@ -211,22 +212,21 @@ def _write_spill(folder):
     spill = _prepare_spill.Spill(folder / "spill")
     for text in ("one two", "three", "four five"):
         spill.add(text)
-    spill.commit({"count": 0, "messages": []}, complete=True)
+    problems = {"count": 0, "messages": []}
+    spill.commit({"sources": 1, "problems": problems}, complete=True)
     for path in (folder / "spill").iterdir():
         if not path.stat().st_size:
             path.unlink()
     block = _prepare_stages.PackedBlock(folder / "train-00000000.npy")
     rows = prepared_directories.make_rows(4, 8)
-    statistics = {"words": 3, "rows": 4}
+    statistics = {**no_statistics(), "words": 3, "rows": 4}
     block.save(rows, {"statistics": statistics, "rows_hash": 1, "corpus_hash": 2})
 
 
 def _read_spill(folder):
-    from training._prepare_problems import Problems
-
     spill = _prepare_spill.Spill(folder / "spill")
     try:
-        Problems(True, spill.state).check_rest(1)
+        _prepare_stages._check_state(spill.state, 1, spill.journal)
         for bucket in range(256):
             path = folder / "spill" / f"{bucket:02x}.index"
             if path.is_file():
@@ -248,7 +248,7 @@ def _preset_settings(folder):
 
 
 def _read_preset_settings(folder):
-    config, problems = _preset_checks.preset_problems(folder, "texts")
+    _, problems = _preset_checks.preset_problems(folder, "texts")
     plan = _ablation_files()[0]
     _all_received(problems + _experiment_facts.preset_facts(folder, _grafted(plan.scale))[1])
 
@@ -274,7 +274,9 @@ def _write_example(folder):
 
 READERS = [
     Reader("ablation", _write_ablation, _read_ablation, files=("ablation/*",), quick=20),
-    Reader("experiment: results", _write_ablation, _read_experiment_results, ("ablation/*",), quick=8),
+    Reader(
+        "experiment: results", _write_ablation, _read_experiment_results, ("ablation/*",), quick=8
+    ),
     Reader("reports of earlier runs", _write_reports, _read_reports, quick=25),
     Reader("compare", _write_runs, _read_runs, quick=25),
     Reader(
@@ -285,10 +287,12 @@ READERS = [
     ),
     Reader(
         "config TOML",
-        lambda folder: (folder / "own.toml").write_text(
-            'steps = 3\nposition = "t5"\nlearning_rate = 1e-4\nxla = "off"\n'
-        )
-        and None,
+        lambda folder: (
+            (folder / "own.toml").write_text(
+                'steps = 3\nposition = "t5"\nlearning_rate = 1e-4\nxla = "off"\n'
+            )
+            and None
+        ),
         _read_config,
         quick=25,
     ),

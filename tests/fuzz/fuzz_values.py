@@ -81,7 +81,9 @@ def changed(value, random):
         return replaced(value, path, random.choice([less, more, old[::-1]]))
     if isinstance(old, str) and old:
         index = random.randrange(len(old))
-        return replaced(value, path, old[:index] + random.choice(["", "\0", "é", " "]) + old[index:])
+        return replaced(
+            value, path, old[:index] + random.choice(["", "\0", "é", " "]) + old[index:]
+        )
     return replaced(value, path, random.choice(VALUES))
 
 
