@@ -8,6 +8,10 @@ import subprocess
 import sys
 import venv
 
+from training._folder_lock import FolderLock
+
+_LOCK_SECONDS = 3600  # while another process makes the same environment
+
 
 @dataclasses.dataclass(frozen=True)
 class OwnEnvironment:
@@ -58,6 +62,13 @@ class OwnEnvironment:
         python = folder / "bin" / "python"
         if self.works(folder):
             return str(python), None
+        try:
+            with FolderLock(folder, beside=True, seconds=_LOCK_SECONDS):
+                return (str(python), None) if self.works(folder) else self._make(folder, python)
+        except ValueError as error:
+            return None, str(error)
+
+    def _make(self, folder, python):
         print(
             f"Making the environment of {self.what}, once, in {folder}: "
             f"{', '.join(self.requirements)}. {self.cost}",

@@ -5,6 +5,9 @@ import os
 import pathlib
 import tempfile
 
+from training._folder_lock import FolderLock
+
+_LOCK_SECONDS = 600  # others only write their files; what was measured must not be lost
 HEADER = (
     "n",
     "batch",
@@ -97,9 +100,21 @@ def write(folder, record):
         folder: `pathlib.Path`, made if it is not there.
         record: dictionary; see `markdown`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     contents = {"methods.json": json.dumps(record, indent=2) + "\n", "methods.md": markdown(record)}
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as temporary:
+    write_files(folder, contents)
+
+
+def write_files(folder, contents):
+    """Writes the files of one run, each complete or not at all, with none of another between.
+
+    Args:
+        folder: `pathlib.Path`, made if it is not there.
+        contents: dictionary, name -> text.
+    """
+    with (
+        FolderLock(folder, seconds=_LOCK_SECONDS),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as temporary,
+    ):
         for name, content in contents.items():
             (pathlib.Path(temporary) / name).write_text(content, encoding="utf-8")
         for name in contents:

@@ -1,9 +1,6 @@
 """The page of a run, and its files."""
 
 import json
-import os
-import pathlib
-import tempfile
 
 from benchmarks._report import _facts
 
@@ -97,21 +94,6 @@ def markdown(record):
         lines.append(f"- Rows of transformers are left out: {record['left_out']}.")
     lines += [f"- Failed: {problem}." for problem in record["problems"]]
     return "\n".join([*lines, "", table(record["rows"])]) + "\n"
-
-
-def write(folder, contents):
-    """Writes files, each complete or not at all.
-
-    Args:
-        folder: `pathlib.Path`, made if it is not there.
-        contents: dictionary, name -> text.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as temporary:
-        for name, content in contents.items():
-            (pathlib.Path(temporary) / name).write_text(content, encoding="utf-8")
-        for name in contents:
-            os.replace(pathlib.Path(temporary) / name, folder / name)
 
 
 def json_text(record):

@@ -25,6 +25,7 @@ from tqdm import tqdm
 
 from benchmarks import _data_cases, _data_directory, _data_settings
 from benchmarks._machine import machine, source
+from benchmarks._report import write_files
 from keras_tupe.data.prepared import PreparedRows
 
 
@@ -61,7 +62,7 @@ def main(arguments=None):
             "left_out": left_out,
             "cases": found,
         }
-    _write(settings.out, record)
+    write_files(settings.out.parent, {settings.out.name: json.dumps(record, indent=2) + "\n"})
     print(markdown(record))
     print(f"written: {settings.out}")
 
@@ -86,13 +87,6 @@ def markdown(record):
         quartiles = f"{lower:,.0f} - {upper:,.0f}"
         lines.append(f"| {case['label']:<32} | {case['rows_per_second']:6,.0f} | {quartiles:<15} |")
     return "\n".join(lines)
-
-
-def _write(path, record):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".unfinished-{path.name}")
-    temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
 
 
 if __name__ == "__main__":

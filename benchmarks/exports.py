@@ -24,6 +24,7 @@ from tqdm import tqdm
 from benchmarks._export_cases import BASELINE, PEER, cases
 from benchmarks._export_rounds import measure
 from benchmarks._machine import machine, source
+from benchmarks._report import write_files
 from keras_tupe import SIZES, positions
 from training._settings import parse, setting
 from training._tables import table
@@ -121,15 +122,8 @@ def main(arguments=None):
     }
     record["settings"].pop("out")
     record["rows"] = collect(settings)
-    folder = pathlib.Path(settings.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (
-        ("exports.json", json.dumps(record, indent=1) + "\n"),
-        ("exports.md", markdown(record)),
-    ):
-        partial = folder / f".{name}.partial"
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(folder / name)
+    contents = {"exports.json": json.dumps(record, indent=1) + "\n", "exports.md": markdown(record)}
+    write_files(pathlib.Path(settings.out), contents)
     print(markdown(record))
 
 

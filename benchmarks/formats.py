@@ -24,8 +24,10 @@ from tqdm import tqdm
 
 from benchmarks._format_cells import CELLS, LIMITS, measure
 from benchmarks._machine import machine, source
+from benchmarks._report import write_files
 from keras_tupe import positions
 from training._marked import replaced
+from training._report_files import replaced_text
 from training._settings import parse, setting
 from training._tables import table
 
@@ -74,7 +76,7 @@ def main(arguments=None):
             record = json.loads(file.read_text(encoding="utf-8"))
             page = pathlib.Path(settings.update)
             text = replaced(page.read_text(encoding="utf-8"), COMMAND, markdown(record))
-            page.write_text(text, encoding="utf-8")
+            replaced_text(page, text)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             sys.exit(f"formats: {file} and {settings.update}: {type(error).__name__}: {error}")
         return
@@ -93,10 +95,7 @@ def main(arguments=None):
         "cells": cells,
     }
     if settings.positions == "all":
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_name(f".{file.name}.partial")
-        partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        partial.replace(file)
+        write_files(file.parent, {file.name: json.dumps(record, indent=1) + "\n"})
     print(markdown(record))
     over = [
         f"{position} in {name}: {value:.1e}"

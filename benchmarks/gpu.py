@@ -21,7 +21,8 @@ import shlex
 import sys
 
 from benchmarks._machine import machine, source
-from benchmarks._training_report import json_text, write
+from benchmarks._report import write_files
+from benchmarks._training_report import json_text
 
 
 def main(arguments=None):
@@ -45,7 +46,7 @@ def main(arguments=None):
     page = _training_gpu_collect.markdown(record)
     texts = (json_text(record), page)
     files = dict(zip(_training_gpu_settings.FILES, texts, strict=True))
-    write(settings.out, files)
+    write_files(settings.out, files)
     print(page)
     print(f"written: {', '.join(str(settings.out / name) for name in files)}")
     if record["problems"]:

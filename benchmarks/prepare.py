@@ -23,6 +23,7 @@ import time
 from benchmarks._child import ROOT
 from benchmarks._machine import machine, source
 from keras_tupe.data import find_sources, read_source
+from training._report_files import replaced_text
 
 _SENTENCE = "This is another reading of the same text. "
 
@@ -89,7 +90,7 @@ def main(arguments=None):
     text = json.dumps(record, indent=1)
     print(text)
     if settings.out:
-        pathlib.Path(settings.out).write_text(text + "\n", encoding="utf-8")
+        replaced_text(settings.out, text + "\n")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import tempfile
 import threading
 
 from benchmarks import (
+    _report,
     _serving_answers,
     _serving_collect,
     _serving_environment,
@@ -86,7 +87,7 @@ def main(arguments=None):
     }
     page = _serving_report.markdown(record)
     texts = (_training_report.json_text(record), page)
-    _training_report.write(settings.out, dict(zip(_serving_settings.FILES, texts, strict=True)))
+    _report.write_files(settings.out, dict(zip(_serving_settings.FILES, texts, strict=True)))
     print(page)
     print(f"written: {', '.join(str(settings.out / name) for name in _serving_settings.FILES)}")
     wrong, failed = (sum(row.get(key, 0) for row in record["rows"]) for key in ("wrong", "failed"))

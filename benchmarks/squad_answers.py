@@ -28,6 +28,7 @@ from benchmarks._machine import machine, source
 from keras_tupe.data import train_sentencepiece_bpe
 from keras_tupe.data.squad import read_squad, squad_predictions, squad_windows
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+from training._report_files import replaced_text
 
 _BERT_ANSWER_LENGTH = 30
 
@@ -64,7 +65,7 @@ def main(arguments=None):
     text = json.dumps(record, indent=2)
     print(text)
     if settings.out:
-        settings.out.write_text(f"{text}\n", encoding="utf-8")
+        replaced_text(settings.out, f"{text}\n")
 
 
 def _tokenizer(settings, questions):

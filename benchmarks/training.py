@@ -23,7 +23,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import shlex
 import sys
 
-from benchmarks import _training_batch, _training_report, _training_settings
+from benchmarks import _report, _training_batch, _training_report, _training_settings
 from benchmarks._machine import machine, source
 from benchmarks._training_collect import collect
 
@@ -56,7 +56,7 @@ def main(arguments=None):
     record = {**facts, **found}
     page = _training_report.markdown(record)
     texts = (_training_report.json_text(record), page)
-    _training_report.write(settings.out, dict(zip(_training_settings.FILES, texts, strict=True)))
+    _report.write_files(settings.out, dict(zip(_training_settings.FILES, texts, strict=True)))
     print(page)
     files = (str(settings.out / name) for name in _training_settings.FILES)
     print(f"written: {', '.join(files)}")

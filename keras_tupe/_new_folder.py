@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import secrets
 import shutil
 
 
@@ -42,11 +43,11 @@ def new_folder(path, check=check_is_new):
             f"a folder in it. Received: {str(path)!r}"
         )
     missing = [parent for parent in path.parents if not parent.exists()]
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    token = secrets.token_hex(8)  # process ids repeat on other hosts, and in containers
+    partial = path.with_name(f".{path.name}.{token}.partial")
+    old = path.with_name(f".{path.name}.{token}.old")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
     except OSError as error:
         raise ValueError(

@@ -40,9 +40,11 @@ class Grid:
 
     Args:
         out: the folder, made if needed.
+        program: as for `FolderLock`.
 
     Raises:
-        ValueError: from `with`, if another process works in the folder.
+        ValueError: from `with`, if another process works in the folder, or it is of another
+            program.
 
     Example:
         >>> import tempfile
@@ -52,9 +54,9 @@ class Grid:
         {'seed-0': {'score': 0}, 'seed-1': {'score': 10}}
     """
 
-    def __init__(self, out):
+    def __init__(self, out, program=None):
         self.out = pathlib.Path(out)
-        self._lock = FolderLock(out)
+        self._lock = FolderLock(out, program)
 
     def __enter__(self):
         self._lock.__enter__()

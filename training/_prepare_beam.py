@@ -2,11 +2,13 @@
 
 Two pipelines. The first reads, drops duplicates, and adds up sizes and word counts; then the
 vocabulary is trained, here; the second reads again, groups documents into blocks and packs each
-block, written through TFDS. Rows depend on the documents alone, so they are those of one process.
+block, written through TFDS, sorted by block and by row of the block. Rows and their order depend on
+the documents alone, so they are those of one process.
 """
 
 import json
 import pathlib
+import secrets
 import shutil
 import time
 
@@ -14,8 +16,13 @@ import apache_beam as beam
 import tensorflow_datasets as tfds
 from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
 
-from keras_tupe._json_file import read_json_object
-from keras_tupe.data import choose_num_blocks, find_sources, rows_info, write_json
+from keras_tupe.data import (
+    choose_num_blocks,
+    find_sources,
+    read_sealed_json,
+    rows_info,
+    write_sealed_json,
+)
 from training import (
     _prepare_finish,
     _prepare_folder,
@@ -32,7 +39,7 @@ from training._prepare_beam_steps import (
 )
 from training._prepare_problems import Problems
 from training._prepare_settings import fingerprint
-from training._prepare_spill import damaged
+from training._prepare_spill import refused_if_damaged
 from training._prepare_stages import PARTS
 
 _PROGRESS = "{:>8.1f} s  {}"
@@ -54,7 +61,8 @@ class PackedRows(tfds.core.GeneratorBasedBuilder):
         super().__init__(**kwargs)
 
     def _info(self):
-        return rows_info(self, self._recipe["settings"].length)
+        length = self._recipe["settings"].length
+        return rows_info(self, length, disable_shuffling=True)  # sorted by key, not by its hash
 
     def _split_generators(self, dl_manager, pipeline):
         del dl_manager  # nothing is downloaded
@@ -120,9 +128,7 @@ def _plan(sources, settings, work):
     work.mkdir(exist_ok=True)
     done = work / "plan.json"
     if not done.exists():
-        folder = work / "plan"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        folder = _fresh(work, "plan")
         with beam.Pipeline(settings.runner, _options(settings)) as pipeline:
             documents, problems = read_unique(pipeline, sources, settings)
             results = {"problems": problems}
@@ -154,32 +160,17 @@ def _plan(sources, settings, work):
         if settings.vocabulary is None:
             counts = dict(json.loads(line) for line in _lines(folder, "words"))
             _prepare_vocabulary.train(counts, settings).save(work / "vocabulary")
-        write_json(done, {"num_blocks": num_blocks, "documents": unique, "facts": facts})
+        write_sealed_json(done, {"num_blocks": num_blocks, "documents": unique, "facts": facts})
         shutil.rmtree(folder)
     vocabulary = settings.vocabulary or work / "vocabulary"
-    return _read_plan(done), _prepare_vocabulary.load(vocabulary, settings)
-
-
-def _read_plan(path):
-    try:
-        plan = read_json_object(path)
-        counts = [plan["documents"], *plan["num_blocks"].values(), plan["facts"]["duplicates"]]
-        counts.append(plan["facts"]["problems"]["count"])
-        is_whole = plan["num_blocks"].keys() <= set(PARTS) and all(
-            type(count) is int and count >= 0 for count in counts
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        is_whole = False
-    if not is_whole:
-        raise damaged(path)
-    return plan
+    with refused_if_damaged(done):
+        plan = read_sealed_json(done)
+    return plan, _prepare_vocabulary.load(vocabulary, settings)
 
 
 def _pack(sources, settings, plan, tokenizer, work):
     """Runs the second pipeline; returns the folder and the facts of each part."""
-    folder = work / "tfds"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    folder = _fresh(work, "tfds")
     tokenizer.save(folder / "vocabulary")
     recipe = {
         "sources": sources,
@@ -197,8 +188,17 @@ def _pack(sources, settings, plan, tokenizer, work):
     parts = {}
     for part in PARTS:
         facts = [json.loads(line) for line in _lines(folder, f"facts-{part}")]
-        parts[part] = _prepare_finish.total(facts)
+        parts[part] = _prepare_finish.total(sorted(facts, key=lambda one: one["block"]))
     return pathlib.Path(builder.data_path), parts
+
+
+def _fresh(work, name):
+    """A new folder in place of those of earlier runs, whose workers may write to theirs still."""
+    for old in work.glob(f"{name}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    folder = work / f"{name}-{secrets.token_hex(8)}"
+    folder.mkdir()
+    return folder
 
 
 def _options(settings):

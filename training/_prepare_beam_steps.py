@@ -12,15 +12,14 @@ from keras_tupe.data import (
     document_digest,
     is_held_out,
     is_sampled,
-    multiset_hash,
     read_source,
-    rows_hash,
 )
 from training import _prepare_vocabulary
-from training._prepare_blocks import pack_block
+from training._prepare_blocks import block_facts, pack_block
 from training._prepare_problems import blank
 from training._prepare_settings import sample_share
 
+_KEYS_PER_BLOCK = 2**32  # more than a block has rows
 _NO_SIZES = dict.fromkeys(
     ("read", "train_documents", "train_bytes", "train_words", "valid_documents", "valid_bytes"), 0
 )
@@ -121,19 +120,15 @@ class PackBlocks(beam.DoFn):
         self._tokenizer = _prepare_vocabulary.from_bytes(self._vocabulary, self._settings)
 
     def process(self, item):
-        """Yields `(key, example)` and, apart, JSON."""
+        """Yields `(key, example)`, where keys grow in the order of the rows, and, apart, JSON."""
         block, documents = item
         documents = sorted(documents)
         texts = [text for _, text in documents]
         rows, statistics = pack_block(texts, self._tokenizer, self._settings.length)
         for number, row in enumerate(rows):
-            yield f"{block}-{number}", {"token_ids": row}
-        facts = {
-            "statistics": statistics,
-            "rows_hash": rows_hash(rows),
-            "corpus_hash": multiset_hash(digest for digest, _ in documents),
-        }
-        yield beam.pvalue.TaggedOutput("facts", json.dumps(facts))
+            yield block * _KEYS_PER_BLOCK + number, {"token_ids": row}
+        facts = block_facts(rows, statistics, [digest for digest, _ in documents])
+        yield beam.pvalue.TaggedOutput("facts", json.dumps({"block": block, **facts}))
 
 
 def _one_of_equals(items):

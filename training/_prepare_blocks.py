@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from keras_tupe.data import pack_sentences, split_sentences
+from keras_tupe.data import (
+    multiset_hash,
+    order_hash,
+    pack_sentences,
+    rows_hash,
+    split_sentences,
+)
 
 _STATISTICS = (
     "documents",
@@ -73,3 +79,18 @@ def pack_block(documents, tokenizer, length):
         "rows": len(rows),
     }
     return rows, statistics
+
+
+def block_facts(rows, statistics, digests):
+    """What is told of a block, as a JSON dictionary.
+
+    Args:
+        rows, statistics: what `pack_block` returned.
+        digests: iterable of bytes, the hashes of its documents.
+    """
+    return {
+        "statistics": statistics,
+        "rows_hash": rows_hash(rows),
+        "order_hash": order_hash(rows),
+        "corpus_hash": multiset_hash(digests),
+    }

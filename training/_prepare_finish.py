@@ -2,7 +2,7 @@
 
 import tensorflow_datasets as tfds
 
-from keras_tupe.data import file_hash, rows_hash, seal, write_rows
+from keras_tupe.data import file_hash, order_hash, rows_hash, seal, write_rows
 from training import _prepare_vocabulary
 from training._prepare_blocks import add_statistics, no_statistics
 
@@ -31,10 +31,19 @@ def check_complete(statistics, num_documents):
 
 
 def total(facts):
-    """The facts of all blocks of a part in one: statistics and the two hashes, as integers."""
+    """The facts of all blocks of a part in one: statistics and hashes, as integers.
+
+    Args:
+        facts: list of what `block_facts` returned, in the order of the blocks.
+    """
+    order, num_rows = 0, 0
+    for one in facts:
+        order += one["order_hash"] + num_rows * one["rows_hash"]  # as behind the rows before
+        num_rows += one["statistics"]["rows"]
     return {
         "statistics": add_statistics(no_statistics(), *(one["statistics"] for one in facts)),
         **{name: sum(one[name] for one in facts) % 2**256 for name in ("rows_hash", "corpus_hash")},
+        "order_hash": order % 2**256,
     }
 
 
@@ -64,11 +73,11 @@ def check_rows(folder, parts):
         parts: dictionary of part -> what `total` returned.
 
     Raises:
-        OSError: if they are not the rows that were packed.
+        OSError: if they are not the rows that were packed, in the order of the blocks.
     """
     builder = tfds.builder_from_directory(folder)
     for part, facts in parts.items():
-        if _read_hash(builder, part) != facts["rows_hash"]:
+        if _read_hash(builder, part) != facts["order_hash"]:
             raise OSError(
                 f"The rows that were read back are not those packed. Is the disk full or broken? "
                 f"Remove the folder of the unfinished work and prepare the rows again. "
@@ -100,7 +109,10 @@ def record(folder, tokenizer, settings, facts):
             "length": settings.length,
             "vocabulary": _prepare_vocabulary.facts(tokenizer, settings, vocabulary_hash),
             "splits": {
-                name: {**part["statistics"], "rows_hash": f"{part['rows_hash']:064x}"}
+                name: {
+                    **part["statistics"],
+                    **{key: f"{part[key]:064x}" for key in ("rows_hash", "order_hash")},
+                }
                 for name, part in parts.items()
                 if part["statistics"]["rows"]
             },
@@ -113,12 +125,13 @@ def record(folder, tokenizer, settings, facts):
 
 
 def _read_hash(builder, part):
-    """The hash of all rows of a split on disk; 0 if there is no such split."""
+    """The `order_hash` of all rows of a split on disk; 0 if there is no such split."""
     if part not in builder.info.splits:
         return 0
     source = builder.as_data_source(split=part)
     result = 0
     for start in range(0, len(source), _ROWS_PER_READ):
         examples = source.__getitems__(range(start, min(start + _ROWS_PER_READ, len(source))))
-        result += rows_hash([example["token_ids"] for example in examples])
+        rows = [example["token_ids"] for example in examples]
+        result += order_hash(rows) + start * rows_hash(rows)
     return result % 2**256

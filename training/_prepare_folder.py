@@ -1,18 +1,17 @@
 """The folder that is made, and the one beside it in which the work is done."""
 
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
 import shutil
 
-from keras_tupe._json_file import read_json_object
-from keras_tupe.data import PREPARATION_FILE, write_json
+from keras_tupe.data import PREPARATION_FILE, read_sealed_json, write_sealed_json
+from keras_tupe.data._preparation import read_record
+from training._folder_lock import LOCK, FolderLock
 from training._prepare_settings import difference
 
 _SETTINGS = "settings.json"
-_LOCK = "lock"
 
 
 def check_output(out, fingerprint):
@@ -22,15 +21,19 @@ def check_output(out, fingerprint):
         ValueError: if something else is there; the message says what differs.
     """
     out = pathlib.Path(out)
-    record = out / PREPARATION_FILE
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return False
     try:
-        theirs = _fingerprint(read_json_object(record)["fingerprint"])
-    except (OSError, ValueError, KeyError):
+        theirs = read_record(out).get("fingerprint", {})
+    except FileNotFoundError:
         raise ValueError(
             f"The output folder exists and has no good {PREPARATION_FILE}, so it was not made here "
             f"and is left alone. Choose another --out, or remove this one. Received: {str(out)!r}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            "The output folder holds rows that cannot be used, and is left alone. Choose another "
+            f"--out, or remove this one. {error}"
         ) from None
     _compare(out, theirs, fingerprint)
     return True
@@ -43,7 +46,7 @@ def remove_rest(out):
     """
     folder = _work_folder_of(out)
     if folder.exists():
-        with contextlib.suppress(ValueError, FileNotFoundError), _only_us(folder):
+        with contextlib.suppress(ValueError, FileNotFoundError), FolderLock(folder):
             _remove(folder)
 
 
@@ -58,9 +61,7 @@ def work_folder(out, fingerprint):
         ValueError: if another process works there, or the work was begun with other settings.
     """
     folder = _work_folder_of(out)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.mkdir(exist_ok=True)
-    with _only_us(folder):
+    with FolderLock(folder):
         if check_output(out, fingerprint):  # since the caller looked
             _remove(folder)
             raise ValueError(
@@ -72,7 +73,7 @@ def work_folder(out, fingerprint):
             _compare(folder, _begun_with(settings), fingerprint)
         else:
             _clear(folder)
-            write_json(settings, fingerprint)
+            write_sealed_json(settings, fingerprint)
         try:
             yield folder
         except ValueError:
@@ -88,6 +89,18 @@ def move_into_place(folder, out):
         _sync(path)
     os.rename(folder, out)  # also onto an empty folder
     _sync(out.parent)
+
+
+def _begun_with(settings):
+    """The fingerprint that unfinished work was begun with."""
+    try:
+        return read_sealed_json(settings)
+    except (OSError, ValueError):
+        raise ValueError(
+            "The unfinished work in this folder cannot be gone on with: it was damaged, or begun "
+            f"by another version. Remove it, and run the same command again. Received: "
+            f"{str(settings.parent)!r}"
+        ) from None
 
 
 def _work_folder_of(out):
@@ -106,37 +119,8 @@ def _clear(folder):
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != _LOCK:
+        elif path.name != LOCK:
             path.unlink()
-
-
-@contextlib.contextmanager
-def _only_us(folder):
-    with (folder / _LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                "Another process is preparing this folder. Wait for it, or choose another --out. "
-                f"Received: {str(folder)!r}"
-            ) from None
-        yield
-
-
-def _begun_with(path):
-    try:
-        return _fingerprint(read_json_object(path))
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"The settings of the unfinished work cannot be read ({error}). Remove its folder and "
-            f"run the same command again. Received: {str(path)!r}"
-        ) from None
-
-
-def _fingerprint(value):
-    if not isinstance(value, dict) or not value:
-        raise ValueError("it has no settings")
-    return value
 
 
 def _compare(folder, theirs, ours):

@@ -1,11 +1,12 @@
 """What is in a prepared folder, for people; and whether it is still what was written."""
 
+import os
 import pathlib
 
 import numpy as np
 
-from keras_tupe._json_file import read_json_object
 from keras_tupe.data import PREPARATION_FILE, PreparedRows, file_hash
+from keras_tupe.data._preparation import read_preparation, read_record
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training._tables import table
 
@@ -15,10 +16,10 @@ _NUM_PIECES = 30
 
 
 def statistics(folder):
-    """The statistics of a prepared folder, as a table."""
-    record = _record(folder)
+    """The statistics of a prepared folder, as a table; raises as `read_record`."""
+    record = _checked(folder)
     splits = record["splits"]
-    names = [name for name in next(iter(splits.values())) if name != "rows_hash"]
+    names = [name for name in next(iter(splits.values())) if not name.endswith("_hash")]
     rows = [[name.replace("_", " "), *(f"{s[name]:,}" for s in splits.values())] for name in names]
     vocabulary = record["vocabulary"]
     return "\n".join(
@@ -34,8 +35,9 @@ def statistics(folder):
 
 
 def describe(folder):
-    """Statistics, the command, and some rows as text."""
-    record = _record(folder)
+    """Statistics, the command, and some rows as text; raises as `read_preparation`."""
+    record = _checked(folder)
+    read_preparation(folder)
     vocabulary = record["vocabulary"]
     path = pathlib.Path(folder) / vocabulary["file"]
     tokenizer = _CLASSES[vocabulary["kind"]](path, lowercase=vocabulary["lowercase"])
@@ -57,9 +59,10 @@ def verify(folder):
         A sentence that says so.
 
     Raises:
+        FileNotFoundError: if this is no prepared folder.
         ValueError: naming the files that are missing, changed, or too many.
     """
-    record = _record(folder)
+    record = _checked(folder)
     folder = pathlib.Path(folder)
     there = {file.name for file in folder.iterdir()} - {PREPARATION_FILE}
     hashes = record["sha256"]
@@ -78,30 +81,28 @@ def verify(folder):
     return f"{folder}: all {len(hashes)} files are what was written."
 
 
-def _record(folder):
-    path = pathlib.Path(folder) / PREPARATION_FILE
-    if not path.is_file():
-        raise ValueError(
-            f"A prepared folder holds {PREPARATION_FILE}; make one with --input and --out. "
-            f"Received: {str(folder)!r}"
-        )
+def _checked(folder):
+    """Returns the record of a folder, with all that is shown of it.
+
+    Raises:
+        ValueError: also if something of it is of another kind than what is written.
+    """
+    record = read_record(folder)
     try:
-        record = read_json_object(path)
         is_whole = _is_whole(record)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, StopIteration):
         is_whole = False
     if not is_whole:
         raise ValueError(
-            f"The record of the folder is damaged, or of another program. Prepare the rows again. "
-            f"Received: {str(path)!r}"
+            "The record of the folder is damaged, or of another program. Prepare the rows again. "
+            f"Received: {os.path.join(folder, PREPARATION_FILE)!r}"
         )
     return record
 
 
 def _is_whole(record):
-    """Whether all that is shown of a record is there, and of its kind; may raise if not."""
     splits, vocabulary = record["splits"], record["vocabulary"]
-    names = next(iter(splits.values())).keys() - {"rows_hash"}
+    names = [name for name in next(iter(splits.values())) if not name.endswith("_hash")]
     counts = [record["length"], record["duplicates"], record["skipped"], vocabulary["size"]]
     counts += [split[name] for split in splits.values() for name in names]
     texts = [record["command"], record["corpus_hash"], *record["sha256"].values()]

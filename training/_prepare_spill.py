@@ -7,14 +7,12 @@ import resource
 
 import numpy as np
 
-from keras_tupe._json_file import read_json_object
-from keras_tupe.data import document_digest, write_json
+from keras_tupe.data import document_digest, read_sealed_json, write_sealed_json
 
 NUM_BUCKETS = 256
 
 _INDEX = np.dtype([("digest", ">u8", 4), ("offset", "<u8"), ("size", "<u8"), ("words", "<u8")])
 _JOURNAL = "journal.json"
-_NEW = {"state": {}, "sizes": [[0, 0]] * NUM_BUCKETS, "complete": False}
 _BYTES_PER_COMMIT = 2**26
 
 
@@ -27,28 +25,29 @@ class Spill:
     Args:
         folder: made if it is not there. What was added after the last commit is cut off.
 
-    Attributes:
-        journal: path of the record of the last commit.
-        state, is_complete: as at the last commit.
-
     Raises:
-        ValueError: if the record is damaged, or the files are shorter than at the last commit.
+        ValueError: if the journal is damaged, or files are shorter than at the last commit.
             `documents` raises it, too, for a document that is not what was added.
     """
 
     def __init__(self, folder):
         folder.mkdir(exist_ok=True)
         self._folder = folder
-        self.journal = folder / _JOURNAL
-        record = _read_journal(self.journal) if self.journal.exists() else _NEW
-        self.state, sizes, self.is_complete = (record[name] for name in _NEW)
+        journal = folder / _JOURNAL
+        record = {}
+        if journal.exists():
+            with refused_if_damaged(journal):
+                record = read_sealed_json(journal)
+        self.state = record.get("state", {})
+        self.is_complete = record.get("complete", False)
         self._files = []
         self._uncommitted = 0
         _allow_open_files(2 * NUM_BUCKETS + 256)
+        sizes = record.get("sizes", [[0, 0]] * NUM_BUCKETS)
         for bucket, both in enumerate(sizes):
             for path, size in zip(self._paths(bucket), both, strict=True):
                 if size and (not path.exists() or path.stat().st_size < size):
-                    raise damaged(path)
+                    raise _damaged(path)
         if self.is_complete:
             return
         for bucket, both in enumerate(sizes):
@@ -84,7 +83,7 @@ class Spill:
                 file.flush()
             sizes.append([file.tell() for file in files])
         record = {"state": state, "sizes": sizes, "complete": complete}
-        write_json(self.journal, record)
+        write_sealed_json(self._folder / _JOURNAL, record)
         self._uncommitted = 0
         self.state, self.is_complete = state, complete
         if complete:
@@ -130,14 +129,14 @@ class Spill:
                 path = self._paths(bucket)[0]
                 if bucket not in files:
                     if not path.is_file():
-                        raise damaged(path)
+                        raise _damaged(path)
                     files[bucket] = os.open(path, os.O_RDONLY)
                 first, size = int(entry["offset"]), int(entry["size"])
                 if first + size > os.fstat(files[bucket]).st_size:
-                    raise damaged(path)
+                    raise _damaged(path)
                 content = os.pread(files[bucket], size, first)
                 if hashlib.sha256(content).digest() != digest:
-                    raise damaged(path)
+                    raise _damaged(path)
                 yield content.decode("utf-8")
         finally:
             for handle in files.values():
@@ -153,27 +152,16 @@ def digests(entries):
     return [content[start : start + 32] for start in range(0, len(content), 32)]
 
 
-def _read_journal(path):
-    """Returns the record of a commit, a dictionary with the keys of `_NEW`."""
+@contextlib.contextmanager
+def refused_if_damaged(path):
+    """Lets a file of the unfinished work that is not what was written be told in a sentence."""
     try:
-        record = read_json_object(path)
-        is_whole = (
-            record.keys() == _NEW.keys()
-            and isinstance(record["state"], dict)
-            and isinstance(record["complete"], bool)
-            and len(record["sizes"]) == NUM_BUCKETS
-            and all(type(size) is int and size >= 0 for both in record["sizes"] for size in both)
-            and {len(both) for both in record["sizes"]} == {2}
-        )
-    except (OSError, ValueError, TypeError):
-        is_whole = False
-    if not is_whole:
-        raise damaged(path)
-    return record
+        yield
+    except (OSError, ValueError):
+        raise _damaged(path) from None
 
 
-def damaged(path):
-    """Returns the error of a file of unfinished work that is not what was written."""
+def _damaged(path):
     return ValueError(
         "The unfinished work on disk was damaged, perhaps by a loss of power, and is removed. "
         f"Run the same command again. Received: {str(path)!r}"

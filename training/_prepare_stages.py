@@ -1,28 +1,26 @@
 """The stages of a preparation in one process; each leaves its result in the work folder."""
 
 import io
-import json
 import pathlib
 
 import numpy as np
 
 from keras_tupe._array_file import read_npy
-from keras_tupe._json_file import read_json_object
 from keras_tupe.data import (
     block_number,
     choose_num_blocks,
     clean_text,
     is_held_out,
     is_sampled,
-    multiset_hash,
+    read_sealed_json,
     read_source,
-    rows_hash,
+    write_sealed_json,
 )
 from training import _prepare_vocabulary
-from training._prepare_blocks import no_statistics, pack_block
+from training._prepare_blocks import block_facts, pack_block
 from training._prepare_problems import Problems, blank
 from training._prepare_settings import sample_share
-from training._prepare_spill import NUM_BUCKETS, damaged, digests
+from training._prepare_spill import NUM_BUCKETS, digests, refused_if_damaged
 
 PARTS = ("train", "valid")
 
@@ -41,9 +39,8 @@ def read(sources, spill, settings, bar):
     """
     if spill.is_complete:
         return
-    state = {"sources": 0, "problems": {"count": 0, "messages": []}, **spill.state}
-    _check_state(state, len(sources), spill.journal)
-    problems = Problems(settings.skip_bad, state["problems"])
+    problems = Problems(settings.skip_bad, spill.state.get("problems", {}))
+    state = {"sources": 0, **spill.state}
     for number, source in enumerate(sources[state["sources"] :], start=state["sources"] + 1):
         documents = read_source(
             source,
@@ -60,22 +57,6 @@ def read(sources, spill, settings, bar):
         state = {"sources": number, "problems": problems.state}
         spill.commit(state)
     spill.commit(state, complete=True)
-
-
-def _check_state(state, num_sources, path):
-    try:
-        count, messages = (state["problems"][name] for name in ("count", "messages"))
-        is_whole = (
-            type(state["sources"]) is int
-            and 0 <= state["sources"] <= num_sources
-            and type(count) is int
-            and count >= len(messages)
-            and all(isinstance(message, str) for message in messages)
-        )
-    except (KeyError, TypeError):
-        is_whole = False
-    if not is_whole:
-        raise damaged(path)
 
 
 def choose_blocks(spill, settings):
@@ -160,18 +141,24 @@ class PackedBlock:
     """The rows of one block on disk.
 
     Attributes:
-        facts: dictionary of `statistics`, `rows_hash` and `corpus_hash`.
+        facts: what `block_facts` returned.
+
+    Raises:
+        ValueError: if the facts on disk are not what was written.
     """
 
     def __init__(self, path):
         self._path = pathlib.Path(path)
         self._facts = self._path.with_suffix(".json")
         self.is_there = self._path.exists()
-        self.facts = self._read_facts() if self.is_there else None
+        self.facts = None
+        if self.is_there:
+            with refused_if_damaged(self._facts):
+                self.facts = read_sealed_json(self._facts)
 
     def save(self, rows, facts):
         """Keeps rows and facts; they are there both or not at all."""
-        self._facts.write_text(json.dumps(facts), encoding="utf-8")
+        write_sealed_json(self._facts, facts)
         temporary = self._path.with_suffix(".unfinished")
         content = io.BytesIO()  # straight to a file, NumPy would not say that the disk is full
         np.save(content, rows)
@@ -183,26 +170,13 @@ class PackedBlock:
         """Reads the rows, int32 `(rows, length)`.
 
         Raises:
-            ValueError: if the file is not what was written.
+            ValueError: if the file is not one of rows.
         """
-        try:
+        with refused_if_damaged(self._path):
             rows = read_npy(self._path)
-        except (OSError, ValueError) as error:
-            raise damaged(self._path) from error
-        if rows.dtype != "int32" or rows.ndim != 2:
-            raise damaged(self._path)
+            if rows.dtype != "int32" or rows.ndim != 2:
+                raise ValueError("it holds no rows")
         return rows
-
-    def _read_facts(self):
-        try:
-            facts = read_json_object(self._facts)
-            hashes = [facts[name] for name in ("rows_hash", "corpus_hash")]
-            counts = [*hashes, *(facts["statistics"][name] for name in no_statistics())]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise damaged(self._facts) from error
-        if not all(type(count) is int and count >= 0 for count in counts):
-            raise damaged(self._facts)
-        return facts
 
 
 def _packed(spill, part, block, plan, tokenizer, settings, folder, bar):
@@ -210,12 +184,7 @@ def _packed(spill, part, block, plan, tokenizer, settings, folder, bar):
     if not packed.is_there:
         entries = _entries(spill, part, block, plan["num_blocks"][part], settings)
         rows, statistics = pack_block(list(spill.documents(entries)), tokenizer, settings.length)
-        facts = {
-            "statistics": statistics,
-            "rows_hash": rows_hash(rows),
-            "corpus_hash": multiset_hash(digests(entries)),
-        }
-        packed.save(rows, facts)
+        packed.save(rows, block_facts(rows, statistics, digests(entries)))
     bar(1, packed.facts["statistics"]["words"])
     return packed
 

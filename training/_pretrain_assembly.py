@@ -12,8 +12,16 @@ import keras
 
 from keras_tupe import data
 from keras_tupe._commit import commit
-from keras_tupe.trainer import Checkpoints, LinearWarmupDecay, Trainer, adamw, step_flops
+from keras_tupe.trainer import (
+    Checkpoints,
+    LinearWarmupDecay,
+    Trainer,
+    adamw,
+    cluster,
+    step_flops,
+)
 from training import _pretrain_model, _pretrain_report
+from training._folder_lock import FolderLock
 from training._machine import make_machine, rows_per_part
 from training._peak_flops import matmul_peak
 from training._pretrain_log import LOG, VALID, RunLog, read_log
@@ -22,6 +30,26 @@ from training._pretrain_run import Saver, Watch
 
 VALIDATION_SEED = 0  # the same masks in every run
 _XLA = {"auto": "auto", "on": True, "off": False}
+
+
+_PEER_SECONDS = 60  # in which a worker of a run that lost another one must have ended
+
+
+def folder_of_run(settings):
+    """Returns the lock of a run's folder, which all workers of the run share.
+
+    Args:
+        settings: a `Settings`.
+
+    Raises:
+        ValueError: if `TF_CONFIG` is wrong.
+    """
+    config = os.environ.get("TF_CONFIG")
+    if not config or settings.strategy not in ("auto", "multiworker"):
+        return FolderLock(settings.out, "pretrain")
+    workers, worker = cluster(config)
+    run = ",".join(workers)
+    return FolderLock(settings.out, "pretrain", worker=worker, run=run, seconds=_PEER_SECONDS)
 
 
 class Run:
@@ -255,7 +283,9 @@ def data_facts(train, valid):
     splits = train.record["splits"]
     return {
         "rows_hash": splits["train"]["rows_hash"],
+        "order_hash": splits["train"]["order_hash"],
         "valid_rows_hash": splits["valid"]["rows_hash"],
+        "valid_order_hash": splits["valid"]["order_hash"],
         "length": train.length,
         "vocabulary": train.vocabulary.sha256,
     }

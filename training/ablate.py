@@ -49,7 +49,7 @@ def ablate(settings, command):
     """
     baseline = label_of(settings.baseline)
     origin = {"command": command, "commit": commit()}
-    with FolderLock(settings.out):
+    with FolderLock(settings.out, "ablate"):
         origin["machine"] = _ablate_report.recorded_machine(settings.out)
         failed = []
         if not settings.report_only:

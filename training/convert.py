@@ -25,6 +25,7 @@ from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, 
 from keras_tupe._json_file import parse_json
 from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._hf_config import read_json
+from training._folder_lock import FolderLock
 from training._preset_space import check_preset_space
 
 FORMATS = ("preset", "huggingface")
@@ -168,6 +169,17 @@ def _graft_options(options):
     return given
 
 
+def _convert(options):
+    """Does what the command line asks for; returns the reports."""
+    model, reports = read_source(options.source, options.dictionary)
+    if options.graft is not None:
+        model, report = convert.graft_position(model, options.graft, _graft_options(options))
+        reports.append(report)
+    write = {"preset": write_preset, "huggingface": convert.to_hf_bert}[options.format]
+    write(model, options.out)
+    return reports
+
+
 def main(arguments=None):
     """Runs the command line."""
     parser = _parser()
@@ -178,12 +190,8 @@ def main(arguments=None):
     # an end like any other, so that nothing is left behind
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        model, reports = read_source(options.source, options.dictionary)
-        if options.graft is not None:
-            model, report = convert.graft_position(model, options.graft, _graft_options(options))
-            reports.append(report)
-        write = {"preset": write_preset, "huggingface": convert.to_hf_bert}[options.format]
-        write(model, options.out)
+        with FolderLock(options.out, beside=True):
+            reports = _convert(options)
     except KeyboardInterrupt:
         parser.exit(130, "convert: stopped; nothing was written\n")
     except _MISTAKES as error:

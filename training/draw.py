@@ -22,6 +22,8 @@ from keras_tupe import SIZES
 from keras_tupe.analysis.attention_patterns import FEWEST_WORDS
 from training import _draw_sources
 from training._draw_collect import drawings_of
+from training._folder_lock import FolderLock
+from training._report_files import replaced_file
 from training._tables import table
 
 LENGTH = 64
@@ -96,14 +98,9 @@ def collect(settings):
 def write(drawings, folder):
     """Writes the pictures, each complete or not at all."""
     folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for drawing in drawings:
-        partial = folder / f".{os.getpid()}.partial.{drawing.file}"
-        try:
-            drawing.write(partial)
-            partial.replace(folder / drawing.file)
-        finally:
-            partial.unlink(missing_ok=True)
+    with FolderLock(folder, "draw"):
+        for drawing in drawings:
+            replaced_file(folder / drawing.file, drawing.write)
 
 
 def main(arguments=None):

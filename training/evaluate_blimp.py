@@ -23,6 +23,7 @@ from training._blimp_run import evaluate
 from training._blimp_settings import Settings
 from training._blimp_summary import tables
 from training._command_line import command_of, sentences
+from training._folder_lock import FolderLock
 from training._machine_kind import machine_kind
 from training._report_files import names_of, replaced_picture
 from training._settings import parse
@@ -57,7 +58,10 @@ def main(arguments=None):
         "machine": machine_kind(),
     }
     out = pathlib.Path(settings.out)
-    with sentences("evaluate_blimp", "The same command goes on where it was."):
+    with (
+        sentences("evaluate_blimp", "The same command goes on where it was."),
+        FolderLock(out, "evaluate_blimp"),
+    ):
         results = {**record, **evaluate(settings)}
         write_json(out / RESULTS, results)
         replaced_picture(out / PICTURE, lambda path: _draw(path, results))

@@ -54,7 +54,7 @@ def experiment(settings, command):
     if settings.plan:
         return
     out = pathlib.Path(settings.out)
-    with FolderLock(out):
+    with FolderLock(out, "experiment"):
         _experiment_folder.begin(out, settings.identity(), command)
         run(plan)
         origin = {

@@ -33,6 +33,7 @@ from keras_tupe.export import (
 )
 from keras_tupe.export._packing import Packing
 from training._export_check import check_in_another_process, random_inputs, write_example
+from training._folder_lock import FolderLock
 from training._presets import load_preset, origin
 from training._tables import table
 
@@ -166,10 +167,11 @@ def main(arguments=None):
         try:
             if settings.position_file:
                 positions.load_file(settings.position_file)
-            if settings.format == "savedmodel":
-                export_saved_model(settings, command)
-            else:
-                export_portable(settings)
+            with FolderLock(settings.out, beside=True):
+                if settings.format == "savedmodel":
+                    export_saved_model(settings, command)
+                else:
+                    export_portable(settings)
         except KeyboardInterrupt:
             parser.exit(130, f"{parser.prog}: stopped; nothing was written\n")
         except (

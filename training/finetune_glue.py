@@ -61,7 +61,7 @@ def finetune(settings, command):
     length = settings.length or min(LENGTH, encoder.limit or LENGTH)
     runs = Runs(settings, plan, tuner, encoder, rows, length)
     out = pathlib.Path(settings.out)
-    with Grid(out) as grid:
+    with Grid(out, "finetune_glue") as grid:
         jobs = [
             Job(task, rate, seed)
             for task in plan.tasks

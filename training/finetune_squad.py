@@ -60,7 +60,7 @@ def finetune(settings, command):
         name: windows_of(data[name].questions, encoder.tokenizer, settings) for name in FILES
     }
     out = pathlib.Path(settings.out)
-    with Grid(out) as grid:
+    with Grid(out, "finetune_squad") as grid:
         done = Runs(settings, tuner, encoder, data, windows).run(grid)
         answers = [read_predictions(out / name) for name in done]
         results = {

@@ -13,7 +13,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import dataclasses
 import pathlib
-import sys
 
 import numpy as np
 import tqdm
@@ -21,7 +20,10 @@ import tqdm
 from keras_tupe import SIZES, positions
 from keras_tupe.analysis import mean_attention_scores, name_patterns, position_logits
 from training import _quickstart_data, _quickstart_models
+from training._command_line import sentences
+from training._folder_lock import FolderLock
 from training._gallery_picture import Entry, Heads, draw_gallery
+from training._report_files import replaced_file, replaced_text
 from training._settings import parse, setting
 from training._tables import table
 from training.quickstart import method_names
@@ -134,33 +136,32 @@ def page(entries, files, settings, facts):
     )
 
 
-def main(arguments=None):
-    """Runs the command line."""
-    settings = parse(Settings, arguments, description=__doc__)
-    try:
-        documents = _quickstart_data.load_documents(settings.corpus)
-        data = _quickstart_data.prepare(documents, _quickstart_models.BATCH_SIZE, settings.seed)
-    except ValueError as error:
-        sys.exit(f"gallery: {error}")
+def make(settings, data):
+    """Trains all methods and writes pictures and page; returns the page's text."""
     rows = held_out_rows(data)
     bar = tqdm.tqdm(settings.names(), unit=" methods", disable=None)
     entries = [entry_of(name, data, settings, rows) for name in bar]
-    folder = pathlib.Path(settings.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {}
+    folder, files = pathlib.Path(settings.out), {}
+    title = f"Heads of the first block, {settings.steps:,} steps"
     for first in range(0, len(entries), LINES):
         part = entries[first : first + LINES]
         file = f"heads_{first // LINES + 1}.png"
-        partial = folder / f".partial.{file}"
-        draw_gallery(partial, part, f"Heads of the first block, {settings.steps:,} steps")
-        partial.replace(folder / file)
+        replaced_file(folder / file, lambda path, part=part: draw_gallery(path, part, title))
         files[file] = [entry.name for entry in part]
     text = page(entries, files, settings, data.facts)
-    partial = folder / ".partial.README.md"
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(folder / "README.md")
+    replaced_text(folder / "README.md", text)
+    return text
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, description=__doc__)
+    with sentences("gallery", "Nothing was written."), FolderLock(settings.out, "gallery"):
+        documents = _quickstart_data.load_documents(settings.corpus)
+        data = _quickstart_data.prepare(documents, _quickstart_models.BATCH_SIZE, settings.seed)
+        text = make(settings, data)
     print(text.split("\n\n")[-1])
-    print(f"pictures and page in {folder}")
+    print(f"pictures and page in {settings.out}")
 
 
 if __name__ == "__main__":

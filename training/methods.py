@@ -10,6 +10,7 @@ import sys
 
 from keras_tupe import positions
 from training._marked import replaced
+from training._report_files import replaced_text
 from training._tables import table
 
 COMMAND = "training.methods --update README.md"
@@ -58,7 +59,7 @@ def main(arguments=None):
         print(method_table())
         return
     try:
-        path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")
+        replaced_text(path, updated(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         sys.exit(f"methods: {error}")
 

@@ -21,7 +21,7 @@ import shlex
 import sys
 
 from keras_tupe.trainer import NonFiniteError
-from training._pretrain_assembly import Run
+from training._pretrain_assembly import Run, folder_of_run
 from training._pretrain_run import StopSignal
 from training._pretrain_settings import Settings
 from training._settings import parse
@@ -35,7 +35,15 @@ def pretrain(settings, command):
     Args:
         settings: a `Settings` without problems.
         command: the command line, for the record.
+
+    Raises:
+        ValueError: if something does not fit together, or another run is at work in the folder.
     """
+    with folder_of_run(settings):
+        _pretrain(settings, command)
+
+
+def _pretrain(settings, command):
     run = Run(settings)
     try:
         with StopSignal() as stop:

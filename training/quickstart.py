@@ -22,6 +22,8 @@ import time
 from keras_tupe import SIZES, positions
 from keras_tupe.export import check_destination
 from training import _quickstart_data, _quickstart_export, _quickstart_models
+from training._command_line import sentences
+from training._folder_lock import FolderLock
 from training._settings import parse, setting
 from training._tables import table
 
@@ -105,16 +107,19 @@ def report(results, data):
         )
 
 
-def main(arguments=None):
-    """Runs the command line."""
-    started = time.monotonic()
-    settings = parse(Settings, arguments, description=__doc__)
-    names = method_names(settings.positions)
-    try:
-        documents = _quickstart_data.load_documents(settings.corpus)
-        data = _quickstart_data.prepare(documents, _quickstart_models.BATCH_SIZE, settings.seed)
-    except ValueError as error:
-        sys.exit(f"quickstart: {error}")
+def train_and_publish(settings, names, command):
+    """Trains one model per method and writes the folder of the run.
+
+    Args:
+        settings: a `Settings` without problems.
+        names: list of the methods.
+        command: the command line, for the card.
+
+    Returns:
+        `(results, data, best)`: list of `Result`, the `QuickstartData`, and the exported result.
+    """
+    documents = _quickstart_data.load_documents(settings.corpus)
+    data = _quickstart_data.prepare(documents, _quickstart_models.BATCH_SIZE, settings.seed)
     facts = {key.replace("_", " "): value for key, value in data.facts.items()}
     print("\n".join(f"{key:>20}: {value}" for key, value in facts.items()))
 
@@ -130,9 +135,19 @@ def main(arguments=None):
             biases[name] = bias
 
     best = min(results, key=lambda result: result.loss)
-    command = " ".join(["python -m training.quickstart", *(arguments or sys.argv[1:])])
     model = models[best.position]
     _quickstart_export.publish(settings, data, results, best, model, biases, command)
+    return results, data, best
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    started = time.monotonic()
+    settings = parse(Settings, arguments, description=__doc__)
+    names = method_names(settings.positions)
+    command = " ".join(["python -m training.quickstart", *(arguments or sys.argv[1:])])
+    with sentences("quickstart", "Nothing was written."), FolderLock(settings.out, beside=True):
+        results, data, best = train_and_publish(settings, names, command)
     report(results, data)
     print(
         f"\nexported {best.position} to {settings.out} ({time.monotonic() - started:.0f} s in all)"

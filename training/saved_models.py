@@ -12,6 +12,7 @@ import urllib.parse
 
 from keras_tupe._json_file import read_json_object
 from training._marked import replaced
+from training._report_files import replaced_text
 from training._tables import table
 
 COMMAND = "training.saved_models --update saved_models/README.md"
@@ -119,7 +120,7 @@ def main(arguments=None):
             print(made)
             return
         text = settings.update.read_text(encoding="utf-8")
-        settings.update.write_text(replaced(text, COMMAND, made), encoding="utf-8")
+        replaced_text(settings.update, replaced(text, COMMAND, made))
     except (OSError, ValueError) as error:
         sys.exit(f"saved_models: {error}")
 

@@ -12,16 +12,17 @@ from keras_tupe.data.corpus import corpus_hash, count_words, read_documents, spl
 from keras_tupe.data.dataset_writer import (
     PREPARATION_FILE,
     file_hash,
+    order_hash,
     row_features,
     rows_hash,
     rows_info,
     seal,
-    write_json,
     write_rows,
 )
 from keras_tupe.data.embedded import SOURCES, embedded_documents
 from keras_tupe.data.glue import TASKS as GLUE_TASKS
 from keras_tupe.data.glue import GlueRows, GlueTask, read_glue
+from keras_tupe.data.json_record import read_sealed_json, write_json, write_sealed_json
 from keras_tupe.data.masking import Masking, mask_rows
 from keras_tupe.data.packing import PackedRows, pack_rows, pack_sentences, tokenize_documents
 from keras_tupe.data.placement import (
@@ -100,12 +101,14 @@ __all__ = [
     "is_sampled",
     "mask_rows",
     "multiset_hash",
+    "order_hash",
     "pack_rows",
     "pack_sentences",
     "prose_paragraphs",
     "read_blimp",
     "read_documents",
     "read_glue",
+    "read_sealed_json",
     "read_source",
     "read_squad",
     "row_features",
@@ -129,4 +132,5 @@ __all__ = [
     "wordpiece_words",
     "write_json",
     "write_rows",
+    "write_sealed_json",
 ]

@@ -5,6 +5,7 @@ import pathlib
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data.dataset_writer import FORMAT, NAME, PREPARATION_FILE, file_hash
+from keras_tupe.data.json_record import is_sealed
 from keras_tupe.data.prepared_vocabulary import PreparedVocabulary
 from keras_tupe.data.word_starts import KINDS
 
@@ -30,7 +31,7 @@ def read_preparation(directory):
         ValueError: if a file is not the one that was written, or of another format.
     """
     directory = pathlib.Path(directory)
-    record = _record(directory)
+    record = read_record(directory)
     try:
         hashes, facts = record["sha256"], record["vocabulary"]
         vocabulary = _vocabulary(directory, facts)
@@ -40,7 +41,7 @@ def read_preparation(directory):
             all(map(_is_file_name, hashes))
             and facts["sha256"] == hashes[facts["file"]]
             and all(map(_is_count, (*rows.values(), record["length"], facts["size"])))
-            and all(type(id) is int and 0 <= id < facts["size"] for id in ids)
+            and all(type(token) is int for token in ids)
             and vocabulary.special_ids == tuple(sorted(set(ids)))
             and vocabulary.kind in KINDS
             and isinstance(vocabulary.lowercase, bool)
@@ -52,28 +53,43 @@ def read_preparation(directory):
     _check_files(directory, hashes)
     if len(vocabulary.pieces) != vocabulary.size:
         raise _damaged(directory, f"the vocabulary has {len(vocabulary.pieces)} pieces")
+    if not 0 <= min(ids) <= max(ids) < vocabulary.size:
+        raise _damaged(
+            directory, f"the vocabulary of {vocabulary.size} pieces has no id {max(ids)}"
+        )
     shards = _shards(directory, hashes)
     if {split: sum(size for _, size in parts) for split, parts in shards.items()} != rows:
         raise _damaged(directory, f"it differs from {_DATASET_FILE} in the number of rows")
     return record, vocabulary, shards
 
 
-def _record(directory):
+def read_record(directory):
+    """Reads `preparation.json`, which must be what was written, to the bit.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: if it is damaged, or of another format.
+    """
+    directory = pathlib.Path(directory)
     path = directory / PREPARATION_FILE
     if not path.is_file():
         raise FileNotFoundError(_no_record(directory))
     try:
         record = read_json_object(path)
-    except ValueError as error:
-        raise _damaged(directory, f"it cannot be read ({error})") from error
-    if "format" not in record:
-        raise _damaged(directory, "it lacks 'format'")
-    if record["format"] != FORMAT:
+        found = record["format"]
+    except KeyError as error:
+        raise _damaged(directory, f"it lacks {error}") from None
+    except (OSError, ValueError) as error:
+        raise _damaged(directory, str(error)) from error
+    if type(found) is int and found != FORMAT:
         raise ValueError(
             f"These rows were prepared in another format. This version reads format {FORMAT}: "
-            "prepare them again, or use the version that made them. "
-            f"Received: format={record['format']!r} in {str(path)!r}"
+            "prepare them again, or use the version that made them. (Format 1 did not tell the "
+            "order of the rows; the same command without --runner makes them anew as they were.) "
+            f"Received: format={found!r} in {str(path)!r}"
         )
+    if not is_sealed(path.read_bytes()):
+        raise _damaged(directory, "it is not what was written")
     return record
 
 

@@ -2,18 +2,18 @@
 
 import errno
 import hashlib
-import json
 import os
 import pathlib
 
 import numpy as np
 
-from keras_tupe.data.placement import multiset_hash
+from keras_tupe.data.json_record import write_sealed_json
+from keras_tupe.data.placement import multiset_hash, sequence_hash
 
 NAME = "packed_rows"
 VERSION = "1.0.0"
 PREPARATION_FILE = "preparation.json"
-FORMAT = 1
+FORMAT = 2  # 1 had no seal, and did not tell the order of the rows
 
 _ROWS_PER_CALL = 4096
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -33,14 +33,21 @@ def row_features(length):
     )
 
 
-def rows_info(builder, length):
-    """TFDS's description of the data set, for a builder of it or its `DatasetIdentity`."""
+def rows_info(builder, length, **kwargs):
+    """TFDS's description of the data set, for a builder of it or its `DatasetIdentity`.
+
+    Args:
+        builder: the builder, or the identity.
+        length: tokens per row.
+        **kwargs: more for `tfds.core.DatasetInfo`.
+    """
     import tensorflow_datasets as tfds
 
     return tfds.core.DatasetInfo(
         builder=builder,
         features=row_features(length),
         description="Rows of whole sentences for masked language models, made by keras_tupe.",
+        **kwargs,
     )
 
 
@@ -97,28 +104,16 @@ def _write(writer, splits, progress):
 
 
 def seal(folder, facts):
-    """Writes `preparation.json`: what a data set holds, and the hash of each of its files.
+    """Writes `preparation.json`: what a data set holds, the hash of each of its files, and its own.
 
     Args:
         folder: the data set, with all of its other files.
-        facts: dictionary for JSON; `format` and `sha256` are added.
+        facts: dictionary for JSON; `format`, `sha256` and `seal` are added.
     """
     folder = pathlib.Path(folder)
     hashes = {file.name: file_hash(file) for file in sorted(folder.iterdir())}
     record = {"format": FORMAT, **facts, "sha256": hashes}
-    write_json(folder / PREPARATION_FILE, record)
-
-
-def write_json(path, record):
-    """Writes a JSON file that is either complete, on the disk, or not there."""
-    path = pathlib.Path(path)
-    temporary = path.with_name(f".unfinished-{path.name}")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(record, file, indent=1)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    write_sealed_json(folder / PREPARATION_FILE, record)
 
 
 def file_hash(path):
@@ -139,5 +134,20 @@ def rows_hash(rows):
     Returns:
         The `multiset_hash` of the SHA-256 of each row as little-endian int32.
     """
-    rows = np.ascontiguousarray(rows, dtype="<i4")
-    return multiset_hash(hashlib.sha256(row).digest() for row in rows)
+    return multiset_hash(_row_digests(rows))
+
+
+def order_hash(rows):
+    """A number that names rows in their order.
+
+    Args:
+        rows: integers, `(rows, length)`.
+
+    Returns:
+        The `sequence_hash` of the SHA-256 of each row as little-endian int32.
+    """
+    return sequence_hash(_row_digests(rows))
+
+
+def _row_digests(rows):
+    return (hashlib.sha256(row).digest() for row in np.ascontiguousarray(rows, dtype="<i4"))

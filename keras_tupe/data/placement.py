@@ -31,6 +31,20 @@ def multiset_hash(digests):
     return sum(int.from_bytes(digest, "big") for digest in digests) % 2**256
 
 
+def sequence_hash(digests):
+    """Names a sequence by the digests of its members, in their order.
+
+    Args:
+        digests: iterable of bytes, each the SHA-256 of a member.
+
+    Returns:
+        Integer from 0 to 2**256 - 1: the sum modulo 2**256 of each digest times its number, from 1.
+        So `sequence_hash(a) + sequence_hash(b) + len(a) * multiset_hash(b)` is that of a, then b.
+    """
+    numbered = enumerate(digests, 1)
+    return sum(n * int.from_bytes(digest, "big") for n, digest in numbered) % 2**256
+
+
 def is_held_out(digest, share):
     """Whether a document belongs to the held-out part, of which `share` (0 to 1) is expected."""
     return _fraction(digest, 0) < share

@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hypothesis_numpy
 
-from keras_tupe.data import file_hash, row_features, rows_hash, seal, write_json, write_rows
+from keras_tupe.data import (
+    file_hash,
+    order_hash,
+    read_sealed_json,
+    row_features,
+    rows_hash,
+    seal,
+    write_json,
+    write_rows,
+    write_sealed_json,
+)
 
 LENGTH = 13
 
@@ -91,8 +101,8 @@ def test_the_seal_holds_the_hash_of_every_file(tmp_path):
         (tmp_path / name).write_bytes(content)
     seal(tmp_path, {"command": "caf\u00e9", "length": 7})
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    assert json.loads((tmp_path / "preparation.json").read_text("utf-8")) == {
-        "format": 1,
+    assert read_sealed_json(tmp_path / "preparation.json") == {
+        "format": 2,
         "command": "caf\u00e9",
         "length": 7,
         "sha256": hashes,
@@ -117,6 +127,23 @@ def test_json_that_cannot_be_written_leaves_the_old_file(tmp_path):
     assert json.loads(path.read_text("utf-8")) == {"a": 1}
 
 
+def test_a_sealed_record_comes_back_and_nothing_else_does(tmp_path):
+    path, record = tmp_path / "record.json", {"a": [1, 2**256, None], "caf\u00e9": {"b": "\n}"}}
+    write_sealed_json(path, record)
+    assert read_sealed_json(path) == record
+    content = path.read_bytes()
+    assert json.loads(content).keys() == {*record, "seal"}
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r".+"):
+            read_sealed_json(path)
+    write_json(path, record)
+    with pytest.raises(ValueError, match="not what was written"):
+        read_sealed_json(path)
+
+
 int32_rows = hypothesis_numpy.arrays(
     "int32", st.tuples(st.integers(0, 7), st.just(3)), elements=st.integers(-(2**31), 2**31 - 1)
 )
@@ -139,3 +166,16 @@ def test_the_hash_of_rows_names_their_multiset(rows, random):
     assert rows_hash(rows.astype("int64")) == rows_hash(rows.astype(">i4")) == rows_hash(rows)
     assert (rows_hash(rows[:2]) + rows_hash(rows[2:])) % 2**256 == rows_hash(rows)
     assert len(rows) == 0 or rows_hash(rows[1:]) != rows_hash(rows)
+
+
+@given(int32_rows, st.randoms())
+def test_the_hash_of_the_order_names_rows_in_their_order(rows, random):
+    digests = [hashlib.sha256(row.astype("<i4").tobytes()).digest() for row in rows]
+    expected = sum((n + 1) * int.from_bytes(digest, "big") for n, digest in enumerate(digests))
+    assert order_hash(rows) == expected % 2**256
+    order = random.sample(range(len(rows)), len(rows))
+    is_same = (rows[order] == rows).all()
+    assert (order_hash(rows[order]) == order_hash(rows)) == is_same
+    parts = order_hash(rows[:2]) + order_hash(rows[2:]) + 2 * rows_hash(rows[2:])
+    assert parts % 2**256 == order_hash(rows)
+    assert len(rows) == 0 or order_hash(rows[1:]) != order_hash(rows)

@@ -17,6 +17,7 @@ from fuzz_engine import Reader
 
 from keras_tupe.data import PreparedRows, read_blimp, read_glue, read_squad
 from keras_tupe.data.dataset_writer import PREPARATION_FILE, file_hash
+from keras_tupe.data.json_record import write_sealed_json
 from keras_tupe.data.sources import find_sources, read_source
 from keras_tupe.trainer import strategies
 from keras_tupe.trainer.checkpoints import Checkpoints
@@ -106,7 +107,8 @@ def _repair_prepared(folder):
     record = json.loads(path.read_bytes())
     record["sha256"] = {name: file_hash(folder / name) for name in record["sha256"]}
     record["vocabulary"]["sha256"] = record["sha256"][record["vocabulary"]["file"]]
-    path.write_text(json.dumps(record))
+    record.pop("seal", None)
+    write_sealed_json(path, record)
 
 
 def _read_prepared(folder):

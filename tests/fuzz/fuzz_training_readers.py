@@ -11,10 +11,10 @@ import experiment_cases
 import numpy as np
 import prepared_directories
 import run_cases
-from fuzz_data_readers import _prepared_files
+from fuzz_data_readers import _prepared_files, _repair_prepared
 from fuzz_engine import Reader
 
-from keras_tupe.data.dataset_writer import write_json
+from keras_tupe.data.json_record import write_json, write_sealed_json
 from keras_tupe.export.card import write_card
 from training import (
     _ablate_collect,
@@ -188,14 +188,13 @@ def _write_prepared(folder):
     rows.mkdir()
     for name, content in _prepared_files("wordpiece").items():
         (rows / name).write_bytes(content)
-    (folder / "rows.unfinished").mkdir()
-    write_json(folder / "rows.unfinished" / "settings.json", _FINGERPRINT)
 
 
 def _read_inspected(folder):
     _prepare_folder.check_output(folder / "rows", {"a": 1})
     _prepare_inspect.statistics(folder / "rows")
     _prepare_inspect.verify(folder / "rows")
+    _prepare_inspect.describe(folder / "rows")
 
 
 def _read_work_folder(folder):
@@ -205,7 +204,7 @@ def _read_work_folder(folder):
 
 def _write_work_folder(folder):
     (folder / "new.unfinished").mkdir()
-    write_json(folder / "new.unfinished" / "settings.json", _FINGERPRINT)
+    write_sealed_json(folder / "new.unfinished" / "settings.json", _FINGERPRINT)
 
 
 def _write_spill(folder):
@@ -226,7 +225,6 @@ def _write_spill(folder):
 def _read_spill(folder):
     spill = _prepare_spill.Spill(folder / "spill")
     try:
-        _prepare_stages._check_state(spill.state, 1, spill.journal)
         for bucket in range(256):
             path = folder / "spill" / f"{bucket:02x}.index"
             if path.is_file():
@@ -310,7 +308,14 @@ READERS = [
         files=("*/card.json",),
         quick=25,
     ),
-    Reader("prepare: inspect", _write_prepared, _read_inspected, files=("rows/*.json",), quick=15),
+    Reader(
+        "prepare: inspect",
+        _write_prepared,
+        _read_inspected,
+        files=("rows/*.json",),
+        repair=lambda folder: _repair_prepared(folder / "rows"),
+        quick=15,
+    ),
     Reader("prepare: work folder", _write_work_folder, _read_work_folder, quick=8),
     Reader("prepare: spilled documents", _write_spill, _read_spill, ("spill/*",), quick=8),
     Reader("prepare: packed block", _write_spill, _read_block, ("*.json", "*.npy"), quick=15),

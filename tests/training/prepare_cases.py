@@ -86,7 +86,8 @@ def record(folder):
 
 def facts(folder):
     """The record without what tells where the text came from."""
-    return {k: v for k, v in record(folder).items() if k not in ("command", "fingerprint")}
+    where = ("command", "fingerprint", "seal")
+    return {k: v for k, v in record(folder).items() if k not in where}
 
 
 def rows(folder, part):

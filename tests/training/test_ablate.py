@@ -259,7 +259,7 @@ def test_a_run_that_fails_is_named_and_the_others_are_done(rows, tmp_path):
     process = start(*words(rows, out, seeds=1))
     told = finish(process)
     assert process.returncode == 1
-    assert "pretrain: The file must begin with the columns" in told
+    assert "pretrain: --out must be a new folder, or one that training.pretrain made" in told
     assert "Some runs failed" in told
     assert "Received: absolute, seed 0" in told
     record = json.loads((out / "ablation.json").read_text())

@@ -38,11 +38,13 @@ def check_against_oracle(folder, texts, block_bytes=2**24, valid=cases.VALID):
             assert part not in splits
             continue
         assert rows(folder, part) == wanted
-        found = {name: value for name, value in splits[part].items() if name != "rows_hash"}
+        found = {name: value for name, value in splits[part].items() if not name.endswith("_hash")}
         assert found == {name: sum(counts[name] for _, counts in packed) for name in found}
         row_hashes = [hashlib.sha256(np.array(row, "<i4").tobytes()) for row in wanted]
-        total = sum(int(one.hexdigest(), 16) for one in row_hashes) % 2**256
-        assert splits[part]["rows_hash"] == f"{total:064x}"
+        numbers = [int(one.hexdigest(), 16) for one in row_hashes]
+        assert splits[part]["rows_hash"] == f"{sum(numbers) % 2**256:064x}"
+        total = sum(place * number for place, number in enumerate(numbers, 1))
+        assert splits[part]["order_hash"] == f"{total % 2**256:064x}"
     return num_blocks
 
 

@@ -32,10 +32,10 @@ def corpus(tmp_path_factory):
 
 # What grows beyond the limit first: settings, documents, journal, rows of a block, and a shard.
 LIMITS = {
-    311: "lock .unfinished-settings.json",
-    2003: "lock settings.json documents",
-    5009: "lock settings.json documents .unfinished-journal.json",
-    8009: "lock settings.json documents journal.json vocabulary rows train-00000000.unfinished",
+    311: ".unfinished-settings.json",
+    2003: "settings.json documents",
+    5009: "settings.json documents .unfinished-journal.json",
+    8009: "settings.json documents journal.json vocabulary rows train-00000000.unfinished",
     40_009: "dataset",
     70_001: "dataset",
 }

@@ -102,4 +102,4 @@ def test_every_flipped_bit_and_every_missing_file_is_found(prepared, tmp_path):
 def test_the_record_is_json_that_others_can_read(prepared):
     content = (prepared / "preparation.json").read_bytes()
     assert content.endswith(b"}\n")
-    assert json.loads(content)["format"] == 1
+    assert json.loads(content)["format"] == 2

@@ -159,8 +159,8 @@ def test_a_second_process_on_the_same_folder_is_refused(processes, corpus, tmp_p
         message = failure(out, corpus / "in", more=MORE)
     finally:
         os.kill(process.pid, signal.SIGCONT)
-    assert message.startswith("prepare: Another process is preparing this folder.")
-    assert message.endswith(f"Received: {str(tmp_path / 'rows.unfinished')!r}")
+    assert message.startswith("prepare: Another process works in --out")
+    assert f"Received: {str(tmp_path / 'rows.unfinished')!r}, process {process.pid} on " in message
     process.join()
     assert process.exitcode == 0, (tmp_path / "rows.log").read_text()
     assert files(out) == files(corpus / "whole")

@@ -3,7 +3,9 @@
 import collections
 import contextlib
 import json
+import pathlib
 import random
+import shutil
 
 import prepare_cases as cases
 import pytest
@@ -196,7 +198,7 @@ def test_settings_are_kept_beside_the_work(corpus, monkeypatch, tmp_path):
     assert len(settings["input"]) == 5
 
 
-@pytest.mark.parametrize("names", [["lock"], ["lock", "documents"], []])
+@pytest.mark.parametrize("names", [[".lock"], [".lock", "documents"], []])
 def test_a_removal_that_was_killed_is_ended_when_the_output_is_complete(corpus, tmp_path, names):
     out = tmp_path / "rows"
     run(out, corpus / "in", more=MORE)
@@ -206,3 +208,21 @@ def test_a_removal_that_was_killed_is_ended_when_the_output_is_complete(corpus, 
         (work / name).touch()
     run(out, corpus / "in", more=MORE)
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+
+
+def test_unfinished_work_with_a_flipped_bit_is_refused(corpus, monkeypatch, tmp_path):
+    """A journal with other sizes would lose documents, other statistics would be written down."""
+    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 3)
+    for number, name in enumerate(
+        ("settings.json", "documents/journal.json", "rows/train-00000001.json")
+    ):
+        out = tmp_path / str(number)
+        work = out.with_name(f"{out.name}.unfinished")
+        path = pathlib.Path(shutil.copytree(tmp_path / "rows.unfinished", work), name)
+        content = bytearray(path.read_bytes())
+        place = next(place for place in range(50, len(content)) if content[place] in b"1239")
+        content[place] ^= 4  # another digit
+        path.write_bytes(content)
+        message = failure(out, corpus / "in", more=MORE)
+        assert "damaged" in message, name
+        assert str(work) in message

@@ -62,7 +62,9 @@ def test_a_run_leaves_what_it_promises(done, preset, rows):
     prepared = json.loads((rows / "preparation.json").read_text())
     assert record["data"] == {
         "rows_hash": prepared["splits"]["train"]["rows_hash"],
+        "order_hash": prepared["splits"]["train"]["order_hash"],
         "valid_rows_hash": prepared["splits"]["valid"]["rows_hash"],
+        "valid_order_hash": prepared["splits"]["valid"]["order_hash"],
         "length": 16,
         "vocabulary": prepared["vocabulary"]["sha256"],
     }

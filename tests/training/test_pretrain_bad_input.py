@@ -1,6 +1,7 @@
 """Every mistake in front of a run ends in a sentence, and nothing is written."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -8,8 +9,9 @@ import pretrain_cases as cases
 import pytest
 from pretrain_cases import failure
 
-from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer, data
 from keras_tupe.trainer import Checkpoints
+from training._folder_lock import FolderLock
 
 STEP = 6
 
@@ -231,6 +233,50 @@ def test_other_rows_are_refused_and_may_be_allowed(rows, out, tmp_path):
     options = {"steps": STEP, "valid_every": 0, "log_every": 3, "tensorboard": False}
     _, told = cases.run(other, out, **options, allow_change=["data"])
     assert f"goes on from step {STEP}" in told
+
+
+def test_a_folder_in_which_another_process_works_is_left_alone(rows, out):
+    with FolderLock(out):
+        message = go_on(rows, out)
+    assert message.startswith("pretrain: Another process works in --out: wait for its end, or ")
+    assert f"Received: {str(out)!r}, process {os.getpid()} on host " in message
+
+
+def test_a_folder_of_another_program_is_left_alone(rows, tmp_path):
+    for out in (rows.parent, tmp_path):
+        (out / "mine.txt").touch()
+        message = failure(rows, out)
+        assert message.startswith("pretrain: --out must be a new folder, or one that training.pre")
+        assert f"Received: {str(out)!r}, which holds " in message
+
+
+def reversed_rows(rows, folder):
+    """The same rows in the opposite order, as another runner might write them."""
+    folder.mkdir()
+    record = data.read_sealed_json(rows / "preparation.json")
+    parts = {}
+    for part, facts in record["splits"].items():
+        prepared = data.PreparedRows(rows, part)
+        parts[part] = [prepared[np.arange(len(prepared))[::-1]]]
+        facts["order_hash"] = f"{data.order_hash(parts[part][0]):064x}"
+    data.write_rows(folder, parts, cases.LENGTH)
+    shutil.copy(rows / "vocabulary.txt", folder)
+    data.seal(folder, {name: record[name] for name in record if name not in ("format", "sha256")})
+    return folder
+
+
+def test_the_same_rows_in_another_order_are_refused(rows, out, tmp_path):
+    other = reversed_rows(rows, tmp_path / "other")
+    assert "'order_hash': '" in go_on(other, out)
+
+
+def test_a_checkpoint_that_does_not_tell_the_order_is_told(rows, out):
+    """Of the first version; whether the order is the same, only the user can know."""
+    record = json.loads((cases.checkpoint(out, STEP) / "checkpoint.json").read_text())
+    facts = {k: v for k, v in record["data"].items() if not k.endswith("order_hash")}
+    edit(out, data=facts)
+    message = go_on(rows, out)
+    assert message.endswith("made without --runner, then and now: their order has not changed")
 
 
 def test_rows_that_moved_are_the_same_rows(rows, out, tmp_path):

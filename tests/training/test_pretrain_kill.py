@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import random
 import signal
 import time
@@ -80,6 +81,31 @@ def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(processes, row
     assert_whole_files(out)
 
     assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
+    cases.assert_same_run(out, whole, 24)
+
+
+@pytest.mark.slow
+def test_a_second_run_in_the_folder_is_refused_until_the_first_is_killed(
+    processes, rows, whole, tmp_path
+):
+    out = tmp_path / "run"
+    first = start(processes, rows, out)
+    assert cases.wait_until(lambda: cases.steps(out), first), cases.log_of(out)
+    os.kill(first.pid, signal.SIGSTOP)  # so that it is surely still at work
+    before = cases.files(out)
+    second = start(processes, rows, out, log=f"{out}.second.log", seed=4)
+    assert ended(second) == 1
+    assert cases.files(out) == before
+    told = (tmp_path / "run.second.log").read_text()
+    assert (
+        "pretrain: Another process works in --out: wait for its end, or choose another folder."
+        in told
+    )
+    assert f"Received: {str(out)!r}, process {first.pid} on host " in told
+    kill(first)
+    assert (out / ".lock").exists()
+    assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
+    assert "goes on from step " in cases.log_of(out)
     cases.assert_same_run(out, whole, 24)
 
 
@@ -164,6 +190,27 @@ def test_two_workers_of_which_one_is_killed_end_as_if_nothing_had_happened(
     assert_whole_files(out)
     assert [ended(one) for one in two_workers(processes, rows, out)] == [0, 0]
     cases.assert_same_run(out, whole, 100)
+
+
+@pytest.mark.slow
+def test_workers_of_another_run_are_refused(processes, rows, tmp_path):
+    out = tmp_path / "run"
+    workers = two_workers(processes, rows, out)
+    assert cases.wait_until(lambda: (out / "log.csv").exists(), workers[0]), cases.log_of(out)
+    for one in workers:
+        os.kill(one.pid, signal.SIGSTOP)
+    before = cases.files(out)
+    others = two_workers(processes, rows, out)
+    assert [ended(one) for one in others] == [1, 1]
+    assert cases.files(out) == before
+    for index in range(2):
+        told = pathlib.Path(f"{out}.{index}.log").read_text()
+        assert "pretrain: Another process works in --out" in told
+        assert f"process {workers[index].pid} on host " in told
+    for one in workers:
+        os.kill(one.pid, signal.SIGCONT)
+    assert [ended(one) for one in workers] == [0, 0]
+    assert not list(out.glob(".lock*"))
 
 
 def two_workers(processes, rows, out):

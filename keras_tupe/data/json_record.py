@@ -1,0 +1,61 @@
+"""Records in JSON: written whole or not at all, and sealed by a hash where others build on them."""
+
+import hashlib
+import json
+import os
+import pathlib
+
+from keras_tupe._json_file import read_json_object
+
+_SEAL = "seal"
+_TAIL = ',\n "' + _SEAL + '": "{}"\n}}\n'
+_TAIL_BYTES = len(_TAIL.format("0" * 64))
+
+
+def write_json(path, record):
+    """Writes a JSON file that is either complete, on the disk, or not there."""
+    _write(path, (json.dumps(record, indent=1) + "\n").encode("utf-8"))
+
+
+def write_sealed_json(path, record):
+    """As `write_json`, with the hash of the file's own bytes in it, for `read_sealed_json`.
+
+    Args:
+        path: the file.
+        record: dictionary for JSON, not empty and without the key `seal`, which is added.
+    """
+    _write(path, _sealed(json.dumps(record, indent=1).removesuffix("\n}").encode("utf-8")))
+
+
+def read_sealed_json(path):
+    """Returns the dictionary that `write_sealed_json` wrote.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if it is no such file, or a single bit of it is another.
+    """
+    record = read_json_object(path)
+    if not is_sealed(pathlib.Path(path).read_bytes()):
+        raise ValueError("it is not what was written")
+    del record[_SEAL]
+    return record
+
+
+def is_sealed(content):
+    """Returns whether the bytes of a file are, to the bit, what `write_sealed_json` wrote."""
+    return content == _sealed(content[:-_TAIL_BYTES])
+
+
+def _sealed(body):
+    """The bytes of a sealed file: all of it but the end, and the end, which has the hash of it."""
+    return body + _TAIL.format(hashlib.sha256(body).hexdigest()).encode("ascii")
+
+
+def _write(path, content):
+    path = pathlib.Path(path)
+    temporary = path.with_name(f".unfinished-{path.name}")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)

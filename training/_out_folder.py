@@ -1,0 +1,61 @@
+"""Whose folder an output folder is, by what is in it."""
+
+import fnmatch
+import pathlib
+
+from keras_tupe._json_file import read_json_object
+from keras_tupe.data import GLUE_TASKS, PREPARATION_FILE
+
+# What each command makes in its folder: names, or patterns of names.
+_MADE = {
+    "prepare": (PREPARATION_FILE,),
+    "pretrain": ("settings.json", "checkpoints"),
+    "ablate": ("runs", "ablation.json"),
+    "experiment": ("experiment.json",),
+    "finetune_glue": (*GLUE_TASKS, "grid.png"),
+    "finetune_squad": ("seed-[0-9]*", "squad.png"),
+    "evaluate_blimp": ("paradigms", "blimp.png"),
+    "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
+    "gallery": ("heads_[0-9]*.png",),
+    "export": ("card.json",),
+}
+_UNFINISHED = (".lock*", ".partial*", ".unfinished-*", ".*.partial")
+
+
+def check_own(out, program):
+    """Raises a ValueError if a folder holds files, and none that say that a command made it.
+
+    Args:
+        out: the folder; there may be none yet.
+        program: the command, such as `"pretrain"`.
+    """
+    out = pathlib.Path(out)
+    found = sorted(entry.name for entry in out.iterdir()) if out.is_dir() else []
+    names = [name for name in found if not _is_any(name, _UNFINISHED)]
+    if not names or _is_made_by(program, out, names):
+        return
+    makers = [f"training.{maker}" for maker in _MADE if _is_made_by(maker, out, names)]
+    who = f", as of {makers[0]}" if makers else ""
+    raise ValueError(
+        f"--out must be a new folder, or one that training.{program} made: choose another. "
+        f"Received: {str(out)!r}, which holds {', '.join(names[:5])}{who}"
+    )
+
+
+def _is_made_by(program, out, names):
+    made = [name for name in names if _is_any(name, _MADE[program])]
+    if program == "pretrain" and made == ["settings.json"]:  # many programs have settings
+        return _is_of_a_run(out / made[0])
+    return bool(made)
+
+
+def _is_of_a_run(path):
+    try:
+        record = read_json_object(path)
+    except (OSError, ValueError):
+        return False
+    return isinstance(record.get("settings"), dict) and "data" in record
+
+
+def _is_any(name, patterns):
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
