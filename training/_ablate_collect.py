@@ -2,11 +2,11 @@
 
 import dataclasses
 import functools
-import json
 import pathlib
 
 import numpy as np
 
+from keras_tupe._json_file import read_json_object
 from keras_tupe.metrics import mean_interval
 from training._ablate_plan import recorded_seconds
 from training._ablate_runs import check_belongs, find_runs
@@ -200,8 +200,11 @@ def _size(run):
     """Returns the number of weights of a run's encoder, which its preset tells."""
     path = run.folder / "preset" / "metadata.json"
     try:
-        return int(json.loads(path.read_text(encoding="utf-8"))["parameter_count"])
-    except (OSError, ValueError, KeyError, TypeError):
+        count = read_json_object(path)["parameter_count"]
+        if type(count) is not int:
+            raise ValueError("it is no integer")
+        return count
+    except (OSError, ValueError, KeyError):
         raise ValueError(
             f"A preset tells its number of weights in metadata.json. Received: {str(path)!r}"
         ) from None

@@ -1,10 +1,10 @@
 """What an ablation costs: tokens, FLOPs, and the hours that are left."""
 
 import dataclasses
-import json
 import pathlib
 
 from keras_tupe import SIZES
+from keras_tupe._json_file import read_json_object
 from keras_tupe.trainer import step_flops
 from training._pretrain_log import LOG, read_log
 from training._pretrain_report import duration
@@ -110,8 +110,8 @@ def recorded_seconds(folder):
 def _seconds(path):
     """Returns the seconds that results tell, 0 if they tell none; others say what is wrong."""
     try:
-        return float(json.loads(path.read_text(encoding="utf-8"))["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return float(read_json_object(path)["seconds"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return 0.0
 
 

@@ -1,9 +1,9 @@
 """The report of an ablation: `ablation.json`, `ablation.md`, `ablation.png`, `tasks.png`."""
 
-import json
 import math
 import pathlib
 
+from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
 from training._ablate_collect import ACCURACY, LOSS
 from training._ablate_tables import markdown
@@ -53,8 +53,8 @@ def _draw_tasks(path, ablation):
 def recorded_machine(out):
     """Returns the kind of machine that an earlier report in the folder names, or `None`."""
     try:
-        return json.loads((pathlib.Path(out) / JSON).read_text(encoding="utf-8"))["machine"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return read_json_object(pathlib.Path(out) / JSON)["machine"]
+    except (OSError, ValueError, KeyError):
         return None
 
 

@@ -6,7 +6,9 @@ import os
 import pathlib
 import shutil
 
+from keras_tupe._json_file import parse_json, read_json_object
 from training import _pretrain_settings
+from training._setting_kinds import kind_of
 from training._variant import Variant
 
 RUNS = "runs"
@@ -112,12 +114,13 @@ def find_runs(out):
     for path in pathlib.Path(out).glob(f"{RUNS}/*/seed-*/{SETTINGS}"):
         folder = path.parent
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = read_json_object(path)
+            _check_kinds(record["settings"])
             run = FoundRun(folder, _variant(record["settings"]), record["settings"]["seed"], record)
             run.facts()
             if f"seed-{run.seed}" != folder.name:
                 raise ValueError(f"its seed is {run.seed}")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{RUNS}/ must hold runs of training.pretrain, each in METHOD/seed-K. Move "
                 f"the rest away. Received: {str(folder)!r} ({type(error).__name__}: {error})"
@@ -169,4 +172,21 @@ def _variant(settings):
     """Returns the variant of a run, from the settings in its record."""
     file = settings["position_file"]
     name = pathlib.Path(file).stem if file else settings["position"]
-    return Variant(name, json.loads(settings["position_options"]), file)
+    options = parse_json(settings["position_options"])
+    if not isinstance(options, dict):
+        raise ValueError("its position_options are no dictionary")
+    return Variant(name, options, file)
+
+
+def _check_kinds(settings):
+    """Checks that the settings in a record are of the kinds that they were written with.
+
+    Raises:
+        ValueError: naming the first that is not.
+    """
+    for field in dataclasses.fields(_pretrain_settings.Settings):
+        if "help" in field.metadata and settings.get(field.name) is not None:
+            try:
+                kind_of(field).from_toml(settings[field.name])
+            except ValueError:
+                raise ValueError(f"its {field.name} is not {kind_of(field)}") from None

@@ -4,15 +4,16 @@ import contextlib
 import dataclasses
 import importlib
 import io
-import json
 import pathlib
 import shlex
 import sys
 
+from keras_tupe._json_file import read_json_object
 from training._glue_protocol import PROTOCOLS
 from training._settings import parse
 
 RESULTS = "results.json"
+_MOST = 1000.0  # percent; NaN is not below it
 _NO_PRESET = "preset-that-is-not-there-yet"
 _LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
 
@@ -66,8 +67,8 @@ class Task:
         """Returns whether the results of exactly this command are there."""
         path = pathlib.Path(run) / self.name / RESULTS
         try:
-            command = json.loads(path.read_text(encoding="utf-8"))["command"]
-        except (OSError, ValueError, KeyError, TypeError):
+            command = read_json_object(path)["command"]
+        except (OSError, ValueError, KeyError):
             return False
         return command == shlex.join(["python", "-m", self.module, *self.words(run, variant)])
 
@@ -118,11 +119,11 @@ def check_equal(out, tasks=()):
     sizes = {}
     for path in sorted(pathlib.Path(out).glob(f"runs/*/seed-*/*/{RESULTS}")):
         try:
-            results = json.loads(path.read_text(encoding="utf-8"))
-            command, size = results["command"], _size(results)
+            results = read_json_object(path)
+            options, size = _options(results["command"]), _size(results)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # `read_scores` says what is wrong
-        options, where = _options(command), path.parent.relative_to(out)
+        where = path.parent.relative_to(out)
         before, place = known.setdefault(path.parent.name, (options, where))
         if options != before:
             raise ValueError(
@@ -148,6 +149,8 @@ def _size(results):
 
 def _options(command):
     """Returns a task's command line without module, preset, folder and file of the method."""
+    if not isinstance(command, str):  # shlex would take the rest of a stream
+        raise TypeError(f"the command is a {type(command).__name__}")
     words = shlex.split(command)[4:]  # python -m MODULE PRESET
     kept, skips = [], False
     for word in words:
@@ -172,13 +175,24 @@ def read_scores(run):
         path = pathlib.Path(run) / name / RESULTS
         if path.is_file():
             try:
-                scores |= read(json.loads(path.read_text(encoding="utf-8")))
-            except (ValueError, KeyError, TypeError) as error:
+                results = read_json_object(path)
+                _options(results["command"])
+                found = read(results)
+                wrong = [score for score, value in found.items() if not _is_score(value)]
+                if wrong:
+                    raise ValueError(f"{wrong[0]} is {str(found[wrong[0]])[:100]}")
+                scores |= found
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ValueError(
                     f"The results of a task must be those that its command wrote: "
                     f"{type(error).__name__}: {error}. Received: {str(path)!r}"
                 ) from None
     return scores
+
+
+def _is_score(value):
+    """Whether it is a number, or `None` for a model that has no score."""
+    return value is None or (type(value) in (int, float) and abs(value) <= _MOST)
 
 
 def _glue(results):

@@ -1,9 +1,9 @@
 """Named settings: TOML files whose keys are the settings of a script."""
 
 import pathlib
-import tomllib
 
 from training._setting_kinds import kind_of, nearest
+from training._toml_file import read_toml
 
 FOLDER = pathlib.Path(__file__).parent / "configs"
 
@@ -51,8 +51,8 @@ def read(config, fields):
     except ValueError as error:
         return {}, [str(error)]
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # also of the encoding and of TOML
+        entries = read_toml(path)
+    except (OSError, ValueError) as error:
         return {}, [f"--config must be a readable TOML file: {error}. Received: {config!r}"]
     known = {field.name: field for field in fields}
     values, problems = {}, []

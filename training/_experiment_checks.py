@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_tupe import SIZES
 from training import _config_file
 from training import _experiment_schema as schema
 from training._experiment_schema import defaults, mistakes, unknown_keys
@@ -139,7 +140,8 @@ def _scale(scale, place, variants):
     if "pretrain" in scale:
         found += _pretrain(scale["pretrain"], f"{place} pretrain")
     if "preset" in scale:
-        found += mistakes(scale["preset"], schema.PRESET, f"{place} preset")
+        wrong = mistakes(scale["preset"], schema.PRESET, f"{place} preset")
+        found += wrong or _size(scale["preset"], f"{place} preset")
     if "glue" in scale:
         found += _glue(scale["glue"], f"{place} glue")
     if "squad" in scale:
@@ -168,6 +170,16 @@ def _glue(entries, place):
     return found
 
 
+def _size(entries, place):
+    size = entries.get("size")
+    if size is None or size in SIZES:
+        return []
+    return [
+        f"size in {place} must be one of {list(SIZES)}; the nearest is {nearest(size, SIZES)!r}. "
+        f"Received: {size!r}"
+    ]
+
+
 def _pretrain(entries, place):
     """Checks settings of `training.pretrain`, and what an experiment adds to them."""
     known = {
@@ -185,6 +197,8 @@ def _pretrain(entries, place):
                 kind.from_toml(value)
             except ValueError:
                 found.append(f"{key} in {place} must be {kind}. Received: {value!r}")
+    if not found:
+        found += _size(entries, place)
     if "config" in entries and not found:
         found += _config_file.read(entries["config"], list(known.values()))[1]
     return found

@@ -2,12 +2,12 @@
 
 import dataclasses
 import pathlib
-import tomllib
 
 from training import _config_file
 from training._experiment_checks import check, with_defaults
 from training._pretrain_settings import Settings as PretrainSettings
 from training._setting_kinds import nearest
+from training._toml_file import read_toml
 
 FOLDER = pathlib.Path(__file__).parent / "configs" / "experiments"
 
@@ -138,8 +138,8 @@ def find(name):
                 f"{nearest(name, names())!r}. Received: {name!r}"
             )
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # also of the encoding and of TOML
+        entries = read_toml(path)
+    except (OSError, ValueError) as error:
         raise ValueError(
             f"NAME must name a readable TOML file: {error}. Received: {name!r}"
         ) from None

@@ -1,9 +1,9 @@
 """What a plan must know of rows and presets: read from their records, or assumed."""
 
-import json
 import pathlib
 
 from keras_tupe import data
+from keras_tupe._json_file import read_json_object
 from training._variant import Variant, parse
 
 _SIZES = ("num_layers", "hidden_dim", "intermediate_dim")
@@ -41,10 +41,11 @@ def preset_facts(folder, scale):
     if folder is None:
         return scale.preset["size"], []
     try:
-        text = (pathlib.Path(folder) / "config.json").read_text(encoding="utf-8")
-        config = json.loads(text)["config"]
-        size = {name: int(config[name]) for name in _SIZES}
-        limit = int(config["max_sequence_length"])
+        config = read_json_object(pathlib.Path(folder) / "config.json")["config"]
+        size = {name: config[name] for name in _SIZES}
+        limit = config["max_sequence_length"]
+        if not all(type(number) is int and number > 0 for number in (*size.values(), limit)):
+            raise ValueError("its sizes are no counts")
         own = Variant(config["position"], config["position_options"])
     except (OSError, ValueError, KeyError, TypeError):
         return {}, [

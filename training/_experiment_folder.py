@@ -1,9 +1,9 @@
 """The folder of an experiment, which is of one experiment only."""
 
-import json
 import os
 import pathlib
 
+from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
 
 RECORD = "experiment.json"
@@ -23,7 +23,7 @@ def folder_problems(out, identity):
     if not names:
         return []
     try:
-        before = json.loads((out / RECORD).read_text(encoding="utf-8"))["identity"]
+        before = read_json_object(out / RECORD)["identity"]
         changes = [
             f"{name}: {before.get(name)!r} there, {identity.get(name)!r} here"
             for name in sorted({*before, *identity})

@@ -1,9 +1,9 @@
 """What came out of an experiment's commands, by score and method."""
 
 import dataclasses
-import json
 import pathlib
 
+from keras_tupe._json_file import read_json_object
 from training._ablate_collect import ACCURACY, LOSS, collect
 from training._ablate_statistics import summarize
 from training._experiment_commands import ABLATION, PRESET, squad_cells
@@ -116,14 +116,11 @@ def _by_length(found):
 
 def _read(path):
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record, dict):
-            raise ValueError("no table")
+        return read_json_object(path)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"The results of a command must be what it wrote ({error}). Received: {str(path)!r}"
         ) from None
-    return record
 
 
 def _title(score, scale):

@@ -10,6 +10,7 @@ import time
 import tqdm
 
 from keras_tupe._commit import commit
+from keras_tupe._json_file import read_json_object
 from keras_tupe._new_folder import new_folder
 from keras_tupe.data import write_json
 from training._folder_lock import FolderLock
@@ -74,10 +75,7 @@ class Grid:
         if not folder.exists():
             return None
         try:
-            before, found = (
-                json.loads((folder / name).read_text(encoding="utf-8"))
-                for name in (SETTINGS, METRICS)
-            )
+            before, found = (read_json_object(folder / name) for name in (SETTINGS, METRICS))
         except (OSError, ValueError):
             raise ValueError(
                 f"A run's folder must hold {SETTINGS} and {METRICS}; move this one away. "
@@ -102,9 +100,8 @@ class Grid:
         found = set()
         for name in names:
             try:
-                text = (self.out / name / ORIGIN).read_text(encoding="utf-8")
-                found.add(str(json.loads(text)["commit"]))
-            except (OSError, ValueError, KeyError, TypeError):
+                found.add(str(read_json_object(self.out / name / ORIGIN)["commit"]))
+            except (OSError, ValueError, KeyError):
                 found.add("unknown")
         return ", ".join(sorted(found))
 

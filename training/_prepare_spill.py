@@ -128,8 +128,13 @@ class Spill:
                 bucket = int(entry["bucket"])
                 path = self._paths(bucket)[0]
                 if bucket not in files:
+                    if not path.is_file():
+                        raise _damaged(path)
                     files[bucket] = os.open(path, os.O_RDONLY)
-                content = os.pread(files[bucket], int(entry["size"]), int(entry["offset"]))
+                first, size = int(entry["offset"]), int(entry["size"])
+                if first + size > os.fstat(files[bucket]).st_size:
+                    raise _damaged(path)
+                content = os.pread(files[bucket], size, first)
                 if hashlib.sha256(content).digest() != digest:
                     raise _damaged(path)
                 yield content.decode("utf-8")

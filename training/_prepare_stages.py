@@ -5,6 +5,7 @@ import pathlib
 
 import numpy as np
 
+from keras_tupe._array_file import read_npy
 from keras_tupe.data import (
     block_number,
     choose_num_blocks,
@@ -166,8 +167,16 @@ class PackedBlock:
         self.facts, self.is_there = facts, True
 
     def rows(self):
-        """Reads the rows, int32 `(rows, length)`."""
-        return np.load(self._path)
+        """Reads the rows, int32 `(rows, length)`.
+
+        Raises:
+            ValueError: if the file is not one of rows.
+        """
+        with refused_if_damaged(self._path):
+            rows = read_npy(self._path)
+            if rows.dtype != "int32" or rows.ndim != 2:
+                raise ValueError("it holds no rows")
+        return rows
 
 
 def _packed(spill, part, block, plan, tokenizer, settings, folder, bar):

@@ -20,6 +20,9 @@ LOG_COLUMNS = (
     "skipped_steps",
 )
 VALID_COLUMNS = ("step", "tokens", "valid_loss", "valid_accuracy")
+_KNOWN = ("tokens", "seconds")
+_COUNTS = (*_KNOWN, "tokens_per_second", "skipped_steps")
+_MOST = 2**63
 _COLUMNS = {LOG: LOG_COLUMNS, VALID: VALID_COLUMNS}
 
 
@@ -174,11 +177,7 @@ def _rows(path, columns):
             f"or version: move it away. Received: {str(path)!r}"
         )
     rows = [line.decode("ascii", "replace").split(",") for line in lines[1:]]
-    return [
-        row
-        for row in rows
-        if len(row) == len(columns) and row[0].isdigit() and all(map(_is_cell, row))
-    ]
+    return [row for row in rows if len(row) == len(columns) and all(map(_is_cell, row, columns))]
 
 
 def _line(cells):
@@ -194,8 +193,15 @@ def _text(value):
         return f"{float(value):.7g}"
 
 
-def _is_cell(text):
+def _is_cell(text, column):
     try:
-        return text == "" or float(text) is not None
+        if column == "step":
+            return text.isascii() and text.isdigit() and int(text) < _MOST
+        return (text == "" and column not in _KNOWN) or _is_value(float(text), column)
     except ValueError:
         return False
+
+
+def _is_value(value, column):
+    """Whether a log may hold a number: a loss may be NaN or infinite, a count may not."""
+    return column not in _COUNTS or 0 <= value < _MOST

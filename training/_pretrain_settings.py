@@ -6,6 +6,7 @@ import os
 import pathlib
 
 from keras_tupe import SIZES, positions
+from keras_tupe._json_file import parse_json
 from keras_tupe.data import file_hash
 from training import _config_file
 from training import _machine_settings as machine
@@ -169,7 +170,7 @@ class Settings:
 
     def method_options(self):
         """Returns the options of the positional method, a dictionary."""
-        return json.loads(self.position_options)
+        return parse_json(self.position_options)
 
     def keep_step_numbers(self):
         """Returns the steps whose checkpoints stay for good, ascending."""

@@ -51,7 +51,10 @@ class Kind:
             raise ValueError(f"not {self}")
         if self.type is tuple and not all(isinstance(item, str) for item in value):
             raise ValueError(f"not {self}")
-        return self.type(value)
+        try:
+            return self.type(value)
+        except OverflowError:  # an integer beyond all floats
+            raise ValueError(f"not {self}") from None
 
 
 def kind_of(field):

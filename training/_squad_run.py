@@ -1,12 +1,12 @@
 """One run of `training.finetune_squad`: a seed."""
 
 import copy
-import json
 import time
 
 import keras
 
 from keras_tupe import TupeTextClassifierPreprocessor
+from keras_tupe._json_file import read_json_object
 from keras_tupe.data import squad_n_best, write_json
 from keras_tupe.metrics import squad_scores
 from training._finetune import Recipe
@@ -108,8 +108,22 @@ class Runs:
 
 
 def read_predictions(folder):
-    """Returns the answers of a run: dictionary of a question's id -> text."""
-    return json.loads((folder / PREDICTIONS).read_text(encoding="utf-8"))
+    """Returns the answers of a run: dictionary of a question's id -> text.
+
+    Raises:
+        ValueError: if its file is not that.
+    """
+    path = folder / PREDICTIONS
+    try:
+        answers = read_json_object(path)
+        if not all(isinstance(text, str) for text in answers.values()):
+            raise ValueError("an answer is no text")
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"The answers of a run must be those that it wrote: {error}. Move its folder away. "
+            f"Received: {str(path)!r}"
+        ) from None
+    return answers
 
 
 def _loss():

@@ -6,6 +6,7 @@ import json
 import re
 
 from keras_tupe import positions
+from keras_tupe._json_file import parse_json
 from training._setting_kinds import nearest
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.,=+-]")
@@ -102,7 +103,7 @@ def parse(text):
 
 def _value(text):
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text
 

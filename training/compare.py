@@ -7,13 +7,13 @@ where the runs are not equally long, and settings that differ otherwise are name
 """
 
 import argparse
-import json
 import os
 import pathlib
 import sys
 
 import numpy as np
 
+from keras_tupe._json_file import read_json_object
 from training._pretrain_report import duration, load_run, write_picture
 from training._tables import table
 
@@ -43,9 +43,11 @@ def settings_of(folder):
     """
     path = pathlib.Path(folder) / SETTINGS
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json_object(path)
         settings = {**record["settings"], "data": record["data"]}
-        settings["position"]
+        file = settings.get("position_file")
+        if not isinstance(settings["position"], str) or not isinstance(file, str | None):
+            raise ValueError("its method is no text")
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(
             f"A run is a folder that training.pretrain made, with a {SETTINGS}. "

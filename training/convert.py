@@ -17,12 +17,12 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import argparse
-import json
 import pathlib
 import signal
 import sys
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, positions
+from keras_tupe._json_file import parse_json
 from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._hf_config import read_json
 from training._folder_lock import FolderLock
@@ -169,7 +169,7 @@ def _problems(options):
 
 def _graft_options(options):
     try:
-        given = json.loads(options.graft_options or "{}")
+        given = parse_json(options.graft_options or "{}")
     except ValueError:
         given = None
     if not isinstance(given, dict):

@@ -43,7 +43,7 @@ def check_example(folder):
 
     Of each output the largest difference, relative to its largest value if that is above 1.
     """
-    example = np.load(folder / "example.npz")
+    example = _read_example(folder / "example.npz")
     encoder = tf.saved_model.load(str(folder))  # kept: its functions die with it
     names = ("input_word_ids", "input_mask", "input_type_ids")
     inputs = {name: tf.constant(example[name]) for name in names}
@@ -66,6 +66,14 @@ def check_example(folder):
         flush=True,
     )
     return worst
+
+
+def _read_example(path):
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: np.asarray(archive[name]) for name in archive.files}
+    except Exception as error:  # what NumPy and zipfile raise for a damaged file is open
+        raise ValueError(f"{path.name} is damaged ({type(error).__name__}: {error}).") from error
 
 
 def fill_blanks(model, texts):

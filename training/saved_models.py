@@ -6,11 +6,11 @@ python -m training.saved_models --update saved_models/README.md
 
 import argparse
 import hashlib
-import json
 import pathlib
 import sys
 import urllib.parse
 
+from keras_tupe._json_file import read_json_object
 from training._marked import replaced
 from training._report_files import replaced_text
 from training._tables import table
@@ -49,7 +49,7 @@ def model_table(folder):
 
 def _row(path):
     try:
-        card = json.loads(path.read_text(encoding="utf-8"))
+        card = read_json_object(path)
         config, trained = card["config"], card.get("trained_with", {})
         commands = [trained.get("command"), card["command"]]
         name = path.parent.name
@@ -65,7 +65,7 @@ def _row(path):
             ", ".join(map(_short, (trained.get("commit"), card["commit"]))),
             ", then ".join(f"`{command}`" for command in commands if command),
         ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(
             f"The card cannot be used ({type(error).__name__}: {error}). Export the model again. "
             f"Received: {str(path)!r}"
@@ -76,6 +76,8 @@ def _checked_size(folder, hashes):
     """Returns the bytes of all files, which must be those of the card."""
     size = 0
     for name, expected in hashes.items():
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"{name} is not a file of the export")
         content = (folder / name).read_bytes()
         if hashlib.sha256(content).hexdigest() != expected:
             raise ValueError(f"{name} has changed since")

@@ -1,8 +1,8 @@
 """What a Hugging Face config.json says, in our arguments."""
 
-import json
 import os
 
+from keras_tupe import _json_file
 from keras_tupe.layers._checks import is_integer
 
 POSITIONS = {"absolute": "absolute", "relative_key": "shaw", "relative_key_query": "qkr_4"}
@@ -98,23 +98,16 @@ def read_json(path):
         ValueError: if it holds something else.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        return _json_file.read_json_object(path)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise FileNotFoundError(
             "The folder of a converted model must hold this file. "
             f"Received: {os.fspath(path)!r}, which is not there"
         ) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(
-            f"The file must hold JSON: {error}. Received: {os.fspath(path)!r}"
+            f"The file must hold a JSON object: {error}. Received: {os.fspath(path)!r}"
         ) from None
-    if not isinstance(content, dict):
-        raise ValueError(
-            f"The file must hold a JSON object. Received: {os.fspath(path)!r} with a "
-            f"{type(content).__name__}"
-        )
-    return content
 
 
 def _problems(config):

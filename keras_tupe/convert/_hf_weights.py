@@ -72,12 +72,12 @@ def _read_safetensors(path):
             "Weights in safetensors need the package of this name: pip install safetensors. "
             f"Received: {error}"
         ) from error
-    try:
-        return safetensors.numpy.load_file(path)
-    except FileNotFoundError as error:
+    if not path.is_file():
         raise FileNotFoundError(
             f"A part of the checkpoint is not there. Received: {os.fspath(path)!r}"
-        ) from error
+        )
+    try:
+        return safetensors.numpy.load_file(path)
     except (safetensors.SafetensorError, KeyError, TypeError) as error:
         raise ValueError(
             "The weights must be in a whole safetensors file of numbers that NumPy knows: "

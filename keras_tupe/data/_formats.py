@@ -5,8 +5,9 @@ A parser is a function of `(lines, options)` that yields `(line number, text or 
 """
 
 import dataclasses
-import json
 import re
+
+from keras_tupe._json_file import parse_json
 
 _OPENING = re.compile(rb'<doc id="[^"]*".*>\s*$')
 _CLOSING = b"</doc>"
@@ -117,8 +118,8 @@ def _field(line, options):
     if isinstance(text, Problem):
         return text
     try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        record = parse_json(text)
+    except ValueError as error:
         return Problem(f"The line is not JSON ({error}).")
     if not isinstance(record, dict):
         return Problem(f"The line holds no JSON object but a {type(record).__name__}.")

@@ -1,14 +1,16 @@
 """The record of a directory of prepared rows, read and checked."""
 
+import os
 import pathlib
 
-from keras_tupe._json_file import read_json, read_json_object
+from keras_tupe._json_file import read_json_object
 from keras_tupe.data.dataset_writer import FORMAT, NAME, PREPARATION_FILE, file_hash
 from keras_tupe.data.json_record import is_sealed
 from keras_tupe.data.prepared_vocabulary import PreparedVocabulary
 from keras_tupe.data.word_starts import KINDS
 
 _DATASET_FILE = "dataset_info.json"
+_MOST = 2**40  # rows, ids or tokens of a row
 _SPECIAL = ("start_id", "end_id", "pad_id", "mask_id", "unknown_id")
 
 
@@ -31,16 +33,18 @@ def read_preparation(directory):
     directory = pathlib.Path(directory)
     record = read_record(directory)
     try:
-        hashes, facts = record["sha256"], dict(record["vocabulary"])
+        hashes, facts = record["sha256"], record["vocabulary"]
         vocabulary = _vocabulary(directory, facts)
-        length = record["length"]
+        ids = [facts[name] for name in _SPECIAL]
         rows = {split: part["rows"] for split, part in record["splits"].items() if part["rows"]}
         consistent = (
-            facts["sha256"] == hashes[facts["file"]]
-            and vocabulary.special_ids == tuple(sorted({facts[name] for name in _SPECIAL}))
+            all(map(_is_file_name, hashes))
+            and facts["sha256"] == hashes[facts["file"]]
+            and all(map(_is_count, (*rows.values(), record["length"], facts["size"])))
+            and all(type(token) is int for token in ids)
+            and vocabulary.special_ids == tuple(sorted(set(ids)))
             and vocabulary.kind in KINDS
-            and isinstance(length, int)
-            and length > 0
+            and isinstance(vocabulary.lowercase, bool)
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise _damaged(directory, f"it lacks {error}") from error
@@ -49,6 +53,10 @@ def read_preparation(directory):
     _check_files(directory, hashes)
     if len(vocabulary.pieces) != vocabulary.size:
         raise _damaged(directory, f"the vocabulary has {len(vocabulary.pieces)} pieces")
+    if not 0 <= min(ids) <= max(ids) < vocabulary.size:
+        raise _damaged(
+            directory, f"the vocabulary of {vocabulary.size} pieces has no id {max(ids)}"
+        )
     shards = _shards(directory, hashes)
     if {split: sum(size for _, size in parts) for split, parts in shards.items()} != rows:
         raise _damaged(directory, f"it differs from {_DATASET_FILE} in the number of rows")
@@ -123,16 +131,34 @@ def _check_files(directory, hashes):
 
 def _shards(directory, hashes):
     """The files of each split and their numbers of rows, by TFDS's record, whose hash is right."""
-    info = read_json(directory / _DATASET_FILE)
+    try:
+        splits = read_json_object(directory / _DATASET_FILE)["splits"]
+        splits = {split["name"]: [*map(_size, split["shardLengths"])] for split in splits}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(directory, f"{_DATASET_FILE} is not of rows: {error}") from error
     shards = {}
-    for split in info["splits"]:
-        names = sorted(name for name in hashes if name.startswith(f"{NAME}-{split['name']}."))
-        sizes = [int(size) for size in split["shardLengths"]]
+    for split, sizes in splits.items():
+        names = sorted(name for name in hashes if name.startswith(f"{NAME}-{split}."))
         if len(names) != len(sizes):
             raise _damaged(directory, f"it differs from {_DATASET_FILE} in the number of shards")
-        paths = [directory / name for name in names]
-        shards[split["name"]] = list(zip(paths, sizes, strict=True))
+        shards[split] = [(directory / name, size) for name, size in zip(names, sizes, strict=True)]
     return shards
+
+
+def _size(text):
+    """The rows of a shard, of the text that TFDS writes."""
+    if not isinstance(text, str) or not text.isascii() or not text.isdigit():
+        raise ValueError(f"a shard of {text!r} rows")
+    return int(text)
+
+
+def _is_count(value):
+    return type(value) is int and 0 < value < _MOST
+
+
+def _is_file_name(name):
+    """Whether it is a file of the directory itself, and not one elsewhere."""
+    return name == os.path.basename(name) and name not in ("", ".", "..")
 
 
 def _damaged(directory, reason):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+from keras_tupe._json_file import parse_json
 from keras_tupe.data._lines import read_text
 
 _WHAT = "a file of SQuAD v1.1 (JSON)"
@@ -48,12 +49,14 @@ def read_squad(path, *, skipped=None):
         Rajpurkar et al. SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP 2016.
         https://rajpurkar.github.io/SQuAD-explorer/
     """
+    text = read_text(path, _WHAT)
     try:
-        content = json.loads(read_text(path, _WHAT))
-    except json.JSONDecodeError as error:
+        content = parse_json(text)
+    except ValueError as error:
+        is_syntax = isinstance(error, json.JSONDecodeError)
+        reason = f"{error.msg} in line {error.lineno}" if is_syntax else str(error)
         raise ValueError(
-            f"The file must be {_WHAT}. "
-            f"Received: file={str(path)!r}, {error.msg} in line {error.lineno}"
+            f"The file must be {_WHAT}. Received: file={str(path)!r}, {reason}"
         ) from None
     questions, ids = [], set()
     for title, paragraph, entry, place in _entries(content, path):

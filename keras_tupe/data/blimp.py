@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 
+from keras_tupe._json_file import parse_json
 from keras_tupe.data._lines import file_place, read_lines
 
 _TEXTS = ("sentence_good", "sentence_bad")
@@ -98,11 +99,13 @@ def _read_file(path, skipped):
 
 def _parse(line, path, number):
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
+        row = parse_json(line)
+    except ValueError as error:
+        is_syntax = isinstance(error, json.JSONDecodeError)
+        reason = f"{error.msg} in column {error.colno}" if is_syntax else str(error)
         raise ValueError(
             "A line of BLiMP must be one JSON object. "
-            f"Received: {file_place(path, number)}, {error.msg} in column {error.colno}"
+            f"Received: {file_place(path, number)}, {reason}"
         ) from None
     bad = [
         name

@@ -67,12 +67,14 @@ class PreparedRows:
         order = np.argsort(indices, kind="stable")  # a shard is read from its start to its end
         ordered = indices[order]
         numbers = np.searchsorted(self._ends, ordered, side="right")
-        rows = np.empty((len(indices), self.length), "int32")
+        blocks = [np.empty((0, self.length), "int32")]
         for number in np.unique(numbers):
             first, last = np.searchsorted(numbers, [number, number + 1])
             shard = self._shards[number]
             positions = ordered[first:last] - (self._ends[number] - shard.num_rows)
-            rows[order[first:last]] = shard.read(positions)
+            blocks.append(shard.read(positions))  # checked: the length may be a damaged record's
+        rows = np.empty((len(indices), self.length), "int32")
+        rows[order] = np.concatenate(blocks)
         return rows
 
     def masking(self, *, whole_word=False, **settings):

@@ -40,7 +40,13 @@ class PreparedVocabulary:
     @functools.cached_property
     def pieces(self):
         """The pieces, strings; the place is the id."""
-        return _READERS[self.kind](self.path)
+        try:
+            return _READERS[self.kind](self.path)
+        except (UnicodeDecodeError, RuntimeError) as error:  # the latter of SentencePiece
+            raise ValueError(
+                f"The vocabulary of prepared rows is no {self.kind} vocabulary: {error}. Prepare "
+                f"the rows again. Received: {str(self.path)!r}"
+            ) from error
 
     @functools.cached_property
     def begins_word(self):

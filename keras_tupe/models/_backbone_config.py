@@ -6,6 +6,7 @@ import pathlib
 
 import keras
 
+from keras_tupe._json_file import read_json_object
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
 FILE = pathlib.PurePath("assets.extra", "keras_tupe_backbone.json")  # TensorFlow leaves it alone
@@ -52,22 +53,18 @@ def read_backbone_config(folder):
     if not file.is_file():
         return None
     try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
+        facts = read_json_object(file)
     except ValueError as error:
         raise ValueError(
-            f"The config of an exported encoder is no JSON ({error}). Export it again. "
+            f"The config of an exported encoder is no JSON object ({error}). Export it again. "
             f"Received: {str(file)!r}"
         ) from error
-    if (
-        isinstance(facts, dict)
-        and isinstance(facts.get("format"), int)
-        and facts["format"] > FORMAT
-    ):
+    if type(facts.get("format")) is int and facts["format"] > FORMAT:
         raise ValueError(
             f"The encoder was exported by a later keras_tupe (format {facts['format']}; this one "
             f"reads {FORMAT}). Install that version. Received: {str(file)!r}"
         )
-    if not isinstance(facts, dict) or not _is_complete(facts):
+    if not _is_complete(facts):
         raise ValueError(
             f"The config of an exported encoder must hold {sorted(KEYS)}, and in `config` "
             f"{sorted(SIZES)} and `position`. Export it again. Received: {str(file)!r}"
@@ -77,9 +74,9 @@ def read_backbone_config(folder):
 
 def _is_complete(facts):
     return (
-        all(isinstance(facts.get(name), kind) for name, kind in KEYS.items())
-        and all(isinstance(facts["config"].get(name), int) for name in SIZES)
-        and "position" in facts["config"]
+        all(type(facts.get(name)) is kind for name, kind in KEYS.items())
+        and all(type(facts["config"].get(name)) is int for name in SIZES)
+        and isinstance(facts["config"].get("position"), str)
     )
 
 
@@ -87,6 +84,14 @@ def new_backbone(facts):
     """Returns a `TupeBackbone` with new weights from what `read_backbone_config` returned.
 
     Raises:
-        ValueError: if the positional method is not known here, see `keras_tupe.positions.get`.
+        ValueError: if the positional method is not known here, see `keras_tupe.positions.get`, or
+            an entry is not what a `TupeBackbone` takes.
     """
-    return TupeBackbone.from_config(keras.saving.deserialize_keras_object(facts["config"]))
+    try:
+        return TupeBackbone.from_config(keras.saving.deserialize_keras_object(facts["config"]))
+    except Exception as error:  # what Keras raises for an entry of another kind is open
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ValueError(
+            f"The config of an exported encoder does not make one: {reason}. Export it again. "
+            f"Received: {type(error).__name__}"
+        ) from error

@@ -6,9 +6,11 @@ import os
 import pathlib
 import re
 import shutil
-import zipfile
 
 import numpy as np
+
+from keras_tupe._array_file import read_npz
+from keras_tupe._json_file import read_json_object
 
 FORMAT = 1
 _ARRAYS, _RECORD = "state.npz", "checkpoint.json"
@@ -110,9 +112,8 @@ class Checkpoints:
         try:
             if _hash(folder / _ARRAYS) != record["sha256"]:
                 raise ValueError(f"{_ARRAYS} is not what was written")
-            with np.load(folder / _ARRAYS, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            arrays = read_npz(folder / _ARRAYS)
+        except (OSError, ValueError, KeyError) as error:
             raise self._damaged(folder, error) from None
         return arrays, record
 
@@ -120,11 +121,11 @@ class Checkpoints:
         """Reads what a checkpoint says about itself; see `read`."""
         folder = self.path(step)
         try:
-            record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+            record = read_json_object(folder / _RECORD)
             number = record["format"]
-            if not isinstance(number, int):
+            if type(number) is not int:
                 raise ValueError(f"format={number!r}")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError) as error:
             raise self._damaged(folder, error) from None
         if number > FORMAT:
             raise ValueError(

@@ -1,8 +1,8 @@
 """Strategies of `tf.distribute` by name, and what can be wrong with a cluster."""
 
-import json
 import os
 
+from keras_tupe._json_file import parse_json
 from keras_tupe.trainer._meeting import meet
 
 JOIN_SECONDS = 110  # within which all workers must be there
@@ -27,8 +27,8 @@ def cluster(text):
         (['a:1', 'b:1'], 1)
     """
     try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
+        found = parse_json(text)
+    except ValueError as error:
         raise _bad(f"JSON: {error}", text) from None
     try:
         workers, task = found["cluster"]["worker"], found["task"]

@@ -64,7 +64,7 @@ def test_all_problems_of_a_configuration_are_named_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"), [("{", "must hold JSON"), ("[1]", "must hold a JSON object")]
+    ("content", "expected"), [("{", "must hold a JSON object"), ("[1]", "must hold a JSON object")]
 )
 def test_a_configuration_that_is_no_json_object_is_named(content, expected, tmp_path):
     folder = write_hf(tmp_path / "bert")

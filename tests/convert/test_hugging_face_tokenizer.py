@@ -183,5 +183,5 @@ def test_the_vocabulary_of_another_tokenizer_need_not_fit_the_model(tmp_path):
 
 def test_a_damaged_tokenizer_file_is_named(tmp_path):
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(ValueError, match="must hold JSON.*tokenizer.json"):
+    with pytest.raises(ValueError, match="must hold a JSON object.*tokenizer.json"):
         read(tmp_path)

@@ -115,7 +115,7 @@ def without_vocabulary_size(content):
             "registered_name='keras_hub>AlbertBackbone'",
         ),
         ("config.json", without_vocabulary_size, "must have vocabulary_size"),
-        ("config.json", lambda content: content[:-9], "must hold JSON"),
+        ("config.json", lambda content: content[:-9], "must hold a JSON object"),
         (
             "config.json",
             lambda content: content.replace(b'"num_layers": 2', b'"num_layers": 3'),

@@ -211,9 +211,12 @@ def test_a_full_disk_leaves_the_earlier_checkpoints(limit, saved):
 # A process of its own, small enough to fork: each child is killed one file operation later than
 # the one before, until one gets to the end.
 KILLER = """
-import importlib.util, json, os, pathlib, signal, sys
+import importlib.util, json, os, pathlib, signal, sys, types
 import numpy as np
 
+package = types.ModuleType("keras_tupe")  # without what it imports: a process that is soon forked
+package.__path__ = [str(pathlib.Path(sys.argv[1]).parents[1])]
+sys.modules["keras_tupe"] = package
 spec = importlib.util.spec_from_file_location("checkpoints", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)

@@ -155,7 +155,7 @@ def test_all_mistakes_are_named_at_once_before_any_work(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("{", "must hold JSON"),
+        ("{", "must hold a JSON object"),
         ("[]", "must hold a JSON object"),
         ("{}", "must have `model_type`"),
         ('{"registered_name": "keras_tupe>TupeBackbone"}', "must be a whole preset"),

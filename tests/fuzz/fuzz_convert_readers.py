@@ -1,0 +1,167 @@
+"""Readers of other people's weights, configurations and vocabularies."""
+
+import functools
+import json
+
+import bert_cases
+import keras_hub
+import numpy as np
+import torch_files
+from fuzz_engine import Reader
+
+from keras_tupe.convert import from_hf_bert, from_keras_hub_bert, from_tupe_checkpoint
+from keras_tupe.convert._fairseq_dictionary import read_fairseq_dictionary
+from keras_tupe.convert._hf_config import read_hf_config
+from keras_tupe.convert._hf_tokenizer import hf_tokenizer
+from keras_tupe.convert._hf_weights import read_hf_weights
+from keras_tupe.convert._torch_file import read_torch_file
+from keras_tupe.convert._wordpiece import read_pieces
+from training import convert
+
+_SETTINGS = {"do_lower_case": True, "strip_accents": None, "tokenizer_class": "BertTokenizer"}
+_NORMALIZER = {"type": "BertNormalizer", "lowercase": True, "strip_accents": None}
+_ARGS = {
+    "encoder_layers": 1,
+    "encoder_attention_heads": 2,
+    "encoder_embed_dim": 6,
+    "encoder_ffn_embed_dim": 7,
+    "max_positions": 8,
+    "rel_pos": False,
+    "dropout": 0.1,
+}
+
+
+def _write_hf(folder, parts=False, legacy=None):
+    bert_cases.write_hf(folder, pieces=bert_cases.PIECES, settings=_SETTINGS)
+    vocabulary = {piece: place for place, piece in enumerate(bert_cases.PIECES)}
+    whole = {
+        "normalizer": _NORMALIZER,
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": vocabulary},
+        "added_tokens": [{"id": 0, "content": "[PAD]", "special": True}],
+    }
+    special = {"pad_token": "[PAD]", "mask_token": {"content": "[MASK]", "lstrip": True}}
+    for name, content in (("tokenizer", whole), ("special_tokens_map", special)):
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    if parts:
+        place = folder / "model.safetensors"
+        place.rename(folder / "part-1.safetensors")
+        index = {"weight_map": dict.fromkeys(bert_cases.released_weights(), "part-1.safetensors")}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    if legacy is not None:
+        (folder / "model.safetensors").unlink()
+        (folder / "pytorch_model.bin").write_bytes(_torch_bytes(legacy))
+
+
+def _torch_bytes(legacy):
+    weights = bert_cases.released_weights()
+    tensors, storages, counts = {}, {}, {}
+    for number, (name, array) in enumerate(weights.items()):
+        key = str(number)
+        storages[key], counts[key] = array.tobytes(), array.size
+        tensors[name] = torch_files.tensor(key, array.size, array.shape, legacy=legacy)
+    pickle = torch_files.pickled(tensors)
+    if legacy:
+        return torch_files.legacy_file(pickle, storages, counts=counts)
+    return torch_files.zip_file(pickle, storages)
+
+
+def _read_hf_parts(folder):
+    problems = []
+    for read in (
+        lambda: read_hf_config(folder / "config.json"),
+        lambda: hf_tokenizer(folder, bert_cases.CONFIG["vocab_size"]),
+        lambda: read_hf_weights(folder),
+    ):
+        try:
+            read()
+        except (ValueError, FileNotFoundError) as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]
+
+
+def _write_torch(folder, legacy):
+    weights = {
+        "a": np.arange(6, dtype="f").reshape(2, 3),
+        "b": np.arange(4, dtype="int64"),
+        "c": np.ones(3, "float16"),
+    }
+    content = torch_files.checkpoint_file(weights, _ARGS, legacy, epoch=3, best_loss=1.5)
+    (folder / "model.pt").write_bytes(content)
+
+
+def _read_torch(folder):
+    return read_torch_file(folder / "model.pt")
+
+
+def _write_fairseq(folder):
+    (folder / "dict.txt").write_text("the 12\n, 11\ncat 3\n<mask> 1\n")
+
+
+def _write_tupe(folder):
+    name = "fairseq_tupe_r.pt"
+    (folder / name).write_bytes((bert_cases.GOLDEN / name).read_bytes())
+
+
+def _read_tupe(folder):
+    return from_tupe_checkpoint(folder / "fairseq_tupe_r.pt")
+
+
+@functools.cache
+def _keras_hub_files():
+    import pathlib
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        tokenizer = keras_hub.models.BertTokenizer(bert_cases.PIECES, lowercase=True)
+        backbone = keras_hub.models.BertBackbone(len(bert_cases.PIECES), 1, 2, 6, 7)
+        preprocessor = keras_hub.models.BertMaskedLMPreprocessor(tokenizer, sequence_length=8)
+        keras_hub.models.BertMaskedLM(backbone, preprocessor).save_to_preset(place)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def _write_keras_hub(folder):
+    for name, content in _keras_hub_files().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+READERS = [
+    Reader("Hugging Face: files", _write_hf, _read_hf_parts, quick=30),
+    Reader(
+        "Hugging Face: weights in parts",
+        functools.partial(_write_hf, parts=True),
+        lambda folder: read_hf_weights(folder),
+        files=("model*", "part*"),
+    ),
+    Reader("Hugging Face: model", _write_hf, from_hf_bert, quick=3),
+    Reader(
+        "Hugging Face: torch weights",
+        functools.partial(_write_hf, legacy=False),
+        read_hf_weights,
+        files=("*.bin",),
+    ),
+    Reader("torch zip", functools.partial(_write_torch, legacy=False), _read_torch, quick=25),
+    Reader("torch legacy", functools.partial(_write_torch, legacy=True), _read_torch, quick=25),
+    Reader("TUPE checkpoint", _write_tupe, _read_tupe, quick=3),
+    Reader(
+        "fairseq dictionary",
+        _write_fairseq,
+        lambda folder: read_fairseq_dictionary(folder / "dict.txt"),
+    ),
+    Reader(
+        "pieces",
+        lambda folder: (folder / "vocab.txt").write_text("\n".join(bert_cases.PIECES)) and None,
+        lambda folder: (folder / "vocab.txt").is_file() and read_pieces(folder / "vocab.txt"),
+    ),
+    Reader("KerasHub BERT", _write_keras_hub, from_keras_hub_bert, quick=3),
+    Reader(
+        "training.convert: our preset's config.json",
+        lambda folder: _write_hf(folder),
+        lambda folder: convert._config(folder) and convert._dtype(folder),
+        files=("config.json",),
+    ),
+]

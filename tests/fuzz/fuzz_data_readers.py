@@ -1,0 +1,197 @@
+"""Readers of rows, texts and tasks: checkpoints, prepared folders, corpora, SQuAD, BLiMP, GLUE."""
+
+import bz2
+import functools
+import gzip
+import hashlib
+import json
+import lzma
+
+import blimp_cases
+import glue_cases
+import numpy as np
+import prepared_directories
+import squad_cases
+import zstandard
+from fuzz_engine import Reader
+
+from keras_tupe.data import PreparedRows, read_blimp, read_glue, read_squad
+from keras_tupe.data.dataset_writer import PREPARATION_FILE, file_hash
+from keras_tupe.data.json_record import write_sealed_json
+from keras_tupe.data.sources import find_sources, read_source
+from keras_tupe.trainer import strategies
+from keras_tupe.trainer.checkpoints import Checkpoints
+from training._pretrain_run import Saver
+
+_TEXT = "The cat sat.\nIt was grey.\n\nAnother document, of one line.\n"
+_WIKI = '<doc id="1" url="u" title="t">\nA title\n\nSome text.\n</doc>\n{"text": "x"}\n'
+_IDENTITY, _ROWS = {"steps": 3, "position": "tupe_r"}, {"rows_hash": "ab", "length": 8}
+
+
+def _write_checkpoint(folder):
+    random = np.random.default_rng(0)
+    arrays = {
+        "model/w": random.normal(size=(3, 5)).astype("f"),
+        "model/b": np.zeros(3, "f"),
+        "trainer/step": np.array(4),
+        "optimizer/half": np.ones((2, 2), "float16"),
+    }
+    facts = {"settings": _IDENTITY, "data": _ROWS, "losses": [1.5, 2.5]}
+    Checkpoints(folder).save(4, arrays, facts)
+
+
+def _read_checkpoint(folder):
+    checkpoints = Checkpoints(folder)
+    saver = Saver(checkpoints, _IDENTITY, _ROWS, (), writes=False)
+    saver.check(4)
+    arrays, _ = checkpoints.read(4)
+    return {name: array.astype("f8") for name, array in arrays.items()}
+
+
+def _repair_checkpoint(folder):
+    record = folder / "step_0000000004" / "checkpoint.json"
+    content = json.loads(record.read_bytes())
+    state = (folder / "step_0000000004" / "state.npz").read_bytes()
+    content["sha256"] = hashlib.sha256(state).hexdigest()
+    record.write_text(json.dumps(content))
+
+
+@functools.cache
+def _prepared_files(kind):
+    import pathlib
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place, "rows")
+        rows = {
+            name: prepared_directories.make_rows(size, 8) % 300 for name, size in _SIZES.items()
+        }
+        prepared_directories.write_directory(folder, rows, rows_per_shard=20, **_FACTS)
+        if kind == "sentencepiece":
+            (folder / "vocabulary.txt").unlink()
+            model = prepared_directories.sentencepiece_model()
+            (folder / "vocabulary.spm").write_bytes(model)
+            _as_sentencepiece(folder)
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+_SIZES = {"train": 41, "valid": 7}
+_FACTS = {"duplicates": 0, "skipped": 0, "corpus_hash": "0" * 64, "fingerprint": {"a": 1}}
+
+
+def _as_sentencepiece(folder):
+    from keras_tupe.tokenizers import SentencePieceBpe
+
+    tokenizer = SentencePieceBpe(folder / "vocabulary.spm")
+    path = folder / PREPARATION_FILE
+    record = json.loads(path.read_bytes())
+    facts = record["vocabulary"]
+    facts |= {"kind": "sentencepiece", "file": "vocabulary.spm"}
+    names = ("pad_id", "unknown_id", "start_id", "end_id", "mask_id")
+    facts |= {name: getattr(tokenizer, name) for name in names}
+    facts |= {"size": 500, "special_ids": sorted(facts[name] for name in names)}
+    facts["size"] = tokenizer.vocabulary_size
+    record["sha256"]["vocabulary.spm"] = ""
+    del record["sha256"]["vocabulary.txt"]
+    path.write_text(json.dumps(record))
+    _repair_prepared(folder)
+
+
+def _write_prepared(folder, kind):
+    for name, content in _prepared_files(kind).items():
+        (folder / name).write_bytes(content)
+
+
+def _repair_prepared(folder):
+    path = folder / PREPARATION_FILE
+    record = json.loads(path.read_bytes())
+    record["sha256"] = {name: file_hash(folder / name) for name in record["sha256"]}
+    record["vocabulary"]["sha256"] = record["sha256"][record["vocabulary"]["file"]]
+    record.pop("seal", None)
+    write_sealed_json(path, record)
+
+
+def _read_prepared(folder):
+    for split in ("train", "valid"):
+        rows = PreparedRows(folder, split)
+        found = rows[np.array([0, len(rows) - 1])]
+        assert found.dtype == "int32"
+        rows.masking(whole_word=True)
+
+
+def _read_sources(folder):
+    for source in find_sources([str(folder)]):
+        documents = list(read_source(source, max_document_bytes=2_000))
+        for document in documents:
+            document.text.encode()  # no half of a surrogate pair
+
+
+def _write_sources(folder):
+    lines = "".join(json.dumps({"text": text, "id": n}) + "\n" for n, text in enumerate("abc"))
+    (folder / "a.txt").write_text(_TEXT)
+    (folder / "a.jsonl").write_text(lines)
+    (folder / "wiki_00").write_text(_WIKI)
+    (folder / "b.txt.gz").write_bytes(gzip.compress(_TEXT.encode() * 50, mtime=0))
+    (folder / "c.txt.xz").write_bytes(lzma.compress(_TEXT.encode() * 50))
+    (folder / "d.txt.bz2").write_bytes(bz2.compress(_TEXT.encode() * 50))
+    (folder / "e.jsonl.zst").write_bytes(zstandard.compress(lines.encode() * 50))
+
+
+def _write_glue(folder):
+    glue_cases.write_tasks(folder, "sst2", "stsb", "mnli", "qqp", train=3, dev=2)
+
+
+def _read_glue(folder):
+    for task in ("sst2", "stsb", "mnli", "qqp"):
+        read_glue(task, folder, "train", check_counts=False)
+
+
+def _read_each(folder):
+    problems = []
+    for read, options in ((read_blimp, {}), (read_blimp, {"skipped": problems})):
+        read(folder, **options)
+
+
+def _read_squad(folder):
+    for options in ({"skipped": []}, {}):
+        read_squad(folder / "train.json", **options)
+
+
+def _write_cluster(folder):
+    content = {"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 1}}
+    (folder / "cluster.json").write_text(json.dumps(content))
+
+
+def _read_cluster(folder):
+    if not (folder / "cluster.json").is_file():
+        return None
+    text = (folder / "cluster.json").read_bytes().decode("utf-8", "surrogateescape")
+    return strategies.cluster(text)
+
+
+READERS = [
+    Reader("checkpoint", _write_checkpoint, _read_checkpoint, repair=_repair_checkpoint, quick=40),
+    Reader(
+        "prepared rows",
+        functools.partial(_write_prepared, kind="wordpiece"),
+        _read_prepared,
+        repair=_repair_prepared,
+        quick=25,
+    ),
+    Reader(
+        "prepared rows, SentencePiece",
+        functools.partial(_write_prepared, kind="sentencepiece"),
+        _read_prepared,
+        repair=_repair_prepared,
+    ),
+    Reader("sources", _write_sources, _read_sources, quick=25),
+    Reader("BLiMP", lambda folder: blimp_cases.write_pairs(folder) and None, _read_each),
+    Reader(
+        "SQuAD",
+        lambda folder: squad_cases.write_questions(folder / "train.json", 2) and None,
+        _read_squad,
+        quick=25,
+    ),
+    Reader("GLUE", _write_glue, _read_glue, files=("*/*.tsv",)),
+    Reader("TF_CONFIG", _write_cluster, _read_cluster, quick=25),
+]

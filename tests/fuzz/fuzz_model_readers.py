@@ -1,0 +1,170 @@
+"""Readers of models and vocabularies: presets, `.keras` files, exports, tokenizers."""
+
+import functools
+import pathlib
+import tempfile
+
+import keras
+import tiny_vocabularies
+from fuzz_engine import Reader
+
+from keras_tupe import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeMaskedLMPreprocessor,
+    TupeSpanExtractor,
+    TupeTextClassifier,
+    TupeTextClassifierPreprocessor,
+    TupeTokenizer,
+)
+from keras_tupe.models._backbone_config import (
+    new_backbone,
+    read_backbone_config,
+    write_backbone_config,
+)
+from keras_tupe.models._saved_folder import load_folder
+from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+from training import _presets
+
+_TEXTS = ["The quick brown fox!", "", "dog \u00e9\u4e2d [MASK]", "x" * 300]
+
+
+def _backbone():
+    pieces = tiny_vocabularies.wordpiece_pieces()
+    return TupeBackbone(len(pieces), 1, 2, 8, 8, "tupe_r", max_sequence_length=16)
+
+
+def _task(kind):
+    tokenizer = TupeTokenizer(tiny_vocabularies.wordpiece_pieces())
+    if kind is TupeMaskedLM:
+        return kind(_backbone(), TupeMaskedLMPreprocessor(tokenizer, sequence_length=8))
+    preprocessor = TupeTextClassifierPreprocessor(tokenizer, sequence_length=8)
+    if kind is TupeTextClassifier:
+        return kind(_backbone(), 2, preprocessor)
+    return kind(_backbone(), preprocessor=preprocessor)
+
+
+@functools.cache
+def _preset(kind):
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        (_backbone() if kind is TupeBackbone else _task(kind)).save_to_preset(place)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def _write_preset(folder, kind):
+    for name, content in _preset(kind).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def _preset_reader(kind, of=None):
+    of = of or kind
+    return Reader(
+        f"preset: {kind.__name__}",
+        functools.partial(_write_preset, kind=of),
+        lambda folder: kind.from_preset(str(folder)),
+        quick=0,
+    )
+
+
+@functools.cache
+def _keras_file():
+    with tempfile.TemporaryDirectory() as place:
+        path = pathlib.Path(place, "model.keras")
+        _backbone().save(path)
+        return path.read_bytes()
+
+
+@functools.cache
+def _saved_model():
+    import tensorflow as tf
+
+    class Plain(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = tf.Variable(tf.ones((3, 2)))
+
+        @tf.function(input_signature=[tf.TensorSpec((None,), tf.int32)])
+        def __call__(self, ids):
+            return tf.gather(self.table, ids)
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        tf.saved_model.save(Plain(), place)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def _write_saved_model(folder):
+    for name, content in _saved_model().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def _read_backbone_config(folder):
+    facts = read_backbone_config(folder)
+    return None if facts is None else new_backbone(facts)
+
+
+def _write_pieces(folder):
+    pieces = tiny_vocabularies.wordpiece_pieces()
+    text = "".join(f"{piece}\n" for piece in pieces)
+    (folder / "vocabulary.txt").write_text(text, encoding="utf-8")
+
+
+def _use(tokenizer):
+    ids = tokenizer.tokenize(_TEXTS)
+    tokenizer.detokenize(ids)
+    tokenizer.tokenize_with_masks(_TEXTS)
+    tokenizer.tokenize_with_offsets(_TEXTS)
+
+
+READERS = [
+    Reader(
+        "export: backbone config",
+        lambda folder: write_backbone_config(_backbone(), folder),
+        _read_backbone_config,
+        files=("*/*.json",),
+        quick=8,
+    ),
+    Reader(
+        "export: SavedModel",
+        _write_saved_model,
+        lambda folder: load_folder(str(folder)),
+        quick=2,
+    ),
+    Reader(
+        "WordPiece",
+        _write_pieces,
+        lambda folder: _use(WordPiece(folder / "vocabulary.txt")),
+        quick=8,
+    ),
+    Reader(
+        "SentencePiece",
+        lambda folder: (
+            (folder / "vocabulary.spm").write_bytes(tiny_vocabularies.sentencepiece_model())
+            and None
+        ),
+        lambda folder: _use(SentencePieceBpe(folder / "vocabulary.spm")),
+        quick=8,
+    ),
+    _preset_reader(TupeBackbone),
+    _preset_reader(TupeMaskedLM),
+    _preset_reader(TupeTextClassifier),
+    _preset_reader(TupeSpanExtractor),
+    _preset_reader(TupeTokenizer, TupeMaskedLM),
+    Reader(
+        "preset: training.load_preset",
+        functools.partial(_write_preset, kind=TupeMaskedLM),
+        _presets.load_preset,
+        quick=0,
+    ),
+    Reader(
+        "preset: .keras file",
+        lambda folder: (folder / "model.keras").write_bytes(_keras_file()) and None,
+        lambda folder: keras.models.load_model(folder / "model.keras"),
+        quick=0,
+    ),
+]

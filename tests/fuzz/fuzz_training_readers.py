@@ -1,0 +1,342 @@
+"""Readers of what the commands write and are given: settings, logs, records, results, cards."""
+
+import contextlib
+import functools
+import io
+import json
+import pathlib
+import tempfile
+
+import experiment_cases
+import numpy as np
+import prepared_directories
+import run_cases
+from fuzz_data_readers import _prepared_files, _repair_prepared
+from fuzz_engine import Reader
+
+from keras_tupe.data.json_record import write_json, write_sealed_json
+from keras_tupe.export.card import write_card
+from training import (
+    _ablate_collect,
+    _ablate_report,
+    _ablate_runs,
+    _ablate_tasks,
+    _config_file,
+    _draw_sources,
+    _experiment_definition,
+    _experiment_facts,
+    _experiment_folder,
+    _experiment_results,
+    _grid,
+    _prepare_folder,
+    _prepare_inspect,
+    _prepare_spill,
+    _prepare_stages,
+    _preset_checks,
+    _presets,
+    _pretrain_log,
+    _squad_run,
+    compare,
+    saved_models,
+)
+from training._prepare_blocks import no_statistics
+from training._pretrain_settings import Settings
+
+_FINGERPRINT = {"input": ["a.txt"], "length": 8, "valid": 0.1}
+
+
+def _good(name, content):
+    """Returns a function that writes one JSON file."""
+    return lambda folder: experiment_cases.write_json(folder / name, content)
+
+
+@functools.cache
+def _ablation_files():
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        path = experiment_cases.write(folder)
+        plan = experiment_cases.plan_of(path)
+        shifts = {"absolute": [0.5, 0.6], "qkr_4:k=3": [0.1, 0.3]}
+        glue = {"absolute": [60.0, 61.0], "qkr_4:k=3": [62.0, 64.0]}
+        experiment_cases.make_runs(folder, plan, shifts, glue)
+        for path in list(folder.glob("ablation/runs/*/*/glue/results.json")):
+            record = json.loads(path.read_bytes())
+            record["command"] = "python -m training.finetune_glue P --tasks rte --out x"
+            path.write_text(json.dumps(record))
+            squad = {"command": "s", "seconds": 3.0, "f1": {"mean": 3.5}, "length": 32}
+            squad |= {"exact_match": {"mean": 3}}
+            experiment_cases.write_json(path.parents[1] / "squad" / "results.json", squad)
+            blimp = {"command": "b", "seconds": 3.0, "overall": {"accuracy": 0.5, "pairs": 7}}
+            experiment_cases.write_json(path.parents[1] / "blimp" / "results.json", blimp)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return plan, {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def _write_ablation(folder):
+    for name, content in _ablation_files()[1].items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def _read_ablation(folder):
+    out = folder / "ablation"
+    found = _ablate_runs.find_runs(out)
+    if found:
+        _ablate_runs.check_belongs(out, found, found[0].facts())
+    _ablate_tasks.check_equal(out)
+    ablation = _ablate_collect.collect(out, "absolute")
+    _ablate_report.as_json(ablation, {})
+
+
+def _read_experiment_results(folder):
+    return _experiment_results.collect_results(_ablation_files()[0], folder).headline
+
+
+def _read_reports(folder):
+    _ablate_report.recorded_machine(folder)
+    _experiment_folder.folder_problems(folder, {"name": "x"})
+    _ablate_tasks.Task("glue", "training.finetune_glue", []).is_done(
+        folder, _ablate_runs.Variant("absolute")
+    )
+
+
+def _write_reports(folder):
+    write_json(folder / "ablation.json", {"machine": {"kind": "x"}})
+    write_json(folder / "experiment.json", {"identity": {"name": "x"}, "command": "c"})
+    (folder / "glue").mkdir()
+    write_json(folder / "glue" / "results.json", {"command": "python -m training.finetune_glue"})
+
+
+def _write_runs(folder):
+    for seed in range(2):
+        run = run_cases.make_run(folder / f"run{seed}", 40)
+        settings = {"position": "tupe_r", "seed": seed, "position_file": None}
+        experiment_cases.write_json(
+            run / "settings.json", {"settings": settings, "data": {"rows_hash": "ab"}}
+        )
+
+
+def _read_runs(folder):
+    folders = [str(folder / f"run{seed}") for seed in range(2)]
+    settings = [compare.settings_of(one) for one in folders]
+    labels = compare.labels(folders, settings)
+    runs = [compare.load_run(one, label) for one, label in zip(folders, labels, strict=True)]
+    if all(run.valid["step"] for run in runs):
+        compare.comparison(runs)
+    compare.differences(settings)
+
+
+def _read_log(folder):
+    run = folder / "run"
+    _pretrain_log.read_log(run / "log.csv")
+    with _pretrain_log.RunLog(run, 20, tensorboard=False) as log:
+        log.valid(step=30, tokens=3, valid_loss=1.0, valid_accuracy=0.5)
+
+
+def _read_config(folder):
+    import dataclasses
+
+    fields = [field for field in dataclasses.fields(Settings) if "help" in field.metadata]
+    _, problems = _config_file.read(str(folder / "own.toml"), fields)
+    _all_received(problems)
+
+
+def _all_received(problems):
+    for problem in problems:
+        if "Received" not in problem and "must be below" not in problem:
+            raise AssertionError(problem)
+    if problems:
+        raise ValueError("\n".join(problems))
+
+
+def _read_experiment(folder):
+    from training._experiment_cost import TWO_CORES
+    from training._experiment_plan import make_plan
+    from training._experiment_settings import Settings as ExperimentSettings
+
+    experiment = _experiment_definition.find(str(folder / "nobody.toml"))
+    if "laptop" in experiment.scales:
+        settings = ExperimentSettings(name=str(folder / "nobody.toml"), scale="laptop")
+        make_plan(experiment, settings, TWO_CORES)
+
+
+def _write_grid(folder):
+    with contextlib.redirect_stderr(io.StringIO()), _grid.Grid(folder) as grid:
+        cells = [_grid.Cell(f"seed-{seed}", {"seed": seed}) for seed in range(2)]
+        grid.run(cells, lambda cell, place: {"score": 1.0, "seconds": 2.0})
+
+
+def _read_grid(folder):
+    grid = _grid.Grid(folder)
+    for seed in range(2):
+        grid.metrics(_grid.Cell(f"seed-{seed}", {"seed": seed}))
+    grid.commits(["seed-0", "seed-1"])
+
+
+def _write_cards(folder):
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+        (folder / name / "saved_model.pb").write_bytes(b"x")
+        config = {"position": "tupe_r", "num_layers": 1, "hidden_dim": 8, "num_heads": 2}
+        config |= {"vocabulary_size": 30, "max_sequence_length": 16}
+        facts = {"command": "c", "config": config, "metrics": {"loss": 2.5, "curve": [1]}}
+        write_card(folder / name, trained_with={"command": "t", "commit": "ab"}, **facts)
+
+
+def _write_prepared(folder):
+    rows = folder / "rows"
+    rows.mkdir()
+    for name, content in _prepared_files("wordpiece").items():
+        (rows / name).write_bytes(content)
+
+
+def _read_inspected(folder):
+    _prepare_folder.check_output(folder / "rows", {"a": 1})
+    _prepare_inspect.statistics(folder / "rows")
+    _prepare_inspect.verify(folder / "rows")
+    _prepare_inspect.describe(folder / "rows")
+
+
+def _read_work_folder(folder):
+    with _prepare_folder.work_folder(folder / "new", _FINGERPRINT):
+        pass
+
+
+def _write_work_folder(folder):
+    (folder / "new.unfinished").mkdir()
+    write_sealed_json(folder / "new.unfinished" / "settings.json", _FINGERPRINT)
+
+
+def _write_spill(folder):
+    spill = _prepare_spill.Spill(folder / "spill")
+    for text in ("one two", "three", "four five"):
+        spill.add(text)
+    problems = {"count": 0, "messages": []}
+    spill.commit({"sources": 1, "problems": problems}, complete=True)
+    for path in (folder / "spill").iterdir():
+        if not path.stat().st_size:
+            path.unlink()
+    block = _prepare_stages.PackedBlock(folder / "train-00000000.npy")
+    rows = prepared_directories.make_rows(4, 8)
+    statistics = {**no_statistics(), "words": 3, "rows": 4}
+    block.save(rows, {"statistics": statistics, "rows_hash": 1, "corpus_hash": 2})
+
+
+def _read_spill(folder):
+    spill = _prepare_spill.Spill(folder / "spill")
+    try:
+        for bucket in range(256):
+            path = folder / "spill" / f"{bucket:02x}.index"
+            if path.is_file():
+                entries, _ = spill.index(bucket, bucket + 1)
+                list(spill.documents(entries))
+    finally:
+        spill.close()
+
+
+def _read_block(folder):
+    block = _prepare_stages.PackedBlock(folder / "train-00000000.npy")
+    if block.is_there:
+        block.rows()
+
+
+def _preset_settings(folder):
+    experiment_cases.make_preset(folder, "absolute")
+    experiment_cases.write_json(folder / "preprocessor.json", {"config": {"tokenizer": {}}})
+
+
+def _read_preset_settings(folder):
+    _, problems = _preset_checks.preset_problems(folder, "texts")
+    plan = _ablation_files()[0]
+    _all_received(problems + _experiment_facts.preset_facts(folder, _grafted(plan.scale))[1])
+
+
+def _grafted(scale):
+    import dataclasses
+
+    preset = {"size": "tiny", "length": 24, "vocabulary_size": 160}
+    return dataclasses.replace(scale, preset=preset, pretrain=None)
+
+
+def _write_origin(folder):
+    run = run_cases.make_run(folder / "run", 40)
+    record = {"settings": {"position": "absolute"}, "data": {}, "command": "c", "commit": "x"}
+    experiment_cases.write_json(run / "settings.json", record)
+    experiment_cases.make_preset(run / "preset", "absolute")
+
+
+def _write_example(folder):
+    arrays = {"input_word_ids": np.ones((1, 3), "int32"), "pooled_output": np.ones((1, 4), "f")}
+    np.savez(folder / "example.npz", **arrays)
+
+
+READERS = [
+    Reader("ablation", _write_ablation, _read_ablation, files=("ablation/*",), quick=20),
+    Reader(
+        "experiment: results", _write_ablation, _read_experiment_results, ("ablation/*",), quick=8
+    ),
+    Reader("reports of earlier runs", _write_reports, _read_reports, quick=25),
+    Reader("compare", _write_runs, _read_runs, quick=25),
+    Reader(
+        "log.csv, valid.csv",
+        lambda folder: run_cases.make_run(folder / "run", 60) and None,
+        _read_log,
+        quick=25,
+    ),
+    Reader(
+        "config TOML",
+        lambda folder: (
+            (folder / "own.toml").write_text(
+                'steps = 3\nposition = "t5"\nlearning_rate = 1e-4\nxla = "off"\n'
+            )
+            and None
+        ),
+        _read_config,
+        quick=25,
+    ),
+    Reader(
+        "experiment TOML",
+        lambda folder: experiment_cases.write(folder) and None,
+        _read_experiment,
+        quick=40,
+    ),
+    Reader("grid", _write_grid, _read_grid, files=("*/*.json",), quick=25),
+    Reader(
+        "cards of exports",
+        _write_cards,
+        lambda folder: saved_models.model_table(folder),
+        files=("*/card.json",),
+        quick=25,
+    ),
+    Reader(
+        "prepare: inspect",
+        _write_prepared,
+        _read_inspected,
+        files=("rows/*.json",),
+        repair=lambda folder: _repair_prepared(folder / "rows"),
+        quick=15,
+    ),
+    Reader("prepare: work folder", _write_work_folder, _read_work_folder, quick=8),
+    Reader("prepare: spilled documents", _write_spill, _read_spill, ("spill/*",), quick=8),
+    Reader("prepare: packed block", _write_spill, _read_block, ("*.json", "*.npy"), quick=15),
+    Reader("small files of a preset", _preset_settings, _read_preset_settings, quick=25),
+    Reader(
+        "origin of a preset",
+        _write_origin,
+        lambda folder: _presets.origin(folder / "run" / "preset"),
+        files=("run/settings.json", "run/valid.csv", "run/preset/config.json"),
+        quick=0,
+    ),
+    Reader(
+        "SQuAD predictions",
+        _good("predictions.json", {"a": "x", "b": ""}),
+        _squad_run.read_predictions,
+        quick=15,
+    ),
+    Reader(
+        "texts to draw",
+        lambda folder: (folder / "a.txt").write_text("One.\n\nTwo.") and None,
+        lambda folder: _draw_sources.read_texts([str(folder / "a.txt")]),
+        quick=10,
+    ),
+]
