@@ -5,6 +5,7 @@ import keras_hub
 
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models._compile_config import compile_from, with_progress
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models._preset_files import drop_mixed_policies
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -85,6 +86,12 @@ class TupeTextClassifier(keras_hub.models.TextClassifier):
     def save_to_preset(self, preset_dir, *args, **kwargs):
         super().save_to_preset(preset_dir, *args, **kwargs)
         drop_mixed_policies(preset_dir)
+
+    def get_compile_config(self):
+        return with_progress(self, super().get_compile_config())
+
+    def compile_from_config(self, config):
+        compile_from(self, config)
 
     def get_config(self):
         return {
