@@ -9,21 +9,8 @@ from benchmarks import _child, _training_batch
 from benchmarks._report import _facts
 from keras_tupe import SIZES
 from keras_tupe.trainer import step_flops
+from training._peak_flops import known_peak
 
-# Makers' numbers for dense products in bfloat16, operations per second; the first that fits.
-KNOWN_PEAKS = (
-    ("B200", 2250e12),
-    ("H100 PCIe", 756e12),
-    ("H200", 989e12),
-    ("H100", 989e12),
-    ("A100", 312e12),
-    ("L40S", 362e12),
-    ("L4", 121e12),
-    ("TPU v6 lite", 918e12),
-    ("TPU v5 lite", 197e12),
-    ("TPU v5", 459e12),
-    ("TPU v4", 275e12),
-)
 COLUMNS = (
     ("size", "size", "s"),
     ("precision", "precision", "s"),
@@ -38,19 +25,6 @@ COLUMNS = (
     ("of product", "product_share", ".1%"),
     ("peak MiB", "peak_memory_mib", ",.0f"),
 )
-
-
-def known_peak(device):
-    """Returns the peak of a device in bfloat16, or `None`.
-
-    Args:
-        device: its name, as JAX says it.
-
-    Example:
-        >>> known_peak("NVIDIA H200"), known_peak("cpu")
-        (989000000000000.0, None)
-    """
-    return next((peak for name, peak in KNOWN_PEAKS if name in device), None)
 
 
 def collect(settings):
@@ -93,7 +67,7 @@ def collect(settings):
                 found["device"] = result.pop("device")
                 found["versions"] = result.pop("versions")
                 found["rows"].append({**facts, "batch_size": job["batch_size"], **result})
-    peak = settings.peak_flops or known_peak(found["device"] or "")
+    peak = settings.peak_flops or known_peak(found["device"] or "", "bfloat16", uses_tf32=True)
     found["peak_flops"] = peak
     for row in found["rows"]:
         _add_shares(row, settings, found)

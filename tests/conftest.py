@@ -24,8 +24,6 @@ WARNINGS_OF_KERAS = (
     "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning",
     # `fit` and `predict` of a KerasHub task given arrays
     "ignore:`shuffle=True` was passed, but will be ignored:UserWarning",
-    # loading a KerasHub task, which compiles itself when it is made
-    "ignore:`compile\\(\\)` was not called as part of model loading:UserWarning",
 )
 
 

@@ -6,6 +6,7 @@ import functools
 import json
 
 from training import _ablate_problems, _pretrain_settings
+from training._scaled_steps import scaled_warmup
 from training._settings import setting
 from training._variant import parse
 
@@ -94,6 +95,8 @@ class Settings(_Shared):
     blimp_options: str = setting("", "More options of training.evaluate_blimp.")
     given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
+    fitted = staticmethod(_pretrain_settings.Settings.fitted)
+
     def problems(self):
         """Returns a sentence for each mistake."""
         return _ablate_problems.find_problems(self, OWN_CHOICE)
@@ -120,8 +123,8 @@ class Settings(_Shared):
         """
         values = {name: getattr(self, name) for name in PASSED_ON}
         if "warmup_steps" not in self.given:
-            usual = _PRETRAIN["warmup_steps"].default / _PRETRAIN["steps"].default
-            values["warmup_steps"] = min(round(usual * self.steps), max(self.steps - 1, 0))
+            usual = (_PRETRAIN[name].default for name in ("warmup_steps", "steps"))
+            values["warmup_steps"] = scaled_warmup(*usual, self.steps)
         if "valid_every" not in self.given:
             call = max(self.steps_per_call, 1)
             values["valid_every"] = max(round(self.steps / CURVE_POINTS / call), 1) * call
@@ -148,7 +151,9 @@ def command_words(settings):
     words = []
     for name, field in _PRETRAIN.items():
         value = getattr(settings, name)
-        if "help" not in field.metadata or value == field.default:
+        # a warm-up that is not given would follow the steps
+        is_default = value == field.default and name != "warmup_steps"
+        if "help" not in field.metadata or is_default:
             continue
         option = name.replace("_", "-")
         if isinstance(value, bool):

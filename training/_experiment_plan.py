@@ -5,6 +5,7 @@ import dataclasses
 from training._experiment_commands import Commands, squad_cells
 from training._experiment_cost import Cost
 from training._experiment_facts import preset_facts, rows_facts
+from training._scaled_steps import scaled_warmup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +74,7 @@ def changed(scale, settings):
         pretrain = {**pretrain, "seeds": settings.seeds}
     if pretrain is not None and settings.steps:
         values, steps = scale.pretraining(), settings.steps
-        warmup = min(round(values["warmup_steps"] / values["steps"] * steps), steps - 1)
+        warmup = scaled_warmup(values["warmup_steps"], values["steps"], steps)
         pretrain = {**pretrain, "steps": steps, "warmup_steps": warmup}
     if glue is not None and settings.tasks:
         glue = {**glue, "tasks": list(settings.tasks)}

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import sys
 
 import keras
 import numpy as np
@@ -14,12 +15,37 @@ from keras_tupe.trainer import cluster, join, make_strategy
 def make_machine(strategy, deterministic=False):
     """Returns the machine for `--strategy`. To be called before anything is computed.
 
+    Says on standard error what somebody who asked for several devices may not expect.
+
     Raises:
         ValueError: if `TF_CONFIG` is wrong or missing.
     """
     if keras.backend.backend() == "tensorflow":
-        return TensorFlowMachine(strategy, deterministic)
-    return JaxMachine(strategy)
+        machine = TensorFlowMachine(strategy, deterministic)
+    else:
+        machine = JaxMachine(strategy)
+    found = no_gpu(strategy, machine.num_replicas)
+    if found:
+        print(found, file=sys.stderr)
+    return machine
+
+
+def no_gpu(strategy, num_replicas):
+    """Returns a sentence if several devices were asked for and there is no GPU, else `None`.
+
+    Args:
+        strategy: the setting.
+        num_replicas: devices that share a batch.
+    """
+    if strategy != "mirrored" or has_gpu():
+        return None
+    replicas = "one replica" if num_replicas == 1 else f"{num_replicas} replicas"
+    return f"--strategy mirrored: no GPU was found, so {replicas} of the CPU did the work."
+
+
+def has_gpu():
+    """Returns whether the backend sees a device that is no CPU."""
+    return any("cpu" not in device.lower() for device in keras.distribution.list_devices())
 
 
 class TensorFlowMachine:

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-# Dense tensor-core FLOP/s of NVIDIA's data sheets, without sparsity: half precision, float32
-# through TF32, float32 proper. `None`: the device has none. The first name that fits counts.
+# Dense FLOP/s of the makers' data sheets, without sparsity: half precision, float32 through TF32,
+# float32 proper. `None`: the device has none, or it is not said. The first name that fits counts.
 _KNOWN = {
     "B200": (2250e12, 1125e12, 75e12),
     "H200": (989e12, 494e12, 67e12),
@@ -19,6 +19,10 @@ _KNOWN = {
     "L4": (121e12, 60e12, 30.3e12),
     "V100": (125e12, None, 15.7e12),
     "T4": (65e12, None, 8.1e12),
+    "TPU v6 lite": (918e12, None, None),
+    "TPU v5 lite": (197e12, None, None),
+    "TPU v5": (459e12, None, None),
+    "TPU v4": (275e12, None, None),
 }
 _NO_BFLOAT16 = ("V100", "T4")
 _MEASURE_SECONDS = 0.5
@@ -36,9 +40,17 @@ def matmul_peak(dtype):
     Returns:
         The data sheet's number where the device is known, else `measured_peak(dtype)`.
     """
-    dtype = dtype.removeprefix("mixed_")
-    known = known_peak(device_name(), dtype, _uses_tf32())
+    known = device_peak(dtype)
     return measured_peak(dtype) if known is None else known
+
+
+def device_peak(dtype):
+    """Returns the data sheet's FLOP/s of this machine's device, or `None` if it is not known.
+
+    Args:
+        dtype: as in `matmul_peak`.
+    """
+    return known_peak(device_name(), dtype.removeprefix("mixed_"), _uses_tf32())
 
 
 def known_peak(device_name, dtype, uses_tf32):
@@ -70,7 +82,7 @@ def measured_peak(dtype, seconds=_MEASURE_SECONDS):
 
     Square matrices of several sizes in turn: small ones fit between the time slices of other
     processes, large ones fill a large device. Where the machine is busy all the time the result
-    is too low, and a utilisation may exceed 1: give `--peak-flops` then.
+    is too low: measure again when a program does more, or give `--peak-flops`.
 
     Args:
         dtype: as in `matmul_peak`.

@@ -1,6 +1,7 @@
 """All parts of a run of `training.pretrain`, put together."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -22,8 +23,8 @@ from keras_tupe.trainer import (
 )
 from training import _pretrain_model, _pretrain_report
 from training._folder_lock import FolderLock
-from training._machine import make_machine, rows_per_part
-from training._peak_flops import matmul_peak
+from training._machine import has_gpu, make_machine, no_gpu, rows_per_part
+from training._peak_flops import device_peak, measured_peak
 from training._pretrain_log import LOG, VALID, RunLog, read_log
 from training._pretrain_progress import Progress
 from training._pretrain_run import Saver, Watch
@@ -72,7 +73,7 @@ class Run:
         rows_per_part(settings.batch_size, self.machine, settings.micro_batches)
         self.is_chief = self.machine.worker == 0
         keras.config.set_dtype_policy(settings.precision)
-        if settings.precision == "mixed_float16" and not _has_gpu():
+        if settings.precision == "mixed_float16" and not has_gpu():
             print("pretrain: mixed_float16 is slow on a CPU; mixed_bfloat16 is meant for it.")
         masking = train.masking(
             rate=settings.mask_rate,
@@ -113,6 +114,7 @@ class Run:
         settings = self.settings
         if self.step:
             self.saver.check(self.step)  # before the model is made
+        self.peak_flops, self._measure_peak = self._peak()
         with self.machine.scope():
             self.model = _pretrain_model.make_model(settings, self.prepared)
             self.trainer = Trainer(
@@ -156,12 +158,27 @@ class Run:
             "data": self._facts,
             "backend": keras.backend.backend(),
             "devices": self.machine.num_replicas,
+            "has_gpu": has_gpu(),
             "workers": self.machine.num_workers,
             "parameters": self.model.count_params(),
         }
         partial = self.out / ".partial.settings.json"
         data.write_json(partial, record)
         partial.replace(self.out / "settings.json")
+
+    def _peak(self):
+        """Returns the peak of all devices, and what measures it again where it was measured.
+
+        To be called before there is a model: nothing else runs in the process then.
+        """
+        if self.settings.peak_flops is not None:
+            return self.settings.peak_flops, None
+        precision, count = self.settings.precision, _devices_that_add_up(self.machine)
+        known = device_peak(precision)
+        if known is not None:
+            return known * count, None
+        measure = functools.partial(_measured, precision, count)
+        return measure(), measure
 
     def progress(self):
         """Returns the bar, which knows what a step costs."""
@@ -173,15 +190,13 @@ class Run:
             length=self.rows.length,
             num_slots=self.rows.masking.num_slots(self.rows.length),
         )
-        peak = settings.peak_flops
-        if peak is None:
-            peak = matmul_peak(settings.precision) * _devices_that_add_up(self.machine)
         return Progress(
             settings.steps,
             self.step,
             tokens_per_step=settings.batch_size * self.rows.length,
             flops_per_step=flops,
-            peak_flops=peak,
+            peak_flops=self.peak_flops,
+            measure_peak=self._measure_peak,
             stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
         )
 
@@ -275,6 +290,9 @@ class Run:
         shutil.rmtree(preset, ignore_errors=True)
         partial.rename(preset)
         print(_pretrain_report.write_report(self.out, self.model.backbone.position))
+        found = no_gpu(self.settings.strategy, self.machine.num_replicas)
+        if found:
+            print(found)
         print(f"written: {preset}")
 
 
@@ -291,10 +309,10 @@ def data_facts(train, valid):
     }
 
 
-def _has_gpu():
-    return any("cpu" not in device.lower() for device in keras.distribution.list_devices())
-
-
 def _devices_that_add_up(machine):
     """Devices on one CPU share its peak."""
-    return machine.num_replicas if _has_gpu() else machine.num_workers
+    return machine.num_replicas if has_gpu() else machine.num_workers
+
+
+def _measured(precision, count):
+    return measured_peak(precision) * count

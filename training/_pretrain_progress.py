@@ -9,6 +9,7 @@ import tqdm
 
 WINDOW_SECONDS = 30
 LINE_SECONDS = 60
+_MEASUREMENTS = 3  # of a peak that is beaten; then it is not known
 
 
 class Progress:
@@ -23,6 +24,8 @@ class Progress:
         tokens_per_step: tokens of a step, all replicas together.
         flops_per_step: floating-point operations that a step needs, all replicas together.
         peak_flops: what all devices together can do at best, FLOP/s, or `None` if unknown.
+        measure_peak: function that measures it again, for when training does more than that; by
+            default there is none. The share of a peak that is beaten all the same is not known.
         line_seconds: seconds between two lines where there is no terminal.
         stream: where to write; standard error by default.
         clock: function that returns seconds.
@@ -48,6 +51,7 @@ class Progress:
         tokens_per_step,
         flops_per_step,
         peak_flops,
+        measure_peak=None,
         line_seconds=LINE_SECONDS,
         stream=None,
         clock=time.monotonic,
@@ -56,6 +60,7 @@ class Progress:
         self.tokens_per_step = tokens_per_step
         self.flops_per_step = flops_per_step
         self.peak_flops = peak_flops
+        self._measure_peak, self._measurements = measure_peak, 0
         self.line_seconds = line_seconds
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
@@ -102,9 +107,13 @@ class Progress:
     @property
     def flop_utilisation(self):
         """Share of the peak that the model's own operations reach; `None` if unknown."""
-        return (
-            None if self.peak_flops is None else self._times(self.flops_per_step / self.peak_flops)
-        )
+        share = self._share_of_peak()
+        return None if share is None or share > 1 else share
+
+    def _share_of_peak(self):
+        if self.peak_flops is None:
+            return None
+        return self._times(self.flops_per_step / self.peak_flops)
 
     def update(self, step, loss=None):
         """Says that `step` steps are done.
@@ -121,6 +130,7 @@ class Progress:
         # two stay, however slow the steps are
         while len(self._window) > 2 and self._window[-1][0] - self._window[1][0] > WINDOW_SECONDS:
             self._window.popleft()
+        self._look_at_peak()
         if not self._bar.disable:
             self._bar.set_postfix_str(self._facts(now), refresh=False)
             self._bar.update(step - self._bar.n)
@@ -128,6 +138,15 @@ class Progress:
             self._last_line = now
             share = step / self.total_steps
             self.say(f"step {step:,} of {self.total_steps:,} ({share:.0%}): {self._facts(now)}")
+
+    def _look_at_peak(self):
+        """Measures the peak again if it is beaten: the machine was busy when it was measured."""
+        if self._measure_peak is None or (self._share_of_peak() or 0) <= 1:
+            return
+        if self._measurements < _MEASUREMENTS:
+            self._measurements += 1
+            with self.paused():
+                self.peak_flops = max(self.peak_flops, self._measure_peak())
 
     @contextlib.contextmanager
     def paused(self):
@@ -157,8 +176,9 @@ class Progress:
         parts = [] if self._loss is None else [f"loss {self._loss:.3f}"]
         if self.tokens_per_second is not None:
             parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
-        if self.flop_utilisation is not None:
-            parts.append(f"{self.flop_utilisation:.0%} of peak FLOP/s")
+        if self._share_of_peak() is not None:
+            share = self.flop_utilisation
+            parts.append(f"{'?' if share is None else format(share, '.0%')} of peak FLOP/s")
         first, step = self._first[1], self._window[-1][1]
         if step > first:  # pauses will go on coming as they did
             left = (self.total_steps - step) * (now - self._first[0]) / (step - first)

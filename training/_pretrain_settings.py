@@ -11,6 +11,7 @@ from keras_tupe.data import file_hash
 from training import _config_file
 from training import _machine_settings as machine
 from training._pretrain_problems import find_problems
+from training._scaled_steps import scaled
 from training._settings import setting
 
 # What the new model is made of; a preset brings its own.
@@ -102,7 +103,9 @@ class Settings:
     micro_batches: int = machine.micro_batches()
     steps: int = setting(1_000_000, "Optimizer steps, >= 1.")
     warmup_steps: int = setting(
-        10_000, "Steps in which the learning rate rises, 0 to below --steps."
+        10_000,
+        "Steps in which the learning rate rises, 0 to below --steps; unless it is given here, the "
+        "same share of --steps as in --config or by default.",
     )
     learning_rate: float = setting(1e-4, "Highest learning rate, > 0.")
     weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
@@ -144,6 +147,11 @@ class Settings:
         f"{', '.join(CHANGEABLE)}.",
     )
     given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+    @staticmethod
+    def fitted(values, from_file, given):
+        """Returns the values with what follows the number of steps, see `scaled`."""
+        return scaled(values, from_file, _step_defaults(), given)
 
     def problems(self):
         """Returns a sentence for each mistake."""
@@ -205,3 +213,7 @@ class Settings:
             if name.endswith((".json", ".h5"))
         }
         return {name: value for name, value in chosen.items() if name not in MODEL}
+
+
+def _step_defaults():
+    return {name: getattr(Settings, name) for name in ("steps", "warmup_steps")}

@@ -34,8 +34,9 @@ def parse(settings_class, arguments=None, description=None):
 
     Args:
         settings_class: frozen dataclass whose fields are made with `setting`. If it has a
-            method `problems()`, the sentences that it returns stop the program, all at once. If
-            it has a field `given` that is not made with `setting`, that becomes a dictionary:
+            method `problems()`, the sentences that it returns stop the program, all at once. A
+            static method `fitted(values, from_file, given)` returns the values once more, with
+            what follows from other settings; the arguments are dictionaries by name. If it has a field `given` that is not made with `setting`, that becomes a dictionary:
             name of each setting that is not left at its default -> where it was given, that is
             `COMMAND_LINE` or the `--config`.
         arguments: list of strings; `sys.argv` by default.
@@ -63,9 +64,12 @@ def parse(settings_class, arguments=None, description=None):
         from_file, mistakes = _config_file.read(given["config"], allowed)
         problems += mistakes
     values = {**from_file, **given}
+    sources = dict.fromkeys(from_file, given.get("config"))
+    sources |= dict.fromkeys(given, COMMAND_LINE)
+    if hasattr(settings_class, "fitted"):
+        values = settings_class.fitted(values, from_file, sources)
     if "given" in {field.name for field in dataclasses.fields(settings_class)} - options:
-        sources = dict.fromkeys(from_file, given.get("config"))
-        values["given"] = {**sources, **dict.fromkeys(given, COMMAND_LINE)}
+        values["given"] = sources
     settings = settings_class(**values)
     problems += settings.problems() if hasattr(settings, "problems") else []
     if problems:

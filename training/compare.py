@@ -3,7 +3,8 @@
     python -m training.compare runs/absolute runs/tupe_r --out curves.png
 
 Runs are called by their positional methods. Losses are compared after the same number of tokens
-where the runs are not equally long, and settings that differ otherwise are named.
+where the runs are not equally long, on lines between the validations ("-" where a run has none
+before or after it), and settings that differ otherwise are named.
 """
 
 import argparse
@@ -85,6 +86,23 @@ def differences(settings):
     )
 
 
+def value_at(places, values, place):
+    """Returns a curve's value at a place, on a line between two points; `None` outside of it.
+
+    Args:
+        places: ascending places of the points.
+        values: the value at each.
+        place: where to read.
+
+    Example:
+        >>> value_at([10, 20], [3.0, 2.0], 15), value_at([10, 20], [3.0, 2.0], 5)
+        (2.5, None)
+    """
+    if not places[0] <= place <= places[-1]:
+        return None
+    return float(np.interp(place, places, values))
+
+
 def comparison(runs):
     """Returns a table with a row for each run.
 
@@ -94,7 +112,7 @@ def comparison(runs):
     common = min(run.valid["tokens"][-1] for run in runs)
     is_even = all(run.valid["tokens"][-1] == common for run in runs)
     header = ["run", "steps", "tokens", "held-out loss", "masked accuracy"]
-    header += [] if is_even else [f"loss at {common / 1e6:,.1f} M tokens"]
+    header += [] if is_even else [f"loss at {common:,.0f} tokens"]
     header += ["tokens/s", "of peak FLOP/s", "time"]
     rows = []
     for run in runs:
@@ -103,7 +121,8 @@ def comparison(runs):
         row = [run.label, f"{valid['step'][-1]:,.0f}", f"{valid['tokens'][-1]:,.0f}"]
         row += [f"{valid['valid_loss'][-1]:.3f}", f"{valid['valid_accuracy'][-1]:.1%}"]
         if not is_even:
-            row.append(f"{np.interp(common, valid['tokens'], valid['valid_loss']):.3f}")
+            loss = value_at(valid["tokens"], valid["valid_loss"], common)
+            row.append("-" if loss is None else f"{loss:.3f}")
         row.append("-" if speed is None else f"{speed:,.0f}")
         row.append("-" if share is None else f"{share:.0%}")
         rows.append([*row, duration(run.seconds)])

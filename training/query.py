@@ -6,7 +6,8 @@
 
 Checks the export against the outputs stored beside it, then answers the questions: fills the
 blank with the five likeliest pieces, ranks a small set of sentences by the cosine of their
-vectors with the question's.
+vectors with the question's. A text that is longer than what the model reads is cut, and told; a
+question without a blank that the model reads is a mistake.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import tensorflow as tf
 TOLERANCE = 1e-5
 # what TensorFlow and NumPy raise for files that are not whole
 _DAMAGE = (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile, tf.errors.OpError)
+MASKS = ("[MASK]", "<mask>")  # as vocabularies write it
 FILL = [
     "Returns a [MASK] of the array.",
     "If the file does not [MASK], an error is raised.",
@@ -77,36 +79,63 @@ def _read_example(path):
 
 
 def fill_blanks(model, texts):
-    """Prints the likeliest pieces for the blank of each text."""
-    answers = model.signatures["fill_mask"](text=tf.constant(texts))
-    for text, tokens, shares, count in zip(
+    """Prints the likeliest pieces for the blank of each text; returns whether all had one."""
+    fill = model.signatures["fill_mask"]
+    known = fill(text=tf.constant(MASKS))["num_masks"].numpy()
+    mask = next((word for word, count in zip(MASKS, known, strict=True) if count), MASKS[0])
+    answers = fill(text=tf.constant(texts))
+    counts, length = tokens_of(model, [text.replace(mask, " ") for text in texts])
+    has_all = True
+    for text, pieces, shares, found, count in zip(
         texts,
         *(answers[key].numpy() for key in ("tokens", "probabilities", "num_masks")),
+        counts,
         strict=True,
     ):
-        if not count:
-            print(f"{text}\n    no blank: write [MASK] where a word is missing")
-            continue
-        ranked = zip(tokens, shares, strict=True)
-        best = ", ".join(f"{token.decode()} {share:.0%}" for token, share in ranked)
-        print(f"{text}\n    {best}")
+        written = text.count(mask)
+        has_all = has_all and found > 0
+        print(text)
+        if found:
+            ranked = zip(pieces, shares, strict=True)
+            print("    " + ", ".join(f"{piece.decode()} {share:.0%}" for piece, share in ranked))
+        elif written:
+            print(
+                f"    the blank is beyond the {length} tokens that the model reads: leave out some "
+                "of the words before it"
+            )
+        else:
+            print(f"    no blank: write {mask} where a word is missing")
+        if found and count + written > length:
+            print(f"    the model reads {length} tokens: the rest of this text was cut")
+    return has_all
+
+
+def tokens_of(model, texts):
+    """Returns how many tokens of each text the model reads, and how many it can read.
+
+    Special tokens are included.
+    """
+    mask = model.signatures["serving_default"](text=tf.constant(texts))["padding_mask"].numpy()
+    return mask.sum(axis=1).tolist(), mask.shape[1]
 
 
 def rank_sentences(model, texts):
     """Prints the sentences of the small set, nearest first."""
     embed = model.signatures["embed"]
     sentences = embed(text=tf.constant(SENTENCES))["embedding"].numpy()
-    for text, vector in zip(
-        texts, embed(text=tf.constant(texts))["embedding"].numpy(), strict=True
-    ):
+    counts, length = tokens_of(model, texts)
+    vectors = embed(text=tf.constant(texts))["embedding"].numpy()
+    for text, vector, count in zip(texts, vectors, counts, strict=True):
         cosines = sentences @ vector
         print(f"nearest to: {text}")
+        if count == length:
+            print(f"    this fills the {length} tokens that the model reads; no more is read")
         for index in np.argsort(-cosines)[:3]:
             print(f"    {cosines[index]:.3f}  {SENTENCES[index]}")
 
 
 def answer(settings):
-    """Answers the questions, or some of its own if there are none.
+    """Answers the questions, or some of its own if there are none; returns whether all could be.
 
     Raises:
         ValueError: if there is a blank to fill and the model cannot.
@@ -118,14 +147,16 @@ def answer(settings):
     if settings.fill and not can_fill:
         raise ValueError("--fill needs the export of a masked language model.")
     asked = settings.fill or settings.nearest
+    has_all = True
     if can_fill and not (asked and not settings.fill):
-        fill_blanks(model, settings.fill or FILL)
+        has_all = fill_blanks(model, settings.fill or FILL) or not settings.fill
     if not (asked and not settings.nearest):
         rank_sentences(model, settings.nearest or NEAREST)
+    return has_all
 
 
 def main(arguments=None):
-    """Runs the command line; returns the exit status."""
+    """Runs the command line; returns the exit status: 1 after a difference, 2 after a mistake."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -148,14 +179,15 @@ def main(arguments=None):
         )
     try:
         worst = check_example(settings.folder)
-        if has_text:
-            answer(settings)
+        has_all = answer(settings) if has_text else True
     except _DAMAGE as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         parser.exit(2, f"{parser.prog}: {reason} Received: {str(settings.folder)!r}\n")
     ours = sorted(name for name in sys.modules if name.split(".")[0] == "keras_tupe")
     print(f"modules of keras_tupe in this process: {len(ours)}")
-    return 0 if worst <= TOLERANCE else 1
+    if worst > TOLERANCE:
+        return 1
+    return 0 if has_all else 2
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import keras
 import keras_hub
 
 from keras_tupe.layers import MaskedLMHead
+from keras_tupe.models._compile_config import compile_from, with_progress
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models._preset_class import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -92,3 +93,9 @@ class TupeMaskedLM(PresetModel, keras_hub.models.MaskedLM):
                 from_logits=True, reduction="mean_with_sample_weight"
             )
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def get_compile_config(self):
+        return with_progress(self, super().get_compile_config())
+
+    def compile_from_config(self, config):
+        compile_from(self, config)

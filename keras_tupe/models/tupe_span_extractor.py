@@ -5,6 +5,7 @@ import keras_hub
 from keras import ops
 
 from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.models._compile_config import compile_from, with_progress
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models._preset_class import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -101,6 +102,12 @@ class TupeSpanExtractor(PresetModel, keras_hub.models.Task):
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
             weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def get_compile_config(self):
+        return with_progress(self, super().get_compile_config())
+
+    def compile_from_config(self, config):
+        compile_from(self, config)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

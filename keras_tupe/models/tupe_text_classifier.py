@@ -5,6 +5,7 @@ import keras_hub
 
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models._compile_config import compile_from, with_progress
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models._preset_class import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -85,6 +86,12 @@ class TupeTextClassifier(PresetModel, keras_hub.models.TextClassifier):
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)
+
+    def get_compile_config(self):
+        return with_progress(self, super().get_compile_config())
+
+    def compile_from_config(self, config):
+        compile_from(self, config)
 
     def get_config(self):
         return {

@@ -6,11 +6,6 @@ _DRAWS = 1024  # that one generator may make in a step
 _MIX = -1640531535  # an odd number (2**32 over the golden ratio): parts get far-off seeds
 
 
-def seed_generators(model):
-    """Returns the states of the seed generators of a model, Keras variables `(2,)` each."""
-    return [v for v in model.variables if v.path.endswith("seed_generator_state")]
-
-
 def seeds_of(states, values, step, part):
     """Returns the states for one part of one step, to be put in place of the variables'.
 

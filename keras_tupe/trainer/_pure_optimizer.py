@@ -46,3 +46,13 @@ def make_pure(optimizer):
         return
     base = type(optimizer)
     optimizer.__class__ = type(base.__name__, (_Pure, base), {"__module__": base.__module__})
+
+
+def impure_copy(optimizer):
+    """Returns a new optimizer of the same settings that was not made pure, as files name it.
+
+    Args:
+        optimizer: what `make_pure` changed.
+    """
+    base = next(kind for kind in type(optimizer).__mro__[1:] if not issubclass(kind, _Pure))
+    return base.from_config(optimizer.get_config())

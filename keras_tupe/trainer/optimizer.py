@@ -26,7 +26,7 @@ def adamw(
             Defaults to `False`.
 
     Returns:
-        A `keras.optimizers.AdamW`.
+        A `keras.optimizers.AdamW`. A `.keras` file also knows what does not decay.
 
     Example:
         >>> adamw(1e-4).epsilon
@@ -36,14 +36,26 @@ def adamw(
         Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
         https://arxiv.org/abs/2006.15595
     """
-    optimizer = keras.optimizers.AdamW(
+    return AdamW(
         learning_rate,
         weight_decay=weight_decay,
         beta_1=beta_1,
         beta_2=beta_2,
         epsilon=1e-6,
         global_clipnorm=clip_norm,
+        decay_all=decay_all,
     )
-    if not decay_all:
-        optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
-    return optimizer
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class AdamW(keras.optimizers.AdamW):
+    """AdamW that remembers, when it is saved, whether biases and layer normalizations decay."""
+
+    def __init__(self, *args, decay_all=False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.decay_all = decay_all
+        if not decay_all:
+            self.exclude_from_weight_decay(var_names=NOT_DECAYED)
+
+    def get_config(self):
+        return {**super().get_config(), "decay_all": self.decay_all}

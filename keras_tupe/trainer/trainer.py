@@ -3,9 +3,9 @@
 import keras
 
 from keras_tupe.layers._checks import check_positive_integers, is_integer
-from keras_tupe.trainer._dropout_seeds import seed_generators
+from keras_tupe.models._compile_config import compile_from, seed_generators, with_progress
 from keras_tupe.trainer._objective import Objective
-from keras_tupe.trainer._pure_optimizer import make_pure
+from keras_tupe.trainer._pure_optimizer import impure_copy, make_pure
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 
 _FIRST_LOSS_SCALE = 2.0**8  # of a sum of losses; doubled and halved from there
@@ -35,6 +35,7 @@ def _steps():
     return _NoSteps
 
 
+@keras.saving.register_keras_serializable(package="keras_tupe")
 class Trainer(_steps(), keras.Model):
     """Trains a model to the same weights, however the batch is spread.
 
@@ -62,7 +63,8 @@ class Trainer(_steps(), keras.Model):
 
     Args:
         model: a built model with one output, such as a `TupeMaskedLM` or a `TupeTextClassifier`.
-            It stays as it is, but for its weights, and is saved and used without the trainer.
+            It stays as it is, but for its weights, and is saved and used without the trainer. A
+            `.keras` file of the trainer holds the model and all that its training goes on from.
         micro_batches: parts that each replica computes one after the other, to save memory; must
             divide its rows. Defaults to 1.
         xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass and
@@ -171,6 +173,7 @@ class Trainer(_steps(), keras.Model):
                 self.model.compile()  # tasks know their own
             loss = getattr(self.model, "loss", None)
         self._objective = Objective(loss)
+        self._loss = loss
         optimizer = keras.optimizers.get(optimizer)
         if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
             optimizer = optimizer.inner_optimizer  # losses are scaled here
@@ -181,10 +184,35 @@ class Trainer(_steps(), keras.Model):
             loss=None,
             metrics=metrics,
             weighted_metrics=weighted_metrics,
-            jit_compile=self._keras_compiles,
+            jit_compile=self._keras_compiles and not kwargs.get("run_eagerly", False),
             auto_scale_loss=False,
             **kwargs,
         )
+
+    def get_config(self):
+        names = ("micro_batches", "xla", "skip_bad_steps", "train_metrics")
+        return {
+            **super().get_config(),
+            "model": keras.saving.serialize_keras_object(self.model),
+            **{name: getattr(self, name) for name in names},
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        model = keras.saving.deserialize_keras_object(config["model"])
+        return cls(**{**config, "model": model})
+
+    def get_compile_config(self):
+        config = super().get_compile_config()
+        for name in ("loss_weights", "jit_compile"):
+            config.pop(name, None)  # the trainer decides
+        if config:
+            config["optimizer"] = keras.saving.serialize_keras_object(impure_copy(self.optimizer))
+            config["loss"] = keras.saving.serialize_keras_object(self._loss)
+        return with_progress(self, config)
+
+    def compile_from_config(self, config):
+        compile_from(self, config)
 
     def fit(self, *args, **kwargs):
         self._seen_skipped = self.skipped_steps

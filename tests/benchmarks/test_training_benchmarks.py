@@ -206,18 +206,6 @@ def test_mistakes_in_the_command_line_are_all_answered_at_once(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("device", "peak"),
-    [("NVIDIA H200", 989e12), ("NVIDIA A100-SXM4-40GB", 312e12), ("NVIDIA L4", 121e12)],
-)
-def test_the_peak_of_known_accelerators_is_known(device, peak):
-    assert _training_gpu_collect.known_peak(device) == peak
-
-
-def test_the_peak_of_other_devices_is_not_guessed():
-    assert _training_gpu_collect.known_peak("cpu") is None
-
-
 def test_utilisation_is_of_the_peak_in_bfloat16_and_of_no_other():
     settings = _training_gpu_settings.parse(TINY)
     facts = {"size": "tiny", "length": 16, "batch_size": 4}

@@ -60,6 +60,23 @@ def test_warm_up_and_validations_follow_the_steps_unless_given(rows):
     assert run.valid_every % 4 == 0
 
 
+def test_the_warm_up_of_a_file_follows_the_steps_too(rows):
+    words = ["--data", str(rows), "--out", "out", "--positions", "t5,absolute"]
+    settings = parse(Settings, [*words, "--config", "laptop", "--steps", "50"])
+    run = settings.pretraining(settings.variants[0], 0, "out")
+    assert (run.steps, run.warmup_steps) == (50, 3)
+    assert parse(_pretrain_settings.Settings, command_words(run)) == run
+
+
+@pytest.mark.parametrize("numbers", [(1_000_000, 10_000), (100_000, 10_000), (2_000, 20)])
+def test_command_words_keep_the_warm_up(rows, numbers):
+    steps, warmup = numbers
+    settings = _pretrain_settings.Settings(
+        data=str(rows), out="out", steps=steps, warmup_steps=warmup
+    )
+    assert parse(_pretrain_settings.Settings, command_words(settings)) == settings
+
+
 def test_a_file_for_one_run_is_good_for_an_ablation(rows):
     """Its method, its seed and what it keeps are decided here."""
     for name in ("laptop", "demo", "tupe-base", "huang-base"):

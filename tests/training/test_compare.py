@@ -44,10 +44,26 @@ def test_runs_of_different_lengths_are_compared_after_the_same_tokens(tmp_path, 
     runs = [make(tmp_path / "a", "absolute", 300), make(tmp_path / "b", "tupe_r", 150)]
     compare.main([*runs, "--out", str(tmp_path / "curves.png")])
     header, absolute, tupe_r = cells(capsys.readouterr().out)
-    assert header[5] == "loss at 0.6 M tokens"  # 140 steps, the last validation of the shorter
+    assert header[5] == "loss at 573,440 tokens"  # 140 steps, the last validation of the shorter
     assert tupe_r[5] == tupe_r[3] == f"{3 + 6 * np.exp(-140 / 60):.3f}"
     assert absolute[5] == tupe_r[5]
     assert absolute[3] == f"{3 + 6 * np.exp(-5):.3f}"
+
+
+def test_no_number_is_made_up_for_a_place_before_the_first_validation(tmp_path, capsys):
+    runs = [make(tmp_path / "a", "absolute", 300, valid_every=100)]
+    runs.append(make(tmp_path / "b", "tupe_r", 40))
+    compare.main([*runs, "--out", str(tmp_path / "curves.png")])
+    header, absolute, tupe_r = cells(capsys.readouterr().out)
+    assert header[5] == "loss at 163,840 tokens"
+    assert (absolute[5], tupe_r[5]) == ("-", tupe_r[3])
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(9, None), (10, 3.0), (15, 2.5), (20, 2.0), (20.1, None)]
+)
+def test_a_curve_is_read_between_its_ends_only(place, value):
+    assert compare.value_at([10, 20], [3.0, 2.0], place) == value
 
 
 def test_settings_that_differ_besides_the_method_are_named(tmp_path, capsys):

@@ -52,7 +52,7 @@ def run(*arguments):
 
 
 @pytest.mark.slow
-def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset, tmp_path):
+def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset, tmp_path, capsys):
     out = tmp_path / "models" / "small"
     done = run("training.export", preset, "--out", out, "--dynamic-length", "--length", 8)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -81,6 +81,23 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
     with pytest.raises(SystemExit) as stop:
         export.main([str(preset), "--out", str(out)])
     assert stop.value.code == 2
+    capsys.readouterr()
+    fits, cut = "a b c [MASK] d e", "[MASK] a b c d e f g h i"
+    assert query.main([str(out), "--fill", fits, "--fill", cut]) == 0
+    told = capsys.readouterr().out
+    assert told.count("the model reads 8 tokens: the rest of this text was cut") == 1
+    assert told.index("was cut") > told.index(cut)
+    beyond = "a b c d e f g [MASK]"
+    words = ["--fill", beyond, "--fill", "a b", "--nearest", "a b", "--nearest", "a b c d e f g"]
+    assert query.main([str(out), *words]) == 2
+    told = capsys.readouterr().out
+    assert f"{beyond}\n    the blank is beyond the 8 tokens that the model reads" in told
+    assert "a b\n    no blank: write [MASK] where a word is missing" in told
+    assert (
+        "a b c d e f g\n    this fills the 8 tokens that the model reads; no more is read" in told
+    )
+    assert told.count("no more is read") == 1
+
     with np.load(out / "example.npz") as found:
         example = dict(found)
     example["pooled_output"] = example["pooled_output"] + 1e-3

@@ -125,6 +125,31 @@ def test_what_is_not_known_is_not_shown(clock):
     ]
 
 
+def test_a_share_above_the_peak_is_not_shown(clock):
+    progress = make(clock, line_seconds=0)
+    progress.peak_flops = progress.flops_per_step * 0.9
+    run(progress, clock, [1, 2], 1.0)
+    assert progress.flop_utilisation is None
+    assert ", ? of peak FLOP/s, " in lines(progress)[-1]
+
+
+def test_a_peak_that_is_beaten_is_measured_again_a_few_times(clock):
+    found = [0.5, 0.8, 1.25, 9.0]
+
+    def measure():
+        clock.now += 7.0  # not of the training
+        return progress.flops_per_step * found.pop(0)
+
+    progress = make(clock, line_seconds=0, measure_peak=measure)
+    progress.peak_flops = progress.flops_per_step * 0.9
+    run(progress, clock, range(1, 4), 1.0)
+    assert progress.flop_utilisation is None
+    run(progress, clock, range(4, 8), 1.0)
+    assert progress.flop_utilisation == pytest.approx(1 / 1.25)
+    assert found == [9.0]
+    assert "80% of peak FLOP/s" in lines(progress)[-1]
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -138,6 +138,43 @@ def test_a_single_mistake_gives_a_single_sentence(arguments, expected, folders, 
     assert [entry.name for entry in tmp_path.iterdir()] == ["rows"]
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--config laptop", (3000, 180, "")),
+        ("--config laptop --steps 50", (50, 3, "")),
+        ("--config laptop --steps 1", (1, 0, "")),
+        ("--config laptop --steps 6000", (6000, 360, "")),
+        ("--config laptop --steps 50 --warmup-steps 20", (50, 20, "")),
+        ("--config tupe-base --steps 2000", (2000, 20, "200,600,1200")),
+        ("--config tupe-base --steps 2000 --keep-steps 7", (2000, 20, "7")),
+        ("--steps 50", (50, 0, "")),
+        ("--steps 3000", (3000, 30, "")),
+    ],
+)
+def test_what_is_a_share_of_the_steps_follows_them_unless_it_is_given(words, expected, folders):
+    settings = parse(Settings, [*folders, *words.split()])
+    assert (settings.steps, settings.warmup_steps, settings.keep_steps) == expected
+
+
+def test_a_file_without_steps_has_a_warm_up_of_the_default_ones(folders, tmp_path):
+    config = tmp_path / "my.toml"
+    config.write_text("warmup_steps = 100_000\nkeep_steps = '500_000'")
+    settings = parse(Settings, [*folders, "--config", str(config), "--steps", "100"])
+    assert (settings.warmup_steps, settings.keep_steps) == (10, "50")
+    config.write_text("steps = 1000")
+    assert parse(Settings, [*folders, "--config", str(config)]).warmup_steps == 10
+
+
+def test_few_steps_hide_no_other_mistake_and_a_warm_up_that_is_given_is_one(folders, capsys):
+    words = ["--config", "laptop", "--steps", "50", "--keep", "0"]
+    (line,) = refusal([*folders, *words], capsys)
+    assert "--keep must be" in line
+    lines = refusal([*folders, *words, "--warmup-steps", "50"], capsys)
+    assert len(lines) == 2
+    assert "--warmup-steps must be below --steps" in lines[1]
+
+
 @pytest.mark.parametrize("steps_per_call", [1, 2, 5, 10])
 def test_calls_end_where_something_is_to_be_done(steps_per_call, folders):
     settings = parse(Settings, [*folders, "--steps-per-call", str(steps_per_call)])
