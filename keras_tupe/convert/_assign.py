@@ -1,6 +1,9 @@
 """Puts values into a model: every weight exactly once."""
 
 import keras
+import numpy as np
+
+from keras_tupe._finite import check_finite
 
 
 def weights_by_path(model):
@@ -43,7 +46,7 @@ def assign(model, values, new=None):
 
     Raises:
         ValueError: if a weight has no value, a value no weight or another shape, with a list of
-            all of them.
+            all of them; for values that are no numbers, see `allow_non_finite_weights`.
 
     Example:
         >>> from keras_tupe.convert._assign import assign, weights_by_path
@@ -73,5 +76,7 @@ def assign(model, values, new=None):
             + "; ".join(problems)
             + f". Received: {len(values)} values for {len(weights)} weights"
         )
+    for path, value in values.items():
+        check_finite(path, np.asarray(value))
     for path, value in values.items():
         weights[path].assign(value)

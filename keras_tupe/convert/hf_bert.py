@@ -11,6 +11,8 @@ from keras_tupe.convert._hf_tokenizer import hf_tokenizer
 from keras_tupe.convert._hf_weights import read_hf_weights
 from keras_tupe.convert._wordpiece import preprocessor_of
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
+from keras_tupe.models._preset_check import check_inside
+from keras_tupe.models._size_check import least_weight_count
 
 WORDS = "embeddings.word_embeddings.weight"
 BIAS = "cls.predictions.bias"
@@ -66,6 +68,9 @@ def from_hf_bert(folder, dtype=None):
         ('shaw', 0)
     """
     folder = pathlib.Path(folder)
+    for path in sorted(folder.glob("*.*")):
+        if path.is_symlink() or path.is_file():
+            check_inside(folder, path)
     arguments, notes = read_hf_config(folder / "config.json")
     tokenizer, more = hf_tokenizer(folder, arguments["vocabulary_size"])
     names, found = _plain_names(read_hf_weights(folder))
@@ -80,9 +85,7 @@ def from_hf_bert(folder, dtype=None):
 
 def _check_size(sizes, found):
     """Refuses a configuration of a model far larger than the file, before it is made."""
-    width, length = sizes["hidden_dim"], sizes["max_sequence_length"]
-    blocks = sizes["num_layers"] * width * (4 * width + 2 * sizes["intermediate_dim"])
-    described = (sizes["vocabulary_size"] + sizes["num_segments"] + length) * width + blocks
+    described = least_weight_count(sizes) + sizes["max_sequence_length"] * sizes["hidden_dim"]
     held = sum(value.size for value in found.values())
     if described > 2 * held:
         raise ValueError(

@@ -3,6 +3,8 @@
 import numpy as np
 from keras import ops
 
+from keras_tupe._finite import check_finite
+
 
 def read_state(trainer):
     """Returns all that a training goes on from: name -> NumPy array.
@@ -27,8 +29,8 @@ def write_state(trainer, arrays):
         arrays: what `read_state` returned.
 
     Raises:
-        ValueError: naming the first difference, if the state is of another model or optimizer.
-            Nothing is changed then.
+        ValueError: naming the first difference, if the state is of another model or optimizer,
+            or what is no number in it. Nothing is changed then.
     """
     variables = trainer.state_variables
     for name, variable in variables.items():
@@ -41,6 +43,7 @@ def write_state(trainer, arrays):
                 f"{name} of shape {wanted[0]} and type {wanted[1]}",
                 f"one of shape {received[0]} and type {received[1]}",
             )
+        check_finite(name, arrays[name])
     extra = sorted(set(arrays) - set(variables))
     if extra:
         raise _difference(f"no {extra[0]}", "one")

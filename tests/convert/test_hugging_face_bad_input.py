@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from bert_cases import CONFIG, PIECES, released_weights, tiny_model, write_hf
 
+import keras_tupe
 from keras_tupe.convert import from_hf_bert, to_hf_bert
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
 
@@ -54,6 +55,26 @@ def test_a_configuration_of_something_else_is_named(entry, value, expected, tmp_
     message = refused(write_hf(tmp_path / "bert", {entry: value}))
     assert expected in message
     assert "config.json" in message
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "model.safetensors"])
+def test_a_link_to_a_file_elsewhere_is_refused_and_not_quoted(name, tmp_path):
+    folder = write_hf(tmp_path / "bert")
+    (tmp_path / "secret").write_text("[PAD]\nthe secret\nthe secret\n")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(tmp_path / "secret")
+    message = refused(folder)
+    assert "a link to elsewhere" in message
+    assert "the secret" not in message
+
+
+def test_weights_that_are_not_numbers_are_refused(tmp_path):
+    weights = released_weights()
+    weights[WORDS] = np.full_like(weights[WORDS], np.nan)
+    folder = write_hf(tmp_path / "bert", weights=weights)
+    assert "NaN or infinite" in refused(folder)
+    with keras_tupe.allow_non_finite_weights():
+        from_hf_bert(folder)
 
 
 def test_all_problems_of_a_configuration_are_named_at_once(tmp_path):

@@ -1,0 +1,28 @@
+"""The state of a training, where it is not that of the tests of checkpoints."""
+
+import keras
+import numpy as np
+import pytest
+from trainer_cases import linear_model
+
+import keras_tupe
+from keras_tupe.trainer import Trainer
+from keras_tupe.trainer.training_state import read_state, write_state
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_state_that_is_no_number_is_refused_and_changes_nothing(value):
+    trainer = Trainer(linear_model())
+    trainer.compile(keras.optimizers.SGD(0.1), loss="mse")
+    trainer.optimizer.build(trainer.model.trainable_variables)
+    before = read_state(trainer)
+    name = next(name for name in before if name.endswith("kernel"))
+    broken = {key: array.copy() + 1 if key == name else array for key, array in before.items()}
+    broken[name][0, 0] = value
+    with pytest.raises(ValueError, match=rf"Received: 1 of 5 values of .*{name}"):
+        write_state(trainer, broken)
+    for key, array in read_state(trainer).items():
+        np.testing.assert_array_equal(array, before[key])
+    with keras_tupe.allow_non_finite_weights():
+        write_state(trainer, broken)
+    np.testing.assert_array_equal(read_state(trainer)[name], broken[name])
