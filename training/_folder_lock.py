@@ -20,6 +20,7 @@ LOCK = ".lock"
 BEAT_SECONDS = 5  # between two signs of life
 SILENT_SECONDS = 30  # without one: whoever held the folder on another host is dead
 _LOOK_SECONDS = 0.1
+_WRITE_SECONDS = 1
 _COMMAND_CHARACTERS = 300
 
 
@@ -65,23 +66,23 @@ class FolderLock:
 
     def __enter__(self):
         self._new = [path for path in (self._folder, *self._folder.parents) if not path.exists()]
-        end = time.monotonic() + self._seconds
+        start = time.monotonic()
         while self._file is None:
             try:
                 self._file = self._taken()
             except _HeldError as held:
-                if held.owner.get("run") != self._run or time.monotonic() >= end:
+                if time.monotonic() - start >= self._patience(held.owner):
                     raise self._refusal(held.owner) from None
                 time.sleep(_LOOK_SECONDS)
         try:
             self._check_dead()
-            self._check_first()
+            self._write_owner()
+            self._check_first(start + self._seconds)
             if self._program is not None:
                 check_own(self._folder, self._program)
         except BaseException:
             self._release()
             raise
-        self._write_owner()
         self._stop = threading.Event()
         self._beat = threading.Thread(target=_beat, args=(self._file, self._stop), daemon=True)
         self._beat.start()
@@ -91,6 +92,13 @@ class FolderLock:
         self._stop.set()
         self._beat.join()
         self._release()
+
+    def _patience(self, owner):
+        """Returns for how many seconds to ask again."""
+        if owner.get("run") == self._run:
+            return self._seconds
+        # the holder may not have said yet who it is, or only be looking (`_first_of_others`)
+        return _WRITE_SECONDS if self._run is not None or not owner else 0
 
     def _taken(self):
         """Returns the open file, locked, or `None` if it was removed meanwhile."""
@@ -142,17 +150,28 @@ class FolderLock:
                 self._file = None  # it is not ours to remove
                 raise self._refusal(owner)
 
-    def _check_first(self):
-        """Refuses a worker where the first worker of another run holds the folder."""
-        if self._path == self._first:
-            return
+    def _check_first(self, end):
+        """Refuses a worker where the first worker of another run holds the folder until `end`.
+
+        The file may tell of a dead one for a moment, until the new one has written its own.
+        """
+        while self._path != self._first:
+            owner = self._first_of_others()
+            if not owner:
+                return
+            if time.monotonic() >= end:
+                raise self._refusal(owner)
+            time.sleep(_LOOK_SECONDS)
+
+    def _first_of_others(self):
+        """Returns the owner if the first worker of another run holds the folder, else `None`."""
         with contextlib.suppress(FileNotFoundError), open(self._first, "rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 owner = _owner(file)
-                if owner and owner.get("run") != self._run:
-                    raise self._refusal(owner) from None
+                return owner if owner.get("run") != self._run else None
+        return None
 
     def _write_owner(self):
         owner = {

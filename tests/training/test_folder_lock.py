@@ -193,6 +193,22 @@ def test_workers_of_one_run_share_a_folder(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_worker_is_not_refused_for_what_a_dead_run_has_left(tmp_path):
+    """The first worker holds the folder already, and has still to write whose it is now."""
+    (tmp_path / ".lock").write_text(json.dumps({"process": 7, "run": "c,d"}))
+
+    def write():
+        (tmp_path / ".lock").write_text(json.dumps({"process": 8, "run": "a,b"}))
+
+    with open(tmp_path / ".lock", "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        timer = threading.Timer(0.2, write)
+        timer.start()
+        with FolderLock(tmp_path, worker=1, run="a,b", seconds=60):
+            pass
+        timer.join()
+
+
 def test_a_worker_waits_for_the_end_of_the_same_run(tmp_path):
     first = FolderLock(tmp_path, run="a,b").__enter__()
     timer = threading.Timer(0.2, first.__exit__)
