@@ -40,7 +40,7 @@ def _products(vectors, table, place, row_axis):
     length = vectors.shape[2]
     if length is None:
         length = ops.shape(vectors)[2]
-        return place(skew(ops.matmul(vectors, clipped_table(table, length)), length))
+        return place(skew(_times(vectors, clipped_table(table, length)), length))
     reach = table.shape[-1] // 2
     blocks = row_blocks(length, reach)
     pad = blocks[0].rows  # the first block is never smaller than another
@@ -52,14 +52,28 @@ def _products(vectors, table, place, row_axis):
         width = block.window_end - block.window_start
         first = block.window_start - (block.end - 1) + reach + pad - 1  # of the lowest distance
         near = ops.slice(extended, (0, 0, first), (*extended.shape[:2], width + block.rows))
-        pieces = [place(skew(ops.matmul(part, near), width))]
+        pieces = [place(skew(_times(part, near), width))]
         if block.window_start:
-            pieces.insert(0, _spread(place(ops.matmul(part, lowest)), block.window_start, row_axis))
+            pieces.insert(0, _spread(place(_times(part, lowest)), block.window_start, row_axis))
         if block.window_end < length:
             right = length - block.window_end
-            pieces.append(_spread(place(ops.matmul(part, highest)), right, row_axis))
+            pieces.append(_spread(place(_times(part, highest)), right, row_axis))
         placed.append(_join(pieces, -3 - row_axis))
     return _join(placed, row_axis)
+
+
+def _times(vectors, table):
+    """Returns the products of `(batch, heads, rows, dim)` and `(heads or 1, dim, columns)`.
+
+    One head is one product of matrices. TensorFlow 2.21 broadcasts one matrix over a batch of shape
+    (batch, 1) wrongly on CPUs, in oneDNN and for more than 16 rows: it returns what was in memory,
+    and writes beyond its own. So do the gradients.
+    """
+    if vectors.shape[1] != 1:
+        return ops.matmul(vectors, table)
+    batch, heads, rows, dim = ops.shape(vectors)
+    products = ops.matmul(ops.reshape(vectors, (-1, dim)), ops.squeeze(table, 0))
+    return ops.reshape(products, (batch, heads, rows, ops.shape(products)[-1]))
 
 
 def _spread(x, count, row_axis):
