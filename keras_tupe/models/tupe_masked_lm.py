@@ -5,6 +5,7 @@ import keras_hub
 
 from keras_tupe.layers import MaskedLMHead
 from keras_tupe.models._compile_config import compile_from, with_progress
+from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models._preset_files import drop_mixed_policies
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -12,7 +13,7 @@ from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocess
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeMaskedLM(keras_hub.models.MaskedLM):
+class TupeMaskedLM(ChecksData, keras_hub.models.MaskedLM):
     """Pre-training model: the encoder and a head that predicts masked tokens.
 
     With a preprocessor `fit` takes raw strings and masks them anew in every epoch; without one
@@ -93,6 +94,9 @@ class TupeMaskedLM(keras_hub.models.MaskedLM):
                 from_logits=True, reduction="mean_with_sample_weight"
             )
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def _num_labels(self, length):
+        return self.backbone.vocabulary_size
 
     def get_compile_config(self):
         return with_progress(self, super().get_compile_config())

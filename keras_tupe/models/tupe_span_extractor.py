@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_tupe.layers._precision import at_least_float32
 from keras_tupe.models._compile_config import compile_from, with_progress
+from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
@@ -15,7 +16,7 @@ MASKED_LOGIT = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeSpanExtractor(keras_hub.models.Task):
+class TupeSpanExtractor(ChecksData, keras_hub.models.Task):
     """Fine-tuning model for SQuAD: the encoder, a start vector and an end vector.
 
     Equation (Devlin et al. 2019, Section 4.2), with x_i the hidden state of place i, S and E the
@@ -97,6 +98,9 @@ class TupeSpanExtractor(keras_hub.models.Task):
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
             weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def _num_labels(self, length):
+        return length
 
     def get_compile_config(self):
         return with_progress(self, super().get_compile_config())

@@ -6,6 +6,7 @@ import keras_hub
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.models._compile_config import compile_from, with_progress
+from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.models._inputs import check_inputs, check_preprocessor
 from keras_tupe.models._preset_files import drop_mixed_policies
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -13,7 +14,7 @@ from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifi
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeTextClassifier(keras_hub.models.TextClassifier):
+class TupeTextClassifier(ChecksData, keras_hub.models.TextClassifier):
     """Fine-tuning model: the encoder and a linear layer over its pooled output.
 
     Equation (Devlin et al. 2019):
@@ -86,6 +87,9 @@ class TupeTextClassifier(keras_hub.models.TextClassifier):
     def save_to_preset(self, preset_dir, *args, **kwargs):
         super().save_to_preset(preset_dir, *args, **kwargs)
         drop_mixed_policies(preset_dir)
+
+    def _num_labels(self, length):
+        return self.num_classes if self.num_classes > 1 else None
 
     def get_compile_config(self):
         return with_progress(self, super().get_compile_config())
