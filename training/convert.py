@@ -26,6 +26,7 @@ from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, 
 from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._hf_config import read_json
 from training._preset_space import check_preset_space
+from training._setting_checks import no_folder
 
 FORMATS = ("preset", "huggingface")
 _OURS = "keras_tupe>"
@@ -143,6 +144,7 @@ def _problems(options):
         found.append("--graft-options needs --graft. Received: --graft-options alone")
     try:
         check_is_new(options.out)
+        found += no_folder(options.out)
     except ValueError as error:
         found.append(str(error))
     try:

@@ -22,6 +22,7 @@ from keras_tupe import SIZES
 from keras_tupe.analysis.attention_patterns import FEWEST_WORDS
 from training import _draw_sources
 from training._draw_collect import drawings_of
+from training._setting_checks import no_folder
 from training._tables import table
 
 LENGTH = 64
@@ -58,8 +59,7 @@ def parse(arguments):
             f"--length must be at least {FEWEST_WORDS + 1}, [CLS] and {FEWEST_WORDS} words. "
             f"Received: {settings.length}"
         )
-    if os.path.lexists(settings.out) and not os.path.isdir(settings.out):
-        problems.append(f"--out must be a folder. Received: the file {settings.out!r}")
+    problems += no_folder(settings.out)
     if problems:
         parser.exit(2, "".join(f"draw: {problem}\n" for problem in problems))
     return settings

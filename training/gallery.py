@@ -22,6 +22,7 @@ from keras_tupe import SIZES, positions
 from keras_tupe.analysis import mean_attention_scores, name_patterns, position_logits
 from training import _quickstart_data, _quickstart_models
 from training._gallery_picture import Entry, Heads, draw_gallery
+from training._setting_checks import no_folder
 from training._settings import parse, setting
 from training._tables import table
 from training.quickstart import method_names
@@ -59,8 +60,7 @@ class Settings:
             found.append(f"--seed must be an integer >= 0. Received: {self.seed}")
         if self.corpus is not None and not pathlib.Path(self.corpus).exists():
             found.append(f"--corpus must exist. Received: {self.corpus!r}")
-        if os.path.lexists(self.out) and not os.path.isdir(self.out):
-            found.append(f"--out must be a folder. Received: the file {self.out!r}")
+        found += no_folder(self.out)
         try:
             self.names()
         except ValueError as error:

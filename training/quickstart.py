@@ -22,6 +22,7 @@ import time
 from keras_tupe import SIZES, positions
 from keras_tupe.export import check_destination
 from training import _quickstart_data, _quickstart_export, _quickstart_models
+from training._setting_checks import no_folder
 from training._settings import parse, setting
 from training._tables import table
 
@@ -66,6 +67,8 @@ class Settings:
             check_destination(self.out)
         except ValueError as error:
             found.append(str(error))
+        else:
+            found += no_folder(self.out)
         return found
 
 
