@@ -5,6 +5,7 @@ import shlex
 
 from keras_tupe import SIZES, data, positions
 from training._ablate_tasks import tasks_of
+from training._setting_checks import not_there
 from training._setting_kinds import nearest
 from training._settings import COMMAND_LINE
 from training._variant import Variant, parse
@@ -165,7 +166,7 @@ def _tasks(settings):
     ):
         path = getattr(settings, name)
         if path is not None and not is_there(path):
-            found.append(f"{_option(name)} must be {kind} that exists. Received: {path!r}")
+            found.append(f"{_option(name)} must be {kind} that exists. Received: {not_there(path)}")
     for name, switch in (("glue", "tasks"), ("squad", "squad_train"), ("blimp", "blimp")):
         text = getattr(settings, f"{name}_options")
         if text and not getattr(settings, switch):

@@ -1,10 +1,10 @@
 """The settings of `training.evaluate_blimp`."""
 
 import dataclasses
-import os
 import pathlib
 
 from training._blimp_texts import SCORES
+from training._setting_checks import no_folder, not_there
 from training._settings import setting
 
 PRECISIONS = ("float32", "mixed_bfloat16")
@@ -44,9 +44,10 @@ class Settings:
         if self.preset is not None and not pathlib.Path(self.preset).is_dir():
             found.append(f"PRESET must be the folder of a preset. Received: {self.preset!r}")
         if self.data is not None and not pathlib.Path(self.data).exists():
-            found.append(f"--data must be a folder of .jsonl files. Received: {self.data!r}")
-        if self.out is not None and os.path.lexists(self.out) and not os.path.isdir(self.out):
-            found.append(f"--out must be a folder. Received: the file {self.out!r}")
+            found.append(
+                f"--data must be a folder of .jsonl files. Received: {not_there(self.data)}"
+            )
+        found += no_folder(self.out) if self.out is not None else []
         for name, allowed in (("score", SCORES), ("precision", PRECISIONS)):
             if getattr(self, name) not in allowed:
                 found.append(

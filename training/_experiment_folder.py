@@ -1,10 +1,10 @@
 """The folder of an experiment, which is of one experiment only."""
 
-import os
 import pathlib
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
+from training._setting_checks import no_folder
 
 RECORD = "experiment.json"
 
@@ -17,8 +17,9 @@ def folder_problems(out, identity):
         identity: what it must be of, a dictionary of JSON values.
     """
     out = pathlib.Path(out)
-    if os.path.lexists(out) and not out.is_dir():
-        return [f"--out must be a folder. Received: the file {str(out)!r}"]
+    wrong = no_folder(out)
+    if wrong:
+        return wrong
     names = {entry.name for entry in out.iterdir()} - {".lock"} if out.is_dir() else set()
     if not names:
         return []

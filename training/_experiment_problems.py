@@ -13,6 +13,7 @@ from training._setting_checks import (
     COUNT,
     MACHINE_CHOICES,
     POSITIVE,
+    not_there,
     out_of_range,
     wrong_choices,
 )
@@ -78,10 +79,7 @@ def _paths(settings):
     ):
         path = getattr(settings, name)
         if path is not None and not is_there(path):
-            found.append(
-                f"--{name.replace('_', '-')} must be {kind}. Received: {path!r}, where there "
-                "is none"
-            )
+            found.append(f"--{name.replace('_', '-')} must be {kind}. Received: {not_there(path)}")
     return found
 
 

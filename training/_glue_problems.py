@@ -13,6 +13,7 @@ from training._setting_checks import (
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
+    not_there,
     out_of_range,
     uneven_micro_batches,
     wrong_choices,
@@ -95,7 +96,7 @@ def _data(folder):
     return [
         "--data must be a folder with GLUE's official TSV files "
         f"({', '.join(GLUE_TASKS[name].folder for name in TASKS)}), or tfds. "
-        f"Received: {folder!r}, where there is none"
+        f"Received: {not_there(folder)}"
     ]
 
 

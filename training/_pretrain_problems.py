@@ -11,6 +11,7 @@ from training._setting_checks import (
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
+    not_there,
     option,
     out_of_range,
     uneven_micro_batches,
@@ -73,7 +74,7 @@ def _folders(settings):
     elif not os.path.isdir(settings.data):
         found.append(
             "--data must be a folder made by training.prepare. Received: "
-            f"{settings.data!r}, where there is none"
+            + not_there(settings.data)
         )
     wrong = wrong_out(settings.out, "the run")
     if settings.data is not None and not wrong:

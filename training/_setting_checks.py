@@ -2,6 +2,7 @@
 
 import math
 import os
+import tempfile
 
 from training._setting_kinds import nearest
 
@@ -76,6 +77,39 @@ def wrong_out(out, what):
     """
     if out is None:
         return [f"--out must name the folder of {what}. Received: none"]
+    return no_folder(out)
+
+
+def no_folder(out, option="--out"):
+    """Returns a sentence if a path is no folder that can be written into, nor can become one.
+
+    A folder of another name is made there for a moment: only that tells it of every file system.
+
+    Args:
+        out: the path.
+        option: how the setting is written.
+    """
     if os.path.lexists(out) and not os.path.isdir(out):
-        return [f"--out must be a folder. Received: the file {out!r}"]
+        return [f"{option} must be a folder. Received: the file {os.fspath(out)!r}"]
+    above = os.path.abspath(out)
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=".keras_tupe.", dir=above))
+    except OSError as error:
+        return [
+            f"{option} must name a place that can be written. Received: {os.fspath(out)!r}, and "
+            f"in {above!r}: {error.strerror}"
+        ]
     return []
+
+
+def not_there(path):
+    """Returns what is wrong with a path where something else is expected, as a phrase.
+
+    Example:
+        >>> not_there("no/such/folder")
+        "'no/such/folder', where there is none"
+    """
+    found = "which is a folder" if os.path.isdir(path) else "which is a file"
+    return f"{path!r}, {found if os.path.lexists(path) else 'where there is none'}"

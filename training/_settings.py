@@ -36,8 +36,9 @@ def parse(settings_class, arguments=None, description=None):
         settings_class: frozen dataclass whose fields are made with `setting`. If it has a
             method `problems()`, the sentences that it returns stop the program, all at once. A
             static method `fitted(values, from_file, given)` returns the values once more, with
-            what follows from other settings; the arguments are dictionaries by name. If it has a field `given` that is not made with `setting`, that becomes a dictionary:
-            name of each setting that is not left at its default -> where it was given, that is
+            what follows from other settings; the arguments are dictionaries by name. If it has
+            a field `given` that is not made with `setting`, that becomes a dictionary: name of
+            each setting that is not left at its default -> where it was given, that is
             `COMMAND_LINE` or the `--config`.
         arguments: list of strings; `sys.argv` by default.
         description: text above the options in `--help`.

@@ -11,6 +11,7 @@ from training._setting_checks import (
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
+    not_there,
     out_of_range,
     uneven_micro_batches,
     wrong_choices,
@@ -68,8 +69,7 @@ def _files(settings):
             found.append(f"--{name} must name a file of SQuAD v1.1 (JSON). Received: none")
         elif not os.path.isfile(path):
             found.append(
-                f"--{name} must be a file of SQuAD v1.1 (JSON). "
-                f"Received: {path!r}, where there is none"
+                f"--{name} must be a file of SQuAD v1.1 (JSON). Received: {not_there(path)}"
             )
     return found
 

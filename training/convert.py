@@ -27,6 +27,7 @@ from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._hf_config import read_json
 from training._folder_lock import FolderLock
 from training._preset_space import check_preset_space
+from training._setting_checks import no_folder
 
 FORMATS = ("preset", "huggingface")
 _OURS = "keras_tupe>"
@@ -155,6 +156,7 @@ def _problems(options):
             found.append(f"--graft-length must be >= 1. Received: {options.graft_length}")
     try:
         check_is_new(options.out)
+        found += no_folder(options.out)
     except ValueError as error:
         found.append(str(error))
     try:

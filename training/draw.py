@@ -24,6 +24,7 @@ from training import _draw_sources
 from training._draw_collect import drawings_of
 from training._folder_lock import FolderLock
 from training._report_files import replaced_file
+from training._setting_checks import no_folder
 from training._tables import table
 
 LENGTH = 64
@@ -60,8 +61,7 @@ def parse(arguments):
             f"--length must be at least {FEWEST_WORDS + 1}, [CLS] and {FEWEST_WORDS} words. "
             f"Received: {settings.length}"
         )
-    if os.path.lexists(settings.out) and not os.path.isdir(settings.out):
-        problems.append(f"--out must be a folder. Received: the file {settings.out!r}")
+    problems += no_folder(settings.out)
     if problems:
         parser.exit(2, "".join(f"draw: {problem}\n" for problem in problems))
     return settings

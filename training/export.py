@@ -35,6 +35,7 @@ from keras_tupe.export._packing import Packing
 from training._export_check import check_in_another_process, random_inputs, write_example
 from training._folder_lock import FolderLock
 from training._presets import load_preset, origin
+from training._setting_checks import no_folder
 from training._tables import table
 
 FORMATS = ("savedmodel", "onnx", "litert")
@@ -149,6 +150,7 @@ def _problems(settings):
         problems.append(f"The preset must be a folder. Received: {str(settings.preset)!r}")
     try:
         check_is_new(settings.out)
+        problems += no_folder(settings.out)
     except ValueError as error:
         problems.append(str(error))
     return problems

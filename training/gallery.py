@@ -24,6 +24,7 @@ from training._command_line import sentences
 from training._folder_lock import FolderLock
 from training._gallery_picture import Entry, Heads, draw_gallery
 from training._report_files import replaced_file, replaced_text
+from training._setting_checks import no_folder
 from training._settings import parse, setting
 from training._tables import table
 from training.quickstart import method_names
@@ -61,8 +62,7 @@ class Settings:
             found.append(f"--seed must be an integer >= 0. Received: {self.seed}")
         if self.corpus is not None and not pathlib.Path(self.corpus).exists():
             found.append(f"--corpus must exist. Received: {self.corpus!r}")
-        if os.path.lexists(self.out) and not os.path.isdir(self.out):
-            found.append(f"--out must be a folder. Received: the file {self.out!r}")
+        found += no_folder(self.out)
         try:
             self.names()
         except ValueError as error:

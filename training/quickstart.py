@@ -24,6 +24,7 @@ from keras_tupe.export import check_destination
 from training import _quickstart_data, _quickstart_export, _quickstart_models
 from training._command_line import sentences
 from training._folder_lock import FolderLock
+from training._setting_checks import no_folder
 from training._settings import parse, setting
 from training._tables import table
 
@@ -68,6 +69,8 @@ class Settings:
             check_destination(self.out)
         except ValueError as error:
             found.append(str(error))
+        else:
+            found += no_folder(self.out)
         return found
 
 

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_tupe.export._names import ENCODER_INPUTS, HUB_NAMES, from_hub, input_specs
 from keras_tupe.export.encoder import probabilities
+from keras_tupe.layers._conversion import conversion_format
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
 
 
@@ -48,6 +49,9 @@ def portable_function(model):
         inputs = from_hub(dict(zip(names, tensors, strict=True)))
         if backbone.has_length_limit:
             inputs["token_ids"] = _at_most(inputs["token_ids"], backbone.max_sequence_length)
+        rows = tf.shape(inputs["token_ids"])[0]
+        if conversion_format() == "onnx":
+            inputs = _at_least_one_row(inputs)
         known = {tensor.name: inputs[tensor.name] for tensor in backbone.inputs}
         outputs = dict(backbone(known, training=False))
         if isinstance(model, TupeMaskedLM):
@@ -56,9 +60,16 @@ def portable_function(model):
             )
         if isinstance(model, TupeTextClassifier):
             outputs["probabilities"] = probabilities(model, outputs["pooled_output"])
-        return {name: tf.identity(value, name=name) for name, value in outputs.items()}
+        return {name: tf.identity(value[:rows], name=name) for name, value in outputs.items()}
 
     return tf.function(call, input_signature=specs, autograph=False)
+
+
+def _at_least_one_row(inputs):
+    """Returns the inputs, with a row of zeros if there is none: ONNX Runtime's products of no rows
+    have the shape of other products."""
+    missing = tf.maximum(1 - tf.shape(inputs["token_ids"])[0], 0)
+    return {name: tf.pad(value, [[0, missing], [0, 0]]) for name, value in inputs.items()}
 
 
 def _at_most(token_ids, limit):

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from keras_tupe.export._assertions import checked
 from keras_tupe.export._checks import check_length, check_model
 from keras_tupe.export._folders import new_export
 from keras_tupe.export._folding import FoldedEncoder, too_long
@@ -20,9 +21,9 @@ def export_encoder(model, path, length=None, dynamic_length=False):
 
     - `obj(inputs, training=False)`: dictionary of int32 `(batch, length)` tensors
       `input_word_ids`, `input_mask` (1 = real token), `input_type_ids` (ignored by a model
-      without segments) -> dictionary of float32 `sequence_output` `(batch, length, hidden_dim)`,
-      `pooled_output` and `default` `(batch, hidden_dim)`. Any length that the model has; it can be
-      fine-tuned.
+      without segments; zeros if it is left out) -> dictionary of float32 `sequence_output`
+      `(batch, length, hidden_dim)`, `pooled_output` and `default` `(batch, hidden_dim)`. Any
+      length that the model has; it can be fine-tuned.
     - `obj.mlm(inputs, training=False)`, for a masked language model: the inputs and
       `masked_lm_positions` `(batch, predictions)` -> the outputs and `mlm_logits`
       `(batch, predictions, vocabulary_size)`.
@@ -40,6 +41,9 @@ def export_encoder(model, path, length=None, dynamic_length=False):
     **A server that batches requests of mixed lengths pads them with their first element**: the
     mask with ones, the ids with [CLS]. The answers of `dynamic_length` are then wrong without an
     error. Ask for it only if every client sends whole batches of one length.
+
+    Ids outside the vocabulary, negative ones too, inputs of different shapes, and rows of another
+    length than a signature's are errors, unless XLA compiles the graph, which knows no assertions.
 
     In signatures every position term that does not depend on the words is a constant: there is no
     position table, product of positions or bucket arithmetic in them. `obj(...)` computes all
@@ -83,10 +87,11 @@ def _signatures(model, backbone, length, dynamic_length):
         return tf.function(function, autograph=False).get_concrete_function(**specs)
 
     def encode(**inputs):
-        return as_float32(folded(inputs))
+        names = {name: name for name in HUB_NAMES}
+        return as_float32(folded(checked(inputs, backbone, names, length)))
 
     def serve(**inputs):
-        return encode(**from_hub(inputs))
+        return as_float32(folded(checked(from_hub(inputs), backbone, length=length)))
 
     def classify(**inputs):
         outputs = serve(**inputs)
@@ -102,7 +107,7 @@ def _signatures(model, backbone, length, dynamic_length):
     if dynamic_length:
         any_length = FoldedEncoder(backbone, length, dynamic_length=True)
         signatures["dynamic_length"] = signature(
-            lambda **inputs: as_float32(any_length(from_hub(inputs))),
+            lambda **inputs: as_float32(any_length(checked(from_hub(inputs), backbone))),
             input_specs(ENCODER_INPUTS, None),
         )
     return signatures
@@ -128,7 +133,7 @@ def _encode(backbone):
     names = [tensor.name for tensor in backbone.inputs]
 
     def encode(inputs, training):
-        inputs = from_hub(inputs)
+        inputs = checked(from_hub(inputs), backbone)
         if backbone.has_length_limit:  # else a table would be read beyond its end
             limit = backbone.max_sequence_length
             length = tf.shape(inputs["token_ids"])[1]
@@ -144,8 +149,9 @@ def _predict(model):
 
     def predict(inputs, training):
         outputs = encode(inputs, training)
-        positions = inputs[HUB_NAMES["mask_positions"]]
-        logits = model.head(outputs["sequence_output"], mask_positions=positions)
+        logits = model.head(
+            outputs["sequence_output"], mask_positions=from_hub(inputs)["mask_positions"]
+        )
         return {**outputs, "mlm_logits": tf.cast(logits, tf.float32)}
 
     return predict
@@ -154,15 +160,24 @@ def _predict(model):
 def _reusable(model, function, names):
     """Returns a trackable object in the form of a reusable SavedModel."""
     root = tf.train.Checkpoint()
+    types = HUB_NAMES["segment_ids"]
+
+    @tf.function(autograph=False)
+    def whole(inputs, training):
+        return function(inputs, training)
 
     @tf.function(autograph=False)
     def call(inputs, training=False):
-        return function(inputs, training)
+        if types not in inputs:
+            inputs = {**inputs, types: tf.zeros_like(inputs[HUB_NAMES["token_ids"]])}
+        return whole(inputs, training)
 
     specs = input_specs(names, None)
-    for training in (False, True):  # one trace for each Python boolean
-        call.get_concrete_function(specs, training=training)
-    call.get_concrete_function(specs)
+    without = {name: spec for name, spec in specs.items() if name != types}
+    for given in (specs, without):  # both call the same traces of `whole`
+        for training in (False, True):  # one trace for each Python boolean
+            call.get_concrete_function(given, training=training)
+        call.get_concrete_function(given)
     root.__call__ = call
     root.variables = [variable.value for variable in model.variables]
     root.trainable_variables = [variable.value for variable in model.trainable_variables]

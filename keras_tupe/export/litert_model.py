@@ -22,7 +22,9 @@ def export_litert(model, path):
     the converted model at several lengths and batches before it is written.
 
     A sequence above `max_sequence_length` is an error in the runtime, for methods with a table
-    that ends there.
+    that ends there; so is an id or a position outside its range, a negative one too. After an
+    error the interpreter of `ai-edge-litert` repeats it at the front of the message of the next:
+    make a new interpreter, or read the end.
 
     Args:
         model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`.
@@ -81,5 +83,18 @@ def run_litert(content):
         content: bytes of the file.
     """
     interpreter = optional_module("ai_edge_litert.interpreter")
-    runner = interpreter.Interpreter(model_content=content).get_signature_runner(SIGNATURE)
-    return lambda inputs: runner(**inputs)
+
+    def new_runner():
+        return interpreter.Interpreter(model_content=content).get_signature_runner(SIGNATURE)
+
+    runner = new_runner()
+
+    def run(inputs):
+        nonlocal runner
+        try:
+            return runner(**inputs)
+        except Exception:
+            runner = new_runner()  # the old one would repeat this error before its next
+            raise
+
+    return run

@@ -39,7 +39,9 @@ def export_onnx(model, path):
     model under another dtype policy is converted in float32, and compared as such.
 
     A sequence above `max_sequence_length` is an error in the runtime, for methods with a table
-    that ends there; the op that fails has the limit in its name. The method and the limit are in
+    that ends there; the op that fails has the limit in its name. So is an id or a position
+    outside its range, a negative one too, where the message names the first that is too large: it
+    stands for negative ones. A batch may be empty. The method and the limit are in
     the file's metadata.
 
     Args:

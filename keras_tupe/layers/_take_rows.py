@@ -1,5 +1,6 @@
-"""Row lookup whose gradient is dense."""
+"""Row lookup whose gradient is dense, and that takes no index from the end."""
 
+import keras
 from keras import ops
 
 
@@ -19,3 +20,18 @@ def take_rows(table, indices):
     """
     table = ops.convert_to_tensor(table)
     return ops.take(ops.reshape(table, (-1, table.shape[1])), indices, axis=0)
+
+
+def beyond_if_negative(indices, size):
+    """Returns indices with `size`, one beyond the last, in place of negative ones.
+
+    Keras and ONNX count negative indices from the end, so that a mistake would get an answer. One
+    beyond the end is an error wherever indices are looked at.
+
+    Args:
+        indices: integer tensor.
+        size: number of rows, an integer or a scalar tensor.
+    """
+    if keras.backend.standardize_dtype(indices.dtype) != "int64":
+        indices = ops.cast(indices, "int32")  # a narrow type has no room for `size`
+    return ops.where(indices < 0, ops.cast(size, indices.dtype), indices)

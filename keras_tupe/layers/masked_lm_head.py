@@ -7,6 +7,7 @@ from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._initializers import fresh
 from keras_tupe.layers._nested import unbuilt_layer
 from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._take_rows import beyond_if_negative
 from keras_tupe.layers.gelu import gelu
 
 
@@ -76,7 +77,8 @@ class MaskedLMHead(keras.layers.Layer):
         )
 
     def call(self, hidden_states, mask_positions):
-        indices = ops.expand_dims(ops.cast(mask_positions, "int32"), -1)
+        length = ops.shape(hidden_states)[1]
+        indices = ops.expand_dims(beyond_if_negative(mask_positions, length), -1)
         masked = ops.take_along_axis(hidden_states, indices, axis=1)  # (b, predictions, m)
         transformed = self.normalization(self.dense(masked))
         dtype = at_least_float32(self.compute_dtype)

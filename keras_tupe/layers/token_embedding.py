@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._take_rows import take_rows
+from keras_tupe.layers._concrete import concrete
+from keras_tupe.layers._take_rows import beyond_if_negative, take_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -41,7 +42,8 @@ class TokenEmbedding(keras.layers.Layer):
         TypeError: if token ids are not integers.
         ValueError: if a size is not a positive integer, or, in an eager call, a token id is
             outside `[0, vocabulary_size)`. Inside a compiled graph no check is made: TensorFlow
-            on CPU then stops with an error, and JAX and GPUs return undefined vectors.
+            on CPU then stops with an error, as ONNX and LiteRT do, and JAX and GPUs return
+            undefined vectors. There a negative id counts as `vocabulary_size`.
 
     Example:
         >>> layer = TokenEmbedding(vocabulary_size=11, hidden_dim=8)
@@ -71,7 +73,7 @@ class TokenEmbedding(keras.layers.Layer):
             return ops.matmul(inputs, ops.transpose(ops.convert_to_tensor(self.embeddings)))
         self._check_dtype(inputs)
         self._check_ids(inputs)
-        return take_rows(self.embeddings, inputs)
+        return take_rows(self.embeddings, beyond_if_negative(inputs, self.vocabulary_size))
 
     def _check_dtype(self, token_ids):
         dtype = keras.backend.standardize_dtype(token_ids.dtype)
@@ -82,7 +84,7 @@ class TokenEmbedding(keras.layers.Layer):
             )
 
     def _check_ids(self, token_ids):
-        values = _concrete(token_ids)
+        values = concrete(token_ids)
         if values is None or not values.size:
             return
         low, high = values.min(), values.max()
@@ -106,13 +108,3 @@ class TokenEmbedding(keras.layers.Layer):
             "hidden_dim": self.hidden_dim,
             "initializer": keras.initializers.serialize(self.initializer),
         }
-
-
-def _concrete(tensor):
-    """Returns the values of a tensor as an array, or `None` while a graph is being traced."""
-    if keras.backend.backend() == "tensorflow" and not hasattr(tensor, "numpy"):
-        return None
-    try:
-        return ops.convert_to_numpy(tensor)
-    except TypeError:  # what JAX raises for a traced array
-        return None

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_tupe.layers._concrete import concrete
+
 
 def check_inputs(inputs, names):
     """Checks the dictionary of inputs of a model at the door.
@@ -15,7 +17,8 @@ def check_inputs(inputs, names):
 
     Raises:
         ValueError: if an input is missing, or `token_ids`, `padding_mask` and `segment_ids` do
-            not have one shape `(batch, length)`.
+            not have one shape `(batch, length)`, or, in eager calls, a position to predict is
+            none of the row.
         TypeError: if ids or positions are not integers.
     """
     if keras.src.backend.common.symbolic_scope.in_symbolic_scope():
@@ -50,6 +53,18 @@ def check_inputs(inputs, names):
                 f"`token_ids`. Received: mask_positions of shape {received}, token_ids of shape "
                 f"{shape}"
             )
+        _check_positions(concrete(inputs["mask_positions"]), shape[1])
+
+
+def _check_positions(values, length):
+    if values is None or not values.size or length is None:
+        return
+    low, high = values.min(), values.max()
+    if low < 0 or high >= length:
+        raise ValueError(
+            f"`mask_positions` must lie in [0, length), here [0, {length}). Received: "
+            f"{low if low < 0 else high}"
+        )
 
 
 def _fits(shape, token_shape):

@@ -4,7 +4,7 @@ import os
 
 from keras_tupe.models._config_check import check_config
 from keras_tupe.models._preset_check import check_preset
-from keras_tupe.models._preset_files import drop_mixed_policies
+from keras_tupe.models._preset_files import drop_mixed_policies, name_tasks
 from keras_tupe.models._weights_file import check_values, check_weights
 
 
@@ -34,6 +34,7 @@ class PresetModel(PresetClass):
     def save_to_preset(self, preset_dir, *args, **kwargs):
         super().save_to_preset(preset_dir, *args, **kwargs)
         drop_mixed_policies(preset_dir)
+        name_tasks(preset_dir, type(getattr(self, "backbone", self)))
 
     def load_weights(self, filepath, *args, **kwargs):
         if os.path.isfile(filepath):

@@ -3,6 +3,15 @@
 import json
 import pathlib
 
+import keras
+import keras_hub
+
+_HUB_TASKS = {
+    kind
+    for kind in vars(keras_hub.models).values()
+    if isinstance(kind, type) and issubclass(kind, keras_hub.models.Task)
+}
+
 
 def drop_mixed_policies(folder):
     """Rewrites the configurations of a preset that was saved under a mixed precision policy.
@@ -21,6 +30,32 @@ def drop_mixed_policies(folder):
         changed = _without_mixed_policies(content)
         if changed != content:
             path.write_text(json.dumps(changed, indent=4), encoding="utf-8")
+
+
+def name_tasks(folder, backbone_class):
+    """Rewrites which tasks there are for an encoder in the metadata of a preset.
+
+    KerasHub takes the name of the first parent of each, which is ours.
+
+    Args:
+        folder: what `save_to_preset` wrote.
+        backbone_class: class of the encoder.
+    """
+    path = pathlib.Path(folder, "metadata.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    tasks = {
+        kind
+        for kind in keras.saving.get_custom_objects().values()
+        if isinstance(kind, type) and issubclass(kind, keras_hub.models.Task)
+    }
+    content["tasks"] = sorted(
+        {
+            next(parent.__name__ for parent in kind.mro() if parent in _HUB_TASKS)
+            for kind in tasks
+            if kind.backbone_cls is backbone_class
+        }
+    )
+    path.write_text(json.dumps(content, indent=4), encoding="utf-8")
 
 
 def _without_mixed_policies(value):

@@ -64,7 +64,7 @@ def read_signature(loaded, path, mlm=False):
             f"length) with the keys {sorted(needed)} and may take {TYPES!r}. Received: "
             f"path={path!r}, which takes {_shown(traces[0].structured_input_signature[0])}"
         )
-    specs, outputs = fitting[0]
+    specs, outputs = max(fitting, key=lambda one: len(one[0]))  # with the types, if it knows them
     expected = {*OUTPUTS, *(("mlm_logits",) if mlm else ())}
     if not isinstance(outputs, dict) or expected - set(outputs):
         raise ValueError(

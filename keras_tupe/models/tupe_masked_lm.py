@@ -4,15 +4,13 @@ import keras
 import keras_hub
 
 from keras_tupe.layers import MaskedLMHead
-from keras_tupe.models._compile_config import compile_from, with_progress
-from keras_tupe.models._inputs import check_inputs, check_preprocessor
-from keras_tupe.models._preset_class import PresetModel
-from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models._inputs import check_preprocessor
+from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeMaskedLM(PresetModel, keras_hub.models.MaskedLM):
+class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
     """Pre-training model: the encoder and a head that predicts masked tokens.
 
     With a preprocessor `fit` takes raw strings and masks them anew in every epoch; without one
@@ -54,7 +52,6 @@ class TupeMaskedLM(PresetModel, keras_hub.models.MaskedLM):
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    backbone_cls = TupeBackbone
     preprocessor_cls = TupeMaskedLMPreprocessor
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
@@ -79,14 +76,6 @@ class TupeMaskedLM(PresetModel, keras_hub.models.MaskedLM):
         self.preprocessor = preprocessor
         self.head = head
 
-    @classmethod
-    def config_parts(cls):
-        return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
-
-    def call(self, inputs, training=None, mask=None):
-        check_inputs(inputs, [tensor.name for tensor in self.inputs])
-        return super().call(inputs, training=training, mask=mask)
-
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
         if loss == "auto":
             loss = keras.losses.SparseCategoricalCrossentropy(
@@ -94,8 +83,5 @@ class TupeMaskedLM(PresetModel, keras_hub.models.MaskedLM):
             )
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
-    def get_compile_config(self):
-        return with_progress(self, super().get_compile_config())
-
-    def compile_from_config(self, config):
-        compile_from(self, config)
+    def _num_labels(self, length):
+        return self.backbone.vocabulary_size

@@ -5,10 +5,8 @@ import keras_hub
 from keras import ops
 
 from keras_tupe.layers._precision import at_least_float32
-from keras_tupe.models._compile_config import compile_from, with_progress
-from keras_tupe.models._inputs import check_inputs, check_preprocessor
-from keras_tupe.models._preset_class import PresetModel
-from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models._inputs import check_preprocessor
+from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 
 # Its exponential is 0 beside that of any real logit, and sums of it stay finite.
@@ -16,7 +14,7 @@ MASKED_LOGIT = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeSpanExtractor(PresetModel, keras_hub.models.Task):
+class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
     """Fine-tuning model for SQuAD: the encoder, a start vector and an end vector.
 
     Equation (Devlin et al. 2019, Section 4.2), with x_i the hidden state of place i, S and E the
@@ -64,7 +62,6 @@ class TupeSpanExtractor(PresetModel, keras_hub.models.Task):
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    backbone_cls = TupeBackbone
     preprocessor_cls = TupeTextClassifierPreprocessor
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
@@ -84,14 +81,6 @@ class TupeSpanExtractor(PresetModel, keras_hub.models.Task):
         self.backbone = backbone
         self.preprocessor = preprocessor
 
-    @classmethod
-    def config_parts(cls):
-        return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
-
-    def call(self, inputs, training=None, mask=None):
-        check_inputs(inputs, [tensor.name for tensor in self.inputs])
-        return super().call(inputs, training=training, mask=mask)
-
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
         if isinstance(optimizer, str) and optimizer == "auto":
             optimizer = keras.optimizers.Adam(5e-5)
@@ -103,11 +92,8 @@ class TupeSpanExtractor(PresetModel, keras_hub.models.Task):
             weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
-    def get_compile_config(self):
-        return with_progress(self, super().get_compile_config())
-
-    def compile_from_config(self, config):
-        compile_from(self, config)
+    def _num_labels(self, length):
+        return length
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

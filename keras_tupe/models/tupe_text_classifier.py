@@ -5,15 +5,13 @@ import keras_hub
 
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._compile_config import compile_from, with_progress
-from keras_tupe.models._inputs import check_inputs, check_preprocessor
-from keras_tupe.models._preset_class import PresetModel
-from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models._inputs import check_preprocessor
+from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeTextClassifier(PresetModel, keras_hub.models.TextClassifier):
+class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
     """Fine-tuning model: the encoder and a linear layer over its pooled output.
 
     Equation (Devlin et al. 2019):
@@ -51,7 +49,6 @@ class TupeTextClassifier(PresetModel, keras_hub.models.TextClassifier):
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    backbone_cls = TupeBackbone
     preprocessor_cls = TupeTextClassifierPreprocessor
 
     def __init__(
@@ -79,19 +76,8 @@ class TupeTextClassifier(PresetModel, keras_hub.models.TextClassifier):
         self.activation = activation
         self.dropout = dropout
 
-    @classmethod
-    def config_parts(cls):
-        return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
-
-    def call(self, inputs, training=None, mask=None):
-        check_inputs(inputs, [tensor.name for tensor in self.inputs])
-        return super().call(inputs, training=training, mask=mask)
-
-    def get_compile_config(self):
-        return with_progress(self, super().get_compile_config())
-
-    def compile_from_config(self, config):
-        compile_from(self, config)
+    def _num_labels(self, length):
+        return self.num_classes if self.num_classes > 1 else None
 
     def get_config(self):
         return {

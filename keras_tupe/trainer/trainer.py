@@ -4,6 +4,7 @@ import keras
 
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.models._compile_config import compile_from, seed_generators, with_progress
+from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.trainer._objective import Objective
 from keras_tupe.trainer._pure_optimizer import impure_copy, make_pure
 from keras_tupe.trainer.non_finite_error import NonFiniteError
@@ -36,7 +37,7 @@ def _steps():
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class Trainer(_steps(), keras.Model):
+class Trainer(ChecksData, _steps(), keras.Model):
     """Trains a model to the same weights, however the batch is spread.
 
     One replica, several replicas (`MirroredStrategy`), several workers
@@ -152,6 +153,9 @@ class Trainer(_steps(), keras.Model):
             autocast=False,
             name=name,
         )
+
+    def _task(self):
+        return self.model
 
     def call(self, inputs, training=None):
         return self.model(inputs, training=training)

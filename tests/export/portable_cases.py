@@ -164,3 +164,31 @@ def check_in_another_process(file, format, model, tolerance=1e-4):
                 answer = found[f"{length}/{name}"]
                 assert answer.dtype == np.float32
                 np.testing.assert_allclose(answer, value, atol=tolerance, rtol=tolerance)
+
+
+def rows_of_ones(batch, length, **changes):
+    """Returns the inputs of a masked language model; a change is the last value of its input."""
+    names = ("input_word_ids", "input_mask", "input_type_ids")
+    inputs = {name: np.ones((batch, length), "int32") for name in names}
+    inputs["masked_lm_positions"] = np.ones((batch, 2), "int32")
+    for name, value in changes.items():
+        inputs[name][-1, -1] = value
+    return inputs
+
+
+def out_of_range(model, length):
+    """Returns pairs of an input and a value that it must not have: far and near, below and above.
+
+    ONNX counts negative indices from the end, and Keras did so before it.
+    """
+    sizes = {
+        "input_word_ids": model.backbone.vocabulary_size,
+        "input_type_ids": model.backbone.num_segments,
+        "masked_lm_positions": length,
+    }
+    factors = (-3, -2, -1)
+    return [
+        (name, value)
+        for name, size in sizes.items()
+        for value in (size, -1, *(factor * size for factor in factors), -size - 1)
+    ]

@@ -10,6 +10,8 @@ from portable_cases import (
     check_in_another_process,
     load_method_with_an_unknown_op,
     model_of,
+    out_of_range,
+    rows_of_ones,
 )
 from position_cases import MAX_LENGTH, METHOD_NAMES, encoder
 
@@ -34,6 +36,19 @@ def test_masked_lm_answers_as_in_keras_in_another_process(written):
     assert record.path == path
     assert record.bytes == path.stat().st_size
     assert 0 < record.worst.value <= 1e-4
+
+
+def test_ids_and_positions_out_of_their_range_are_errors_that_are_told_once(written):
+    model, path, _ = written
+    run = run_litert(path.read_bytes())
+    for name, value in out_of_range(model, length=5):
+        with pytest.raises(RuntimeError, match="gather index out of bounds"):
+            run(rows_of_ones(2, 5, **{name: value}))
+    with pytest.raises(RuntimeError, match="RESHAPE") as error:
+        run(rows_of_ones(2, MAX_LENGTH + 1))
+    assert "gather" not in str(error.value)
+    assert np.isfinite(run(rows_of_ones(2, 5))["mlm_logits"]).all()
+    assert run(rows_of_ones(0, 2))["mlm_logits"].shape == (0, 2, 23)
 
 
 def test_classifier_without_segments_or_length_limit_answers_as_in_keras(tmp_path):

@@ -10,6 +10,8 @@ from portable_cases import (
     check_in_another_process,
     load_method_with_an_unknown_op,
     model_of,
+    out_of_range,
+    rows_of_ones,
 )
 from position_cases import MAX_LENGTH, METHOD_NAMES, encoder
 
@@ -52,6 +54,24 @@ def test_inputs_have_named_axes_and_the_metadata_name_method_and_limit(written):
     facts = session.get_modelmeta().custom_metadata_map
     assert facts["position"] == "tupe_r"
     assert facts["longest_sequence"] == str(MAX_LENGTH)
+
+
+def test_ids_and_positions_out_of_their_range_are_errors(written):
+    model, path, _ = written
+    run = run_onnx(path.read_bytes())
+    for name, value in out_of_range(model, length=5):
+        with pytest.raises(Exception, match="(out of data bounds|invalid index)"):
+            run(rows_of_ones(2, 5, **{name: value}))
+    assert np.isfinite(run(rows_of_ones(2, 5))["mlm_logits"]).all()
+
+
+def test_a_batch_may_be_empty(written):
+    run = run_onnx(written[1].read_bytes())
+    for length in range(1, MAX_LENGTH + 1):
+        shapes = {name: value.shape for name, value in run(rows_of_ones(0, length)).items()}
+        assert shapes["sequence_output"][:2] == (0, length)
+        assert shapes["mlm_logits"][:2] == (0, 2)
+        assert shapes["pooled_output"][0] == 0
 
 
 def test_the_file_holds_every_weight_once_and_under_its_name(written):

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from portable_cases import out_of_range, rows_of_ones
 
 from keras_tupe import TupeBackbone, TupeMaskedLM
 from keras_tupe.export import export_encoder, export_text_model
@@ -152,6 +153,67 @@ def test_default_signature_has_one_length_and_the_dynamic_one_must_be_asked_for(
     assert length(fixed.signatures["serving_default"]) == {5}
     assert length(dynamic.signatures["serving_default"]) == {7}
     assert length(dynamic.signatures["dynamic_length"]) == {None}
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """A masked language model, and its SavedModel: signatures of 5 tokens."""
+    model = scrambled_model(num_segments=2)
+    path = tmp_path_factory.mktemp("saved") / "model"
+    export_encoder(model, path, length=5, dynamic_length=True)
+    return model, tf.saved_model.load(str(path))
+
+
+def without_positions(inputs):
+    return {name: value for name, value in inputs.items() if name != "masked_lm_positions"}
+
+
+def tensors(inputs):
+    return {name: tf.constant(value) for name, value in inputs.items()}
+
+
+def test_ids_and_positions_out_of_their_range_are_told_in_a_sentence(loaded):
+    model, encoder = loaded
+    signatures = [encoder.signatures[name] for name in ("serving_default", "dynamic_length")]
+    for name, value in out_of_range(model, length=5):
+        inputs = tensors(rows_of_ones(2, 5, **{name: value}))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"`{name}` must lie in") as error:
+            encoder.mlm(inputs)
+        assert str(value) in str(error.value)
+        for signature in signatures if name != "masked_lm_positions" else ():
+            with pytest.raises(tf.errors.InvalidArgumentError, match=f"`{name}` must lie in"):
+                signature(**without_positions(inputs))
+    ids = {"token_ids": "input_word_ids", "padding_mask": "input_mask"}
+    inputs = rows_of_ones(2, 5, input_word_ids=-1)
+    given = {name: tf.constant(inputs[hub]) for name, hub in ids.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`token_ids` must lie in"):
+        encoder.signatures["encode"](**given, segment_ids=tf.zeros((2, 5), "int32"))
+
+
+def test_inputs_of_other_shapes_are_told_in_a_sentence(loaded):
+    _, encoder = loaded
+    serve = encoder.signatures["serving_default"]
+    for name in ("input_mask", "input_type_ids"):
+        inputs = without_positions(rows_of_ones(2, 5))
+        inputs[name] = inputs[name][:, :3]
+        for call in (encoder, lambda inputs: serve(**inputs)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=f"`{name}` must have the sh"):
+                call(tensors(inputs))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have 5 tokens per row"):
+        serve(**tensors(without_positions(rows_of_ones(2, 4))))
+    inputs = {**rows_of_ones(2, 5), "masked_lm_positions": np.ones((3, 2), "int32")}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have the batch of"):
+        encoder.mlm(tensors(inputs))
+
+
+def test_types_may_be_left_out_of_a_call_and_are_zeros(loaded):
+    _, encoder = loaded
+    inputs = {**rows_of_ones(2, 4), "input_type_ids": np.zeros((2, 4), "int32")}
+    for call, given in ((encoder, without_positions(inputs)), (encoder.mlm, inputs)):
+        wanted = call(tensors(given))
+        given = {name: value for name, value in given.items() if name != "input_type_ids"}
+        for name, value in call(tensors(given)).items():
+            np.testing.assert_array_equal(value, wanted[name])
 
 
 def test_training_flag_of_the_loaded_encoder_turns_dropout_on(tmp_path):

@@ -19,6 +19,7 @@ from training._peak_flops import known_peak, matmul_peak, measured_peak
         ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "bfloat16", True, None),
         ("NVIDIA GH200 480GB", "bfloat16", True, None),
         ("NVIDIA GeForce GTX 750", "float32", True, None),
+        ("NVIDIA L4", "bfloat16", True, 121e12),
         ("TPU v5 lite", "bfloat16", True, 197e12),
         ("TPU v5", "bfloat16", True, 459e12),
         ("TPU v5", "float32", True, None),

@@ -1,0 +1,31 @@
+"""What every task has beside KerasHub's own."""
+
+import keras_hub
+
+from keras_tupe.models._compile_config import compile_from, with_progress
+from keras_tupe.models._data_checks import ChecksData
+from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models._preset_class import PresetModel
+from keras_tupe.models.tupe_backbone import TupeBackbone
+
+
+class TupeTask(ChecksData, PresetModel):
+    """First parent of the tasks, before the class of KerasHub: inputs, data and files are checked,
+    and a `.keras` file holds how far the training was.
+    """
+
+    backbone_cls = TupeBackbone
+
+    @classmethod
+    def config_parts(cls):
+        return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
+
+    def call(self, inputs, training=None, mask=None):
+        check_inputs(inputs, [tensor.name for tensor in self.inputs])
+        return super().call(inputs, training=training, mask=mask)
+
+    def get_compile_config(self):
+        return with_progress(self, super().get_compile_config())
+
+    def compile_from_config(self, config):
+        compile_from(self, config)
