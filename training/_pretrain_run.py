@@ -64,22 +64,22 @@ class Saver:
             return 0
         self.check(step)
         arrays, record = self._checkpoints.read(step)
-        losses = record.get("losses", [])
-        if not isinstance(losses, list) or not all(type(loss) in (int, float) for loss in losses):
-            raise ValueError(
-                "The losses of a checkpoint must be a list of numbers. Remove its folder to go on "
-                f"from the one before. Received: {str(self._checkpoints.path(step))!r}"
-            )
         try:
             write_state(trainer, arrays)
         except ValueError as error:
             raise ValueError(f"{error}, in {self._checkpoints.path(step)}") from None
-        self.losses = tuple(losses)
+        self.losses = tuple(record.get("losses", ()))
         return step
 
     def check(self, step):
         """Refuses a checkpoint of other settings or rows, naming all that differs."""
         facts = self._checkpoints.read_facts(step)
+        losses = facts.get("losses", [])
+        if not isinstance(losses, list) or not all(type(loss) in (int, float) for loss in losses):
+            raise ValueError(
+                "The losses of a checkpoint must be a list of numbers. Remove its folder to go on "
+                f"from the one before. Received: {str(self._checkpoints.path(step))!r}"
+            )
         # as JSON would give them back
         ours = json.loads(json.dumps(self._facts))
         before, now = facts.get("settings"), ours["settings"]

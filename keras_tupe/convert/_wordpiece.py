@@ -79,6 +79,8 @@ def _why_unusable(pieces):
         if not piece or any(character.isspace() for character in piece):
             what = "has white space in it" if piece else "is empty"
             return f"line {place + 1} {what}"
+        if "\0" in piece:
+            return f"line {place + 1} has a NUL in it"
         if piece in places:
             return f"line {place + 1} repeats {piece!r} of line {places[piece] + 1}"
         if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:

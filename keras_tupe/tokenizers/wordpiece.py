@@ -32,7 +32,7 @@ class WordPiece(AbstractTokenizer):
 
     Raises:
         ValueError: if a special token is missing, a piece is there twice, is empty, too long, or
-            has white space in it.
+            has white space or a NUL in it.
         TypeError: if a piece is not a string.
         FileNotFoundError: if there is no file at the path.
 
@@ -113,11 +113,16 @@ def _check(pieces):
                 "A WordPiece vocabulary must hold strings. "
                 f"Received: {type(piece).__name__} at place {index}"
             )
-        # The op would match a piece with a space across two words.
-        if not piece or any(character.isspace() for character in piece):
+        # The op would match a piece with a space across two words, and ends a piece at a NUL.
+        if not piece or any(character.isspace() or character == "\0" for character in piece):
             raise ValueError(
-                "A piece must have at least one character and no white space. Remove it or give "
-                f"one piece per line. Received: {piece!r} at place {index}"
+                "A piece must have at least one character, and no white space or NUL. Remove it or "
+                f"give one piece per line. Received: {piece!r} at place {index}"
+            )
+        if any("\ud800" <= character <= "\udfff" for character in piece):
+            raise ValueError(
+                "A piece must be text, and half of a surrogate pair is not. Remove it. "
+                f"Received: {piece!r} at place {index}"
             )
         if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:
             raise ValueError(

@@ -22,9 +22,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-TESTS, ROOT = HERE.parent, HERE.parents[1]
-ROOMS = ("", "convert", "data", "models", "training", "fuzz")
-sys.path[:0] = [str(ROOT), *(str(TESTS / room) for room in ROOMS)]
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -35,6 +33,9 @@ _SLICE_SECONDS = 0.3
 
 def all_readers():
     """Returns the readers by name."""
+    from fuzz_rooms import add_rooms
+
+    add_rooms()
     import fuzz_convert_readers
     import fuzz_data_readers
     import fuzz_model_readers

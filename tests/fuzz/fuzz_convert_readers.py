@@ -130,7 +130,7 @@ def _write_keras_hub(folder):
 
 
 READERS = [
-    Reader("Hugging Face: files", _write_hf, _read_hf_parts, quick=30),
+    Reader("Hugging Face: files", _write_hf, _read_hf_parts, quick=8),
     Reader(
         "Hugging Face: weights in parts",
         functools.partial(_write_hf, parts=True),
@@ -144,8 +144,8 @@ READERS = [
         read_hf_weights,
         files=("*.bin",),
     ),
-    Reader("torch zip", functools.partial(_write_torch, legacy=False), _read_torch, quick=25),
-    Reader("torch legacy", functools.partial(_write_torch, legacy=True), _read_torch, quick=25),
+    Reader("torch zip", functools.partial(_write_torch, legacy=False), _read_torch, quick=12),
+    Reader("torch legacy", functools.partial(_write_torch, legacy=True), _read_torch, quick=12),
     Reader("TUPE checkpoint", _write_tupe, _read_tupe, quick=3),
     Reader(
         "fairseq dictionary",

@@ -67,6 +67,9 @@ def _prepared_files(kind):
             name: prepared_directories.make_rows(size, 8) % 300 for name, size in _SIZES.items()
         }
         prepared_directories.write_directory(folder, rows, rows_per_shard=20, **_FACTS)
+        path = folder / "vocabulary.txt"
+        path.write_text(path.read_text("utf-8").replace("\u2028", ""), "utf-8")
+        _repair_prepared(folder)
         if kind == "sentencepiece":
             (folder / "vocabulary.txt").unlink()
             model = prepared_directories.sentencepiece_model()
@@ -105,8 +108,10 @@ def _write_prepared(folder, kind):
 def _repair_prepared(folder):
     path = folder / PREPARATION_FILE
     record = json.loads(path.read_bytes())
-    record["sha256"] = {name: file_hash(folder / name) for name in record["sha256"]}
-    record["vocabulary"]["sha256"] = record["sha256"][record["vocabulary"]["file"]]
+    hashes, facts = record["sha256"], record["vocabulary"]
+    hashes |= {name: file_hash(folder / name) for name in hashes if (folder / name).is_file()}
+    if isinstance(facts, dict) and facts.get("file") in hashes:
+        facts["sha256"] = hashes[facts["file"]]
     record.pop("seal", None)
     write_sealed_json(path, record)
 
@@ -170,13 +175,13 @@ def _read_cluster(folder):
 
 
 READERS = [
-    Reader("checkpoint", _write_checkpoint, _read_checkpoint, repair=_repair_checkpoint, quick=40),
+    Reader("checkpoint", _write_checkpoint, _read_checkpoint, repair=_repair_checkpoint, quick=20),
     Reader(
         "prepared rows",
         functools.partial(_write_prepared, kind="wordpiece"),
         _read_prepared,
         repair=_repair_prepared,
-        quick=25,
+        quick=12,
     ),
     Reader(
         "prepared rows, SentencePiece",
@@ -184,14 +189,14 @@ READERS = [
         _read_prepared,
         repair=_repair_prepared,
     ),
-    Reader("sources", _write_sources, _read_sources, quick=25),
+    Reader("sources", _write_sources, _read_sources, quick=12),
     Reader("BLiMP", lambda folder: blimp_cases.write_pairs(folder) and None, _read_each),
     Reader(
         "SQuAD",
         lambda folder: squad_cases.write_questions(folder / "train.json", 2) and None,
         _read_squad,
-        quick=25,
+        quick=12,
     ),
     Reader("GLUE", _write_glue, _read_glue, files=("*/*.tsv",)),
-    Reader("TF_CONFIG", _write_cluster, _read_cluster, quick=25),
+    Reader("TF_CONFIG", _write_cluster, _read_cluster, quick=12),
 ]

@@ -271,17 +271,17 @@ def _write_example(folder):
 
 
 READERS = [
-    Reader("ablation", _write_ablation, _read_ablation, files=("ablation/*",), quick=20),
+    Reader("ablation", _write_ablation, _read_ablation, files=("ablation/*",), quick=8),
     Reader(
         "experiment: results", _write_ablation, _read_experiment_results, ("ablation/*",), quick=8
     ),
-    Reader("reports of earlier runs", _write_reports, _read_reports, quick=25),
-    Reader("compare", _write_runs, _read_runs, quick=25),
+    Reader("reports of earlier runs", _write_reports, _read_reports, quick=12),
+    Reader("compare", _write_runs, _read_runs, quick=12),
     Reader(
         "log.csv, valid.csv",
         lambda folder: run_cases.make_run(folder / "run", 60) and None,
         _read_log,
-        quick=25,
+        quick=12,
     ),
     Reader(
         "config TOML",
@@ -292,21 +292,21 @@ READERS = [
             and None
         ),
         _read_config,
-        quick=25,
+        quick=12,
     ),
     Reader(
         "experiment TOML",
         lambda folder: experiment_cases.write(folder) and None,
         _read_experiment,
-        quick=40,
+        quick=20,
     ),
-    Reader("grid", _write_grid, _read_grid, files=("*/*.json",), quick=25),
+    Reader("grid", _write_grid, _read_grid, files=("*/*.json",), quick=12),
     Reader(
         "cards of exports",
         _write_cards,
         lambda folder: saved_models.model_table(folder),
         files=("*/card.json",),
-        quick=25,
+        quick=12,
     ),
     Reader(
         "prepare: inspect",
@@ -319,7 +319,7 @@ READERS = [
     Reader("prepare: work folder", _write_work_folder, _read_work_folder, quick=8),
     Reader("prepare: spilled documents", _write_spill, _read_spill, ("spill/*",), quick=8),
     Reader("prepare: packed block", _write_spill, _read_block, ("*.json", "*.npy"), quick=15),
-    Reader("small files of a preset", _preset_settings, _read_preset_settings, quick=25),
+    Reader("small files of a preset", _preset_settings, _read_preset_settings, quick=0),
     Reader(
         "origin of a preset",
         _write_origin,

@@ -24,4 +24,3 @@ def test_damaged_files_are_refused_clearly(reader, tmp_path):
     attack.good()
     outcomes = [attack.execute(0, number) for number in range(reader.quick)]
     assert [outcome for outcome in outcomes if outcome.kind == FINDING] == []
-    assert len({outcome.kind for outcome in outcomes}) == 2 or reader.quick < 8

@@ -1,0 +1,3 @@
+from fuzz_rooms import add_rooms
+
+add_rooms()
