@@ -5,6 +5,7 @@ import pathlib
 import numpy as np
 
 from keras_tupe.convert._bert_layout import ABSOLUTE_TABLE, hugging_face_layout
+from keras_tupe.convert._described_size import check_described_size
 from keras_tupe.convert._fill import fill
 from keras_tupe.convert._hf_config import read_hf_config
 from keras_tupe.convert._hf_tokenizer import hf_tokenizer
@@ -69,27 +70,13 @@ def from_hf_bert(folder, dtype=None):
     arguments, notes = read_hf_config(folder / "config.json")
     tokenizer, more = hf_tokenizer(folder, arguments["vocabulary_size"])
     names, found = _plain_names(read_hf_weights(folder))
-    _check_size(arguments, found)
+    check_described_size(arguments, sum(value.size for value in found.values()))
     dropped = _dropped(found, arguments["position"])
     backbone = TupeBackbone(**arguments, dtype=dtype)
     model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
     layout = hugging_face_layout(backbone.num_layers, backbone.position)
     notes = (*notes, *more, *_rounding(found, backbone))
     return model, fill(model, found, layout, names, dropped, notes)
-
-
-def _check_size(sizes, found):
-    """Refuses a configuration of a model far larger than the file, before it is made."""
-    width, length = sizes["hidden_dim"], sizes["max_sequence_length"]
-    blocks = sizes["num_layers"] * width * (4 * width + 2 * sizes["intermediate_dim"])
-    described = (sizes["vocabulary_size"] + sizes["num_segments"] + length) * width + blocks
-    held = sum(value.size for value in found.values())
-    if described > 2 * held:
-        raise ValueError(
-            f"The configuration describes a model with more than {described:,} weights, and the "
-            "file must hold them. Take both from the same folder. "
-            f"Received: a file of {held:,} weights"
-        )
 
 
 def _plain_names(released):

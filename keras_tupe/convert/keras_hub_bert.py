@@ -1,5 +1,6 @@
 """BERTs of KerasHub."""
 
+import math
 import pathlib
 
 import h5py
@@ -8,6 +9,7 @@ import keras_hub
 
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert._bert_layout import keras_hub_layout
+from keras_tupe.convert._described_size import check_described_size
 from keras_tupe.convert._fill import fill
 from keras_tupe.convert._hf_config import read_json
 from keras_tupe.convert._wordpiece import (
@@ -17,6 +19,7 @@ from keras_tupe.convert._wordpiece import (
     read_pieces,
     wordpiece_tokenizer,
 )
+from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 
 # Its layers have it fixed; its masked-LM head has Keras's default instead.
@@ -62,6 +65,8 @@ def from_keras_hub_bert(folder, dtype=None):
     # absolute, since KerasHub reads a plain name as one of its own presets first
     folder = pathlib.Path(folder).resolve()
     arguments = _arguments(folder)
+    shapes = _shapes(folder)
+    check_described_size(arguments, sum(map(math.prod, shapes.values())))
     tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
     backbone = TupeBackbone(
         **arguments,
@@ -72,6 +77,7 @@ def from_keras_hub_bert(folder, dtype=None):
     )
     model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
     theirs, dropped = _load(folder, backbone.dtype_policy.variable_dtype)
+    _check_nothing_is_left(folder, shapes, getattr(theirs, "backbone", theirs))
     found = {
         path: keras.ops.convert_to_numpy(weight) for path, weight in weights_by_path(theirs).items()
     }
@@ -96,13 +102,25 @@ def _arguments(folder):
         )
     names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
     names += ("dropout", "max_sequence_length", "num_segments")
-    missing = [each for each in names if each not in (config or {})]
+    config = config if isinstance(config, dict) else {}
+    missing = [each for each in names if each not in config]
     if missing:
         raise ValueError(
             f"The configuration of the preset must have {', '.join(missing)}. "
             f"Received: {str(folder)!r}"
         )
+    wrong = [each for each in names if each != "dropout" and not _is_size(config[each])]
+    rate = config["dropout"]
+    if wrong or type(rate) not in (int, float) or not 0 <= rate < 1:
+        raise ValueError(
+            "The configuration of the preset must have integers above 0 for its sizes, and a "
+            f"dropout rate in [0, 1). Received: {', '.join(wrong) or 'dropout'} in {str(folder)!r}"
+        )
     return {each: config[each] for each in names}
+
+
+def _is_size(value):
+    return is_integer(value) and value > 0
 
 
 def _load(folder, dtype):
@@ -117,24 +135,37 @@ def _load(folder, dtype):
             theirs = models.BertMaskedLM.from_preset(str(folder), preprocessor=None, dtype=dtype)
         else:
             theirs = models.BertBackbone.from_preset(str(folder), dtype=dtype)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except Exception as error:  # what Keras, KerasHub and HDF5 raise for a damaged file is open
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(
             f"The preset could not be loaded by KerasHub: {reason}. Received: {str(folder)!r}"
         ) from error
-    _check_nothing_is_left(folder, getattr(theirs, "backbone", theirs))
     return theirs, dropped
 
 
-def _check_nothing_is_left(folder, backbone):
-    """Refuses files with more weights than the encoder has: Keras would leave them unread."""
-    found = []
+def _shapes(folder):
+    """Returns the shapes of the encoder's weights in the files, by their names."""
+    found = {}
+
+    def note(name, item):
+        if isinstance(item, h5py.Dataset):
+            is_there = item.id.get_storage_size() > 0  # else a shape may claim any size
+            found[name] = item.shape if is_there and item.shape else ()
+
     for path in sorted(folder.glob("model*.weights.h5")):
-        with h5py.File(path) as file:
-            file.visititems(
-                lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None
-            )
-    found = [name for name in found if "seed_generator" not in name]
+        try:
+            with h5py.File(path) as file:
+                file.visititems(note)
+        except Exception as error:  # what HDF5 raises for a damaged file is open
+            raise ValueError(
+                f"The weights of the preset cannot be read: {error}. Received: {str(path)!r}"
+            ) from error
+    return found
+
+
+def _check_nothing_is_left(folder, shapes, backbone):
+    """Refuses files with more weights than the encoder has: Keras would leave them unread."""
+    found = [name for name in shapes if "seed_generator" not in name]
     count = len(backbone.weights)
     if len(found) > count:
         layers = {"transformer_encoder", *_OTHER_LAYERS}
@@ -153,7 +184,8 @@ def _tokenizer(folder, vocabulary_size):
         return None, (f"there is no tokenizer, so {IDS_ONLY}",)
     pieces = read_pieces(path)
     checked_size(pieces, vocabulary_size, path)
-    config = read_json(folder / "tokenizer.json").get("config") or {}
+    config = read_json(folder / "tokenizer.json").get("config")
+    config = config if isinstance(config, dict) else {}
     different = [
         f"{name}={config[name]!r}"
         for name, expected in _FIXED.items()

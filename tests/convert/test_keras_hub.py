@@ -124,7 +124,7 @@ def without_vocabulary_size(content):
             lambda content: content.replace(b'"num_layers": 2', b'"num_layers": 1'),
             "Left over: layers/transformer_encoder_1/_feedforward_intermediate_dense/vars/0, ",
         ),
-        ("model.weights.h5", lambda content: content[:500], "could not be loaded by KerasHub"),
+        ("model.weights.h5", lambda content: content[:500], "weights of the preset cannot be read"),
     ],
 )
 def test_a_preset_that_is_not_whole_or_no_bert_is_named(file, change, expected, preset, tmp_path):
