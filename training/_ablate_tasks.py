@@ -176,7 +176,7 @@ def read_scores(run):
         if path.is_file():
             try:
                 results = read_json_object(path)
-                _options(results["command"])
+                _options(results.get("command", ""))
                 found = read(results)
                 wrong = [score for score, value in found.items() if not _is_score(value)]
                 if wrong:

@@ -12,7 +12,7 @@ from keras_tupe.convert._hf_weights import read_hf_weights
 from keras_tupe.convert._wordpiece import preprocessor_of
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 from keras_tupe.models._preset_check import check_inside
-from keras_tupe.models._size_check import least_weight_count
+from keras_tupe.models._size_check import check_sizes
 
 WORDS = "embeddings.word_embeddings.weight"
 BIAS = "cls.predictions.bias"
@@ -74,25 +74,13 @@ def from_hf_bert(folder, dtype=None):
     arguments, notes = read_hf_config(folder / "config.json")
     tokenizer, more = hf_tokenizer(folder, arguments["vocabulary_size"])
     names, found = _plain_names(read_hf_weights(folder))
-    _check_size(arguments, found)
+    check_sizes(arguments, [value.shape for value in found.values()], repr(str(folder)), slack=2)
     dropped = _dropped(found, arguments["position"])
     backbone = TupeBackbone(**arguments, dtype=dtype)
     model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
     layout = hugging_face_layout(backbone.num_layers, backbone.position)
     notes = (*notes, *more, *_rounding(found, backbone))
     return model, fill(model, found, layout, names, dropped, notes)
-
-
-def _check_size(sizes, found):
-    """Refuses a configuration of a model far larger than the file, before it is made."""
-    described = least_weight_count(sizes) + sizes["max_sequence_length"] * sizes["hidden_dim"]
-    held = sum(value.size for value in found.values())
-    if described > 2 * held:
-        raise ValueError(
-            f"The configuration describes a model with more than {described:,} weights, and the "
-            "file must hold them. Take both from the same folder. "
-            f"Received: a file of {held:,} weights"
-        )
 
 
 def _plain_names(released):

@@ -3,7 +3,6 @@
 import os
 import pathlib
 
-import h5py
 import keras
 import keras_hub
 
@@ -18,10 +17,12 @@ from keras_tupe.convert._wordpiece import (
     read_pieces,
     wordpiece_tokenizer,
 )
+from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 from keras_tupe.models._config_check import check_plain, is_dtype_policy
 from keras_tupe.models._preset_check import check_inside
-from keras_tupe.models._weights_file import check_weights
+from keras_tupe.models._size_check import check_sizes
+from keras_tupe.models._weights_file import check_weights, weight_shapes
 
 # Its layers have it fixed; its masked-LM head has Keras's default instead.
 _EPSILON, _EPSILON_OF_HEAD = 1e-12, 1e-5
@@ -29,8 +30,8 @@ _OTHER_LAYERS = ("reversible_embedding", "position_embedding", "embedding", "den
 _OTHER_LAYERS += ("layer_normalization",)
 _VOCABULARY = pathlib.Path("assets", "tokenizer", "vocabulary.txt")
 _MODELS = ("config.json", "task.json")  # what KerasHub makes; the rest is read here
-_FILES = (*_MODELS, "tokenizer.json", _VOCABULARY, "model.weights.json", "model.weights.h5")
-_FILES += ("task.weights.h5",)
+_WEIGHTS = ("model.weights.h5", "model.weights.json")
+_FILES = (*_MODELS, *_WEIGHTS, "task.weights.h5", "tokenizer.json", _VOCABULARY)
 _FIXED = {"split": True, "split_on_cjk": True, "suffix_indicator": "##", "oov_token": "[UNK]"}
 _GELU = (
     "KerasHub's BERT has the tanh approximation of gelu in its blocks, this model the exact one, "
@@ -69,7 +70,7 @@ def from_keras_hub_bert(folder, dtype=None):
     # absolute, since KerasHub reads a plain name as one of its own presets first
     folder = pathlib.Path(folder).resolve()
     arguments = _arguments(folder)
-    _check(folder)
+    shapes = _checked_shapes(folder, arguments)
     tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
     backbone = TupeBackbone(
         **arguments,
@@ -80,6 +81,7 @@ def from_keras_hub_bert(folder, dtype=None):
     )
     model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
     theirs, dropped = _load(folder, backbone.dtype_policy.variable_dtype)
+    _check_nothing_is_left(folder, shapes, getattr(theirs, "backbone", theirs))
     found = {
         path: keras.ops.convert_to_numpy(weight) for path, weight in weights_by_path(theirs).items()
     }
@@ -94,24 +96,6 @@ def from_keras_hub_bert(folder, dtype=None):
     return model, fill(model, found, layout, names, dropped, notes)
 
 
-def _check(folder):
-    """Refuses a folder that should not be read, before KerasHub does."""
-    for name in _FILES:
-        path = folder / name
-        if os.path.lexists(path):
-            check_inside(folder, path)
-            if path.suffix == ".h5" or name == "model.weights.json":
-                check_weights(path)
-            elif name in _MODELS:
-                check_plain(read_json(path), f"The object in {name}", _is_of_bert)
-
-
-def _is_of_bert(value):
-    name = value.get("registered_name")
-    is_bert = isinstance(name, str) and name.startswith(("keras_hub>Bert", "keras_nlp>Bert"))
-    return is_bert or is_dtype_policy(value)
-
-
 def _arguments(folder):
     content = read_json(folder / "config.json")
     name, config = content.get("registered_name"), content.get("config")
@@ -122,13 +106,25 @@ def _arguments(folder):
         )
     names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
     names += ("dropout", "max_sequence_length", "num_segments")
-    missing = [each for each in names if each not in (config or {})]
+    config = config if isinstance(config, dict) else {}
+    missing = [each for each in names if each not in config]
     if missing:
         raise ValueError(
             f"The configuration of the preset must have {', '.join(missing)}. "
             f"Received: {str(folder)!r}"
         )
+    wrong = [each for each in names if each != "dropout" and not _is_size(config[each])]
+    rate = config["dropout"]
+    if wrong or type(rate) not in (int, float) or not 0 <= rate < 1:
+        raise ValueError(
+            "The configuration of the preset must have integers above 0 for its sizes, and a "
+            f"dropout rate in [0, 1). Received: {', '.join(wrong) or 'dropout'} in {str(folder)!r}"
+        )
     return {each: config[each] for each in names}
+
+
+def _is_size(value):
+    return is_integer(value) and value > 0
 
 
 def _load(folder, dtype):
@@ -143,24 +139,51 @@ def _load(folder, dtype):
             theirs = models.BertMaskedLM.from_preset(str(folder), preprocessor=None, dtype=dtype)
         else:
             theirs = models.BertBackbone.from_preset(str(folder), dtype=dtype)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except Exception as error:  # what Keras, KerasHub and HDF5 raise for a damaged file is open
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(
             f"The preset could not be loaded by KerasHub: {reason}. Received: {str(folder)!r}"
         ) from error
-    _check_nothing_is_left(folder, getattr(theirs, "backbone", theirs))
     return theirs, dropped
 
 
-def _check_nothing_is_left(folder, backbone):
+def _checked_shapes(folder, arguments):
+    """Returns the shapes of the encoder's weights, or refuses a folder that should not be read."""
+    configs, shapes = [{**arguments, "position": "absolute"}], {}
+    for name in _FILES:
+        path = folder / name
+        if not os.path.lexists(path):
+            continue
+        check_inside(folder, path)
+        if name in _MODELS:
+            content = read_json(path)
+            check_plain(content, f"The object in {name}", _is_of_bert)
+            configs.append(_nested(content, "config", "backbone", "config"))
+        elif name in _WEIGHTS:
+            check_weights(path)
+            shapes |= weight_shapes(path)
+        elif path.suffix == ".h5":
+            check_weights(path)
+    for config in configs:
+        check_sizes(config, shapes.values(), repr(str(folder)), slack=2)
+    return shapes
+
+
+def _nested(content, *names):
+    for name in names:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}
+
+
+def _is_of_bert(value):
+    name = value.get("registered_name")
+    is_bert = isinstance(name, str) and name.startswith(("keras_hub>Bert", "keras_nlp>Bert"))
+    return is_bert or is_dtype_policy(value)
+
+
+def _check_nothing_is_left(folder, shapes, backbone):
     """Refuses files with more weights than the encoder has: Keras would leave them unread."""
-    found = []
-    for path in sorted(folder.glob("model*.weights.h5")):
-        with h5py.File(path) as file:
-            file.visititems(
-                lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None
-            )
-    found = [name for name in found if "seed_generator" not in name]
+    found = [name for name in shapes if "seed_generator" not in name]
     count = len(backbone.weights)
     if len(found) > count:
         layers = {"transformer_encoder", *_OTHER_LAYERS}
@@ -179,7 +202,8 @@ def _tokenizer(folder, vocabulary_size):
         return None, (f"there is no tokenizer, so {IDS_ONLY}",)
     pieces = read_pieces(path)
     checked_size(pieces, vocabulary_size, path)
-    config = read_json(folder / "tokenizer.json").get("config") or {}
+    config = read_json(folder / "tokenizer.json").get("config")
+    config = config if isinstance(config, dict) else {}
     different = [
         f"{name}={config[name]!r}"
         for name, expected in _FIXED.items()

@@ -49,7 +49,7 @@ def check_memory(sizes, rows):
         )
 
 
-def check_sizes(config, shapes, where):
+def check_sizes(config, shapes, where, slack=1):
     """Refuses the config of an encoder far larger than the weights that are there for it.
 
     Else Keras would make the encoder first, and find out afterwards.
@@ -58,6 +58,8 @@ def check_sizes(config, shapes, where):
         config: dictionary of a `TupeBackbone`.
         shapes: iterable of the shapes of its weights.
         where: the preset, for the message.
+        slack: how many times the weights that are there it may have, where a later check says
+            more of a smaller difference.
 
     Raises:
         ValueError: if it is refused.
@@ -65,7 +67,10 @@ def check_sizes(config, shapes, where):
     shapes = list(shapes)
     count = sum(math.prod(map(int, shape)) for shape in shapes)
     least = least_weight_count(config)
-    if least > count:
+    if config.get("position") == "absolute":
+        rows = (config.get("max_sequence_length"), config.get("hidden_dim"))
+        least += math.prod(rows) if all(map(is_integer, rows)) else 0
+    if least > slack * count:
         raise ValueError(
             "The configuration and the weights must be of one encoder: by the configuration there "
             f"are at least {_readable(least)} weights, in the files {_readable(count)}. "

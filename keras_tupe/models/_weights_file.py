@@ -45,7 +45,7 @@ def weight_shapes(path):
         path: as for `check_weights`.
 
     Returns:
-        Dictionary from file and name to shape.
+        Dictionary from name to shape.
 
     Raises:
         ValueError: as `check_weights`, but for the values.
@@ -53,7 +53,7 @@ def weight_shapes(path):
     shapes = {}
     for file in _files(path):
         with _opened(file) as opened:
-            shapes |= {f"{file.name}/{name}": item.shape for name, item in _datasets(opened, file)}
+            shapes |= {name: item.shape for name, item in _datasets(opened, file)}
     return shapes
 
 

@@ -143,7 +143,7 @@ def test_weights_that_do_not_fit_are_all_listed(changes, expected, tmp_path):
 @pytest.mark.parametrize("entry", ["vocab_size", "num_hidden_layers", "max_position_embeddings"])
 def test_a_configuration_far_larger_than_the_weights_makes_no_model(entry, tmp_path):
     message = refused(write_hf(tmp_path / "bert", {entry: 10**12}))
-    assert "describes a model with more than" in message
+    assert "by the configuration there are at least" in message
 
 
 def test_an_output_matrix_of_its_own_is_refused(tmp_path):
@@ -177,7 +177,7 @@ def test_a_damaged_file_of_weights_is_named(size, tmp_path):
         (None, ValueError, "must have a `weight_map`"),
         ({WORDS: "part-2.safetensors"}, FileNotFoundError, "part-2.safetensors"),
         ({"more": "part-1.safetensors"}, ValueError, "more is not in part-1.safetensors"),
-        ({}, ValueError, "Received: a file of 0 weights"),
+        ({}, ValueError, "in the files 0"),
     ],
 )
 def test_an_index_that_lies_is_named(weight_map, error, expected, tmp_path):

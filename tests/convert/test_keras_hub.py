@@ -134,7 +134,7 @@ def without_vocabulary_size(content):
         ),
         (
             "config.json",
-            lambda content: content.replace(b'"dropout": 0.1', b'"dropout": {"class_name": "L"}'),
+            lambda content: content.replace(b'"trainable": true', b'"x": {"class_name": "L"}'),
             "could run code of whoever wrote the file",
         ),
     ],
