@@ -181,7 +181,8 @@ def test_a_lock_of_an_earlier_version_or_a_damaged_one_is_free(content, tmp_path
 # === Workers of one run ===
 
 
-def test_workers_of_one_run_share_a_folder(tmp_path):
+def test_workers_of_one_run_share_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(_folder_lock, "_WRITE_SECONDS", 0.1)
     with FolderLock(tmp_path, run="a,b"), FolderLock(tmp_path, worker=1, run="a,b"):
         assert "process" in refusal(tmp_path, worker=1, run="c,d")
         assert "process" in refusal(tmp_path, worker=2, run="c,d,e")
