@@ -116,6 +116,8 @@ def find_runs(out):
         try:
             record = read_json_object(path)
             _check_kinds(record["settings"])
+            if not all(isinstance(record.get(name), str | None) for name in ("command", "commit")):
+                raise ValueError("its command or commit is no text")
             run = FoundRun(folder, _variant(record["settings"]), record["settings"]["seed"], record)
             run.facts()
             if f"seed-{run.seed}" != folder.name:

@@ -116,11 +116,24 @@ def _by_length(found):
 
 def _read(path):
     try:
-        return read_json_object(path)
+        record = read_json_object(path)
+        _check_kinds(record)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"The results of a command must be what it wrote ({error}). Received: {str(path)!r}"
         ) from None
+    return record
+
+
+def _check_kinds(record):
+    """Checks what is taken of the record of any command; `ValueError` if it is of another kind."""
+    changes = record.get("changes", [])
+    if not isinstance(record.get("commit"), str | None):
+        raise ValueError("its commit is no text")
+    if not isinstance(changes, list) or not all(isinstance(change, str) for change in changes):
+        raise ValueError("its changes are no list of texts")
+    if type(record.get("seconds", 0.0)) not in (int, float):
+        raise ValueError("its seconds are no number")
 
 
 def _title(score, scale):

@@ -35,7 +35,7 @@ def check_output(out, fingerprint):
             "The output folder holds rows that cannot be used, and is left alone. Choose another "
             f"--out, or remove this one. {error}"
         ) from None
-    _compare(out, theirs, fingerprint)
+    _compare(out, theirs if isinstance(theirs, dict) else {}, fingerprint)
     return True
 
 

@@ -184,6 +184,17 @@ VALUES = {
         "3",
         "SQuAD F1 is 3",
     ),
+    "a run's commit a list": ("ablation", SETTINGS, ("commit",), ["x"], "command or commit"),
+    "changes that are a number": (
+        *("experiment: results", f"{RUN}/glue/results.json", ("changes",)),
+        3,
+        "changes are no list",
+    ),
+    "an input's settings a number": (
+        *("prepare: inspect", "rows/preparation.json", ("fingerprint",)),
+        2.5,
+        "other settings",
+    ),
     "scores that are a list": (
         "ablation",
         f"{RUN}/glue/results.json",
