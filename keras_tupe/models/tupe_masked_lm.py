@@ -4,7 +4,7 @@ import keras
 import keras_hub
 
 from keras_tupe.layers import MaskedLMHead
-from keras_tupe.models._inputs import check_inputs, check_preprocessor
+from keras_tupe.models._inputs import check_inputs, check_optimizer, check_preprocessor
 from keras_tupe.models._preset_files import drop_mixed_policies
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
@@ -87,6 +87,7 @@ class TupeMaskedLM(keras_hub.models.MaskedLM):
         drop_mixed_policies(preset_dir)
 
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+        check_optimizer(optimizer, self)
         if loss == "auto":
             loss = keras.losses.SparseCategoricalCrossentropy(
                 from_logits=True, reduction="mean_with_sample_weight"

@@ -5,7 +5,7 @@ import keras_hub
 from keras import ops
 
 from keras_tupe.layers._precision import at_least_float32
-from keras_tupe.models._inputs import check_inputs, check_preprocessor
+from keras_tupe.models._inputs import check_inputs, check_optimizer, check_preprocessor
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 
@@ -87,6 +87,7 @@ class TupeSpanExtractor(keras_hub.models.Task):
         return super().call(inputs, training=training, mask=mask)
 
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+        check_optimizer(optimizer, self)
         if isinstance(optimizer, str) and optimizer == "auto":
             optimizer = keras.optimizers.Adam(5e-5)
         if isinstance(loss, str) and loss == "auto":

@@ -5,7 +5,7 @@ import keras_hub
 
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._inputs import check_inputs, check_preprocessor
+from keras_tupe.models._inputs import check_inputs, check_optimizer, check_preprocessor
 from keras_tupe.models._preset_files import drop_mixed_policies
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
@@ -85,6 +85,10 @@ class TupeTextClassifier(keras_hub.models.TextClassifier):
     def save_to_preset(self, preset_dir, *args, **kwargs):
         super().save_to_preset(preset_dir, *args, **kwargs)
         drop_mixed_policies(preset_dir)
+
+    def compile(self, optimizer="auto", *args, **kwargs):
+        check_optimizer(optimizer, self)
+        super().compile(optimizer, *args, **kwargs)
 
     def get_config(self):
         return {
