@@ -4,23 +4,24 @@ Under "float64" the gradients (`test_position_gradients.py`) and the one graph f
 (`test_position_promises.py`) are computed in every run of the tests.
 """
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
 from position_cases import METHOD_NAMES, Case, encoder, inputs, outputs, random_ids
 
-from keras_tupe.models import TupeMaskedLM
+from keras_tupe.models import TupeMaskedLM, TupeSpanExtractor, TupeTextClassifier
 from keras_tupe.trainer import Trainer, adamw
 
 GIVEN = inputs(random_ids(3, 7), lengths=[7, 4, 0])  # one row is padding alone
 TOLERANCES = {"float32": 1e-4, "float64": 1e-10, "float16": 0.05, "bfloat16": 0.3}
 
 
-def check_training(trained, model, **settings):
+def check_training(trained, model, optimizer, **settings):
     """Trains a step of masked language modeling and checks that all weights are finite."""
     positions = np.array([[1, 2], [1, 2], [0, 0]], "int32")
     weights = np.array([[1, 1], [1, 0], [0, 0]], "float32")
-    trained.compile(adamw(1e-3), **settings)
+    trained.compile(optimizer, **settings)
     history = trained.fit(
         {**GIVEN, "mask_positions": positions},
         random_ids(3, 2),
@@ -49,8 +50,17 @@ def eager_outputs(model):
 @pytest.mark.slow
 @pytest.mark.parametrize("floatx", ["float64", "float16"], indirect=True)
 def test_the_trainer_takes_every_floatx(floatx):
-    model = TupeMaskedLM(encoder(Case("t5"), dtype=None, num_layers=1))
-    check_training(Trainer(model), model)
+    model = TupeMaskedLM(encoder(Case("tupe_r"), dtype=None, num_layers=1))
+    check_training(Trainer(model), model, adamw(1e-3))
+
+
+def test_weights_of_two_dtypes_are_not_clipped_by_keras(tensorflow):
+    model = encoder(Case("tupe_r"), "float16", num_layers=1)
+    for task in (TupeMaskedLM(model), TupeSpanExtractor(model), TupeTextClassifier(model, 2)):
+        with pytest.raises(ValueError, match=r"Received: weights in float16 and float32"):
+            task.compile(adamw(1e-3))
+        task.compile(keras.optimizers.AdamW(1e-3))
+    TupeMaskedLM(encoder(Case("tupe_r"), "mixed_float16", num_layers=1)).compile(adamw(1e-3))
 
 
 @pytest.mark.parametrize("floatx", ["float16", "bfloat16"], indirect=True)
@@ -90,4 +100,4 @@ def test_every_method_is_called_fitted_compiled_and_exported(name, floatx, tenso
     check_outputs(encode(**given), eager, tolerance)
     model = TupeMaskedLM(model)
     for jit_compile in (False, True):
-        check_training(model, model, jit_compile=jit_compile)
+        check_training(model, model, keras.optimizers.AdamW(1e-3), jit_compile=jit_compile)

@@ -4,6 +4,7 @@ Functions of arrays, in NumPy, for every Keras backend; those that take a backbo
 leave it as it is. None of this is imported by `import keras_tupe`.
 """
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.analysis.attention_patterns import ATTENTION_PATTERNS, name_patterns
 from keras_tupe.analysis.correlation_rank import correlation_rank
 from keras_tupe.analysis.distance_tables import DistanceTable, distance_tables
@@ -28,3 +29,5 @@ __all__ = [
     "toeplitz_from_factors",
     "toeplitz_part",
 ]
+
+refuse_unknown_keywords(globals())

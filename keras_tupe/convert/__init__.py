@@ -1,5 +1,6 @@
 """Weights of others: TUPE's and Hugging Face's checkpoints, KerasHub's presets, and new methods."""
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.convert.graft_position import graft_position
 from keras_tupe.convert.hf_bert import from_hf_bert
 from keras_tupe.convert.keras_hub_bert import from_keras_hub_bert
@@ -15,3 +16,5 @@ __all__ = [
     "graft_position",
     "to_hf_bert",
 ]
+
+refuse_unknown_keywords(globals())

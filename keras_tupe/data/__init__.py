@@ -4,6 +4,7 @@ NumPy only, for every backend. Nothing here needs TensorFlow: whoever cuts text 
 tokenizer's function.
 """
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.data.blimp import BlimpParadigm, read_blimp
 from keras_tupe.data.bucketed_rows import BucketedRows
 from keras_tupe.data.checks import check_rows
@@ -134,3 +135,5 @@ __all__ = [
     "write_rows",
     "write_sealed_json",
 ]
+
+refuse_unknown_keywords(globals())

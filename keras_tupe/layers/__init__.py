@@ -1,5 +1,6 @@
 """Keras layers of the encoders; any Keras backend."""
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
@@ -39,3 +40,5 @@ __all__ = [
     "UntiedPositionalAttention",
     "gelu",
 ]
+
+refuse_unknown_keywords(globals())

@@ -15,6 +15,7 @@ What someone scores who always says the same thing, to compare with:
     squad_scores, answers ""    0, unless a gold answer is only an article or punctuation
 """
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.metrics.accuracy import accuracy
 from keras_tupe.metrics.f1 import f1
 from keras_tupe.metrics.matthews import matthews
@@ -40,3 +41,5 @@ __all__ = [
     "squad_scores",
     "wilson_interval",
 ]
+
+refuse_unknown_keywords(globals())

@@ -1,5 +1,6 @@
 """Encoders and tasks as KerasHub classes."""
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.models.extend_positions import extend_positions
 from keras_tupe.models.saved_encoder import SavedEncoder
 from keras_tupe.models.sizes import SIZES, Size
@@ -24,3 +25,5 @@ __all__ = [
     "TupeTokenizer",
     "extend_positions",
 ]
+
+refuse_unknown_keywords(globals())

@@ -75,6 +75,29 @@ def _same(shape, token_shape):
     return all(a is None or b is None or a == b for a, b in zip(shape, token_shape, strict=True))
 
 
+def check_optimizer(optimizer, model):
+    """Checks that Keras can clip a task's gradients together, which it does in one dtype only.
+
+    Args:
+        optimizer: what `compile` was given.
+        model: the task.
+
+    Raises:
+        ValueError: on TensorFlow, if the optimizer has a `global_clipnorm` and the weights are of
+            several dtypes, as under a pure half-precision policy, where those of some position
+            terms stay in float32.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return
+    dtypes = sorted({weight.dtype for weight in model.trainable_variables})
+    if getattr(optimizer, "global_clipnorm", None) and len(dtypes) > 1:
+        raise ValueError(
+            "Keras clips gradients by their global norm only if all weights have one dtype. Use a "
+            "mixed precision policy such as 'mixed_bfloat16', `keras_tupe.trainer.Trainer`, or an "
+            f"optimizer without `global_clipnorm`. Received: weights in {' and '.join(dtypes)}"
+        )
+
+
 def check_preprocessor(preprocessor, backbone):
     """Checks that what a preprocessor makes is what a backbone takes.
 

@@ -4,7 +4,7 @@ import keras_hub
 
 from keras_tupe.models._compile_config import compile_from, with_progress
 from keras_tupe.models._data_checks import ChecksData
-from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models._inputs import check_inputs, check_optimizer
 from keras_tupe.models._preset_class import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
@@ -23,6 +23,10 @@ class TupeTask(ChecksData, PresetModel):
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)
+
+    def compile(self, optimizer="auto", *args, **kwargs):
+        check_optimizer(optimizer, self)
+        super().compile(optimizer, *args, **kwargs)
 
     def get_compile_config(self):
         return with_progress(self, super().get_compile_config())

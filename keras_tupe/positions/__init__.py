@@ -4,13 +4,13 @@
 a method from a file outside the package.
 """
 
-import difflib
 import importlib
 import importlib.util
 import pathlib
 import pkgutil
 import sys
 
+from keras_tupe._keywords import did_you_mean, refuse_unknown_keywords
 from keras_tupe.positions._method import DeadWeight, Dims, PositionMethod
 
 __all__ = ["METHODS", "DeadWeight", "Dims", "PositionMethod", "get", "load_file"]
@@ -20,6 +20,10 @@ METHODS = {
     for module in pkgutil.iter_modules(__path__)
     if not module.name.startswith("_")
 }
+
+for _name in METHODS:
+    refuse_unknown_keywords(vars(sys.modules[f"{__name__}.{_name}"]))
+refuse_unknown_keywords(globals())
 
 _LOADED_FILES = {}
 
@@ -42,11 +46,9 @@ def get(name):
     """
     if isinstance(name, str) and name in METHODS:
         return METHODS[name]
-    near = difflib.get_close_matches(str(name), METHODS, n=1, cutoff=0.5)
-    suggestion = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(
-        f"Unknown position method.{suggestion} Expected one of {sorted(METHODS)}, or a method "
-        "whose file was loaded with `keras_tupe.positions.load_file(path)`. "
+        f"Unknown position method.{did_you_mean(name, METHODS)} Expected one of {sorted(METHODS)}, "
+        "or a method whose file was loaded with `keras_tupe.positions.load_file(path)`. "
         f"Received: position={name!r}"
     )
 

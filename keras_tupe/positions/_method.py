@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import keras
 
+from keras_tupe._keywords import did_you_mean
 from keras_tupe.layers import CombinedPositionBias, PlainSelfAttention
 
 
@@ -220,21 +221,22 @@ class PositionMethod:
                 f"{sorted(self.options)}. Received: position_options={options!r}"
             )
         options = dict(options or {})
-        unknown = sorted(set(options) - set(self.options))
+        unknown = [name for name in options if name not in self.options]
         if unknown:
             expected = (
                 f"a subset of {sorted(self.options)}" if self.options else "none, it has none"
             )
+            nearest = "".join(did_you_mean(name, self.options) for name in unknown)
             raise ValueError(
-                f"The position method has no option {', '.join(map(repr, unknown))}. Expected "
-                f"{expected}. Received: position_options={options!r}"
+                f"The position method has no option {', '.join(map(repr, unknown))}.{nearest} "
+                f"Expected {expected}. Received: position_options={options!r}"
             )
         return {**self.options, **options}
 
     def with_options(self, summary, source, **options):
         """Returns the same method under other default options, for a file of its own."""
         return dataclasses.replace(
-            self, summary=summary, source=source, options={**self.options, **options}
+            self, summary=summary, source=source, options=self.resolve(options)
         )
 
 

@@ -4,9 +4,12 @@ Needs TensorFlow and tensorflow_text. Import it where it is used, so that the re
 runs without them.
 """
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.tokenizers.mask_tokens import mask_tokens
 from keras_tupe.tokenizers.pack_segments import pack_segments
 from keras_tupe.tokenizers.sentencepiece_bpe import SentencePieceBpe
 from keras_tupe.tokenizers.wordpiece import WordPiece
 
 __all__ = ["SentencePieceBpe", "WordPiece", "mask_tokens", "pack_segments"]
+
+refuse_unknown_keywords(globals())

@@ -1,5 +1,6 @@
 """How models of this package are trained."""
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.trainer.checkpoints import Checkpoints
 from keras_tupe.trainer.flops import step_flops
 from keras_tupe.trainer.linear_warmup_decay import LinearWarmupDecay
@@ -22,3 +23,5 @@ __all__ = [
     "step_flops",
     "write_state",
 ]
+
+refuse_unknown_keywords(globals())

@@ -2,6 +2,7 @@
 
 import warnings
 
+import keras
 from keras import ops
 
 _GROWTH_STEPS = 2000  # good steps after which the loss scale is doubled
@@ -36,6 +37,7 @@ def updated(optimizer, sums, gradients, values, scales_loss):
     if scales_loss:
         divisor = divisor * ops.cast(values["loss_scale"], divisor.dtype)
     gradients = [None if g is None else g / ops.cast(divisor, g.dtype) for g in gradients]
+    gradients = _in_one_dtype(gradients)
     squares = [ops.cast(ops.sum(ops.square(g)), loss_sum.dtype) for g in gradients if g is not None]
     norm = ops.sqrt(sum(squares[1:], squares[0]))
     is_good = ops.logical_and(ops.isfinite(norm), ops.isfinite(loss_sum))
@@ -74,3 +76,14 @@ def updated(optimizer, sums, gradients, values, scales_loss):
     facts["batch_loss"] = ops.cast(loss_sum / ops.maximum(count, 1e-6), "float32")
     facts["gradient_norm"] = ops.cast(norm, "float32")
     return new, facts
+
+
+def _in_one_dtype(gradients):
+    """Returns the gradients in float32 if weights are of several dtypes: Keras clips them together.
+
+    Under a pure half-precision policy position projections keep weights in float32.
+    """
+    found = [g for g in gradients if g is not None]
+    if len({keras.backend.standardize_dtype(g.dtype) for g in found}) < 2:
+        return gradients
+    return [None if g is None else ops.cast(g, "float32") for g in gradients]

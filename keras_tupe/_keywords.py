@@ -1,0 +1,97 @@
+"""Keywords of constructors: what a class does not know is refused, with the nearest name."""
+
+import difflib
+import functools
+import inspect
+
+import keras
+
+_KERAS = ("keras", "keras_hub")
+_IGNORED_BY_MODELS = {"activity_regularizer", "autocast", "dtype"}
+_MARK = "_refuses_unknown_keywords"
+
+
+def did_you_mean(name, known):
+    """Returns `" Did you mean 'x'?"` with the name nearest to a wrong one, or `""`.
+
+    Example:
+        >>> did_you_mean("postion", ["position", "dropout"])
+        " Did you mean 'position'?"
+    """
+    near = difflib.get_close_matches(str(name), [str(one) for one in known], n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def refuse_unknown_keywords(objects):
+    """Makes the constructors of classes refuse keywords that they do not know.
+
+    Keras's models and KerasHub's preprocessors take any and ignore them, so that a typing error
+    would train another model; other classes refuse them, but do not say what was meant.
+
+    Args:
+        objects: the values of a package by name, such as `globals()`; what is no class of
+            this package is left alone.
+    """
+    for item in list(objects.values()):
+        if inspect.isclass(item) and item.__module__.startswith(__package__ + "."):
+            _wrap_constructor(item)
+
+
+def known_keywords(owner):
+    """Returns the names that the constructor of a class takes, a set.
+
+    These are its own arguments, and where it takes any others, those of the classes above it up to
+    Keras's, and what those use.
+    """
+    known = set()
+    for ancestor in owner.__mro__:
+        if ancestor.__module__.partition(".")[0] in _KERAS:
+            return known | _keywords_of_keras(owner)
+        constructor = vars(ancestor).get("__init__")
+        if constructor is None or ancestor is object:
+            continue
+        parameters = list(inspect.signature(constructor).parameters.values())[1:]
+        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        known |= {parameter.name for parameter in parameters if parameter.kind in by_name}
+        if all(parameter.kind != inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+            break
+    return known
+
+
+def _keywords_of_keras(owner):
+    found = set()
+    for ancestor in owner.__mro__:
+        if ancestor.__module__.partition(".")[0] in _KERAS and "__init__" in vars(ancestor):
+            parameters = inspect.signature(ancestor.__init__).parameters.values()
+            found |= {p.name for p in parameters if p.kind == inspect.Parameter.KEYWORD_ONLY}
+    if issubclass(owner, keras.Model):
+        return found - _IGNORED_BY_MODELS
+    return found | ({"config_file"} if hasattr(owner, "from_preset") else set())  # of KerasHub
+
+
+def _wrap_constructor(owner):
+    constructor = owner.__init__
+    if constructor is object.__init__ or hasattr(constructor, _MARK):  # none, or the parent's
+        return
+    known = known_keywords(owner)
+
+    @functools.wraps(constructor)
+    def checked(self, *args, **kwargs):
+        unknown = [name for name in kwargs if name not in known]
+        if unknown:
+            _refuse(type(self).__name__, unknown, known, kwargs)
+        constructor(self, *args, **kwargs)
+
+    checked.__signature__ = inspect.signature(constructor)  # Keras reads it, not what is wrapped
+    setattr(checked, _MARK, True)
+    owner.__init__ = checked
+
+
+def _refuse(owner, unknown, known, given):
+    sentences = [
+        f"`{owner}` has no argument {name!r}.{did_you_mean(name, known)}" for name in unknown
+    ]
+    received = ", ".join(f"{name}={given[name]!r:.200}" for name in unknown)
+    raise ValueError(
+        f"{' '.join(sentences)} Expected a subset of {sorted(known)}. Received: {received}"
+    )
