@@ -20,7 +20,6 @@ _TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, Tup
 _PREPROCESSORS = {
     kind.__name__: kind for kind in (TupeMaskedLMPreprocessor, TupeTextClassifierPreprocessor)
 }
-_ERRORS = (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError)
 
 
 def load_preset(folder):
@@ -35,7 +34,7 @@ def load_preset(folder):
         the preprocessor, or else a `TupeTokenizer`, or `None` if there is neither.
 
     Raises:
-        ValueError: if it is no such folder, or cannot be loaded.
+        ValueError, OSError: if it is no such folder, or cannot be loaded.
     """
     folder = pathlib.Path(folder).resolve()  # KerasHub has presets with names of its own
     config = read_object(folder / "config.json")
@@ -61,16 +60,8 @@ def load_preset(folder):
     preprocessor = read_object(folder / "preprocessor.json").get("class_name")
     text = _PREPROCESSORS.get(preprocessor, TupeTokenizer)
     has_text = preprocessor in _PREPROCESSORS or (folder / "tokenizer.json").is_file()
-    try:
-        model = kind.from_preset(str(folder), **keywords)
-        made = text.from_preset(str(folder)) if has_text else None
-    except ImportError:  # a package that is not there: it says which
-        raise
-    except _ERRORS as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ValueError(
-            f"The preset is damaged or of another version: {reason} Received: {str(folder)!r}"
-        ) from error
+    model = kind.from_preset(str(folder), **keywords)
+    made = text.from_preset(str(folder)) if has_text else None
     return model, made
 
 
@@ -88,11 +79,11 @@ def origin(folder):
     folder = pathlib.Path(folder).resolve()
     run = folder.parent
     record = read_object(run / "settings.json")
-    settings = record.get("settings", {})
+    settings = _dictionary(record, "settings")
     position = settings.get("position")
-    if settings.get("position_file"):
+    if isinstance(settings.get("position_file"), str):
         position = pathlib.Path(settings["position_file"]).stem
-    config = read_object(folder / "config.json").get("config", {})
+    config = _dictionary(read_object(folder / "config.json"), "config")
     if folder.name != "preset" or config.get("position") != position:
         return {}
     found = {name: record[name] for name in ("command", "commit", "data") if name in record}
@@ -102,3 +93,8 @@ def origin(folder):
         return {**found, "metrics": dict(zip(names.split(","), values, strict=True))}
     except (OSError, ValueError):
         return found
+
+
+def _dictionary(content, name):
+    found = content.get(name)
+    return found if isinstance(found, dict) else {}

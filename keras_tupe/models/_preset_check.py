@@ -1,5 +1,6 @@
 """Refuses a preset that is damaged or hostile, before KerasHub makes what its files name."""
 
+import contextlib
 import os
 import pathlib
 
@@ -10,6 +11,9 @@ from keras_tupe.models._config_check import check_object
 from keras_tupe.models._size_check import check_sizes
 from keras_tupe.models._weights_file import weight_shapes
 
+# How Keras's long messages of damaged files begin, and what stands before their reasons.
+_DAMAGED = ("could not be deserialized properly", "Full config", "Full object config")
+_CAUSE, _EXAMPLE = "Exception encountered: ", "Example error message for object"
 _WEIGHTS = ("model.weights.h5", "model.weights.json", "task.weights.h5")
 
 
@@ -34,6 +38,38 @@ def check_preset(preset):
     if shapes:
         for config in _backbone_configs(contents):
             check_sizes(config, shapes.values(), repr(str(preset)))
+
+
+@contextlib.contextmanager
+def clear_errors(preset):
+    """Says of which preset it was that KerasHub could not load it, and why in one line.
+
+    Args:
+        preset: as for `check_preset`.
+
+    Raises:
+        FileNotFoundError: from `with`, if a file is missing.
+        ValueError: if it is damaged in a way that only loading it shows. Errors that are sentences,
+            and those of the call itself, are passed on.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"A preset must be whole: {error} Received: {preset!r}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, OSError, RuntimeError) as error:
+        text = str(error)
+        is_damage = any(part in text for part in _DAMAGED)
+        if (isinstance(error, ValueError) and "Received" in text) or (
+            isinstance(error, TypeError) and not is_damage
+        ):
+            raise
+        _, _, reason = text.partition(_CAUSE)
+        _, _, example = text.partition(_EXAMPLE)
+        reason = reason or example.partition("\n\n")[2] or text
+        lines = [line for line in reason.splitlines() if line.strip()] or [type(error).__name__]
+        raise ValueError(
+            f"The preset is damaged or of another version: {lines[0]} Received: {preset!r}"
+        ) from error
 
 
 def check_inside(folder, path):

@@ -3,7 +3,7 @@
 import os
 
 from keras_tupe.models._config_check import check_config
-from keras_tupe.models._preset_check import check_preset
+from keras_tupe.models._preset_check import check_preset, clear_errors
 from keras_tupe.models._preset_files import drop_mixed_policies, name_tasks
 from keras_tupe.models._weights_file import check_values, check_weights
 
@@ -25,7 +25,8 @@ class PresetClass:
     def from_preset(cls, preset, *args, **kwargs):
         preset = os.fspath(preset) if isinstance(preset, os.PathLike) else preset
         check_preset(preset)
-        return super().from_preset(preset, *args, **kwargs)
+        with clear_errors(preset):
+            return super().from_preset(preset, *args, **kwargs)
 
 
 class PresetModel(PresetClass):

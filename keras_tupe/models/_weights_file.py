@@ -111,8 +111,10 @@ def _opened(path):
                 _check_member(archive.getinfo(_MEMBER), path)
                 source = stack.enter_context(archive.open(_MEMBER))
             yield stack.enter_context(h5py.File(source, "r"))
-    except (_RefusedError, FileNotFoundError):
+    except FileNotFoundError:
         raise
+    except _RefusedError as error:
+        raise ValueError(str(error)) from None
     except Exception as error:  # h5py has no list of what it raises, and none is ours
         if isinstance(error, ValueError) and "Received:" in str(error):
             raise
@@ -122,8 +124,8 @@ def _opened(path):
         ) from None
 
 
-class _RefusedError(ValueError):
-    """A weights file that is not damaged, and not read all the same."""
+class _RefusedError(Exception):
+    """A weights file that is not damaged, and not read all the same; it becomes a `ValueError`."""
 
 
 def _check_member(info, path):

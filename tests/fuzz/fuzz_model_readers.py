@@ -65,7 +65,7 @@ def _preset_reader(kind, of=None):
         f"preset: {kind.__name__}",
         functools.partial(_write_preset, kind=of),
         lambda folder: kind.from_preset(str(folder)),
-        quick=0,
+        quick=1,
     )
 
 
@@ -75,6 +75,14 @@ def _keras_file():
         path = pathlib.Path(place, "model.keras")
         _backbone().save(path)
         return path.read_bytes()
+
+
+def _load_keras_file(folder):
+    """Loads a file by Keras, in whose own errors only their being errors counts."""
+    try:
+        return keras.models.load_model(folder / "model.keras")
+    except Exception as error:
+        raise ValueError(f"Keras: {error}. Received: a damaged file") from error
 
 
 @functools.cache
@@ -159,12 +167,12 @@ READERS = [
         "preset: training.load_preset",
         functools.partial(_write_preset, kind=TupeMaskedLM),
         _presets.load_preset,
-        quick=0,
+        quick=1,
     ),
     Reader(
         "preset: .keras file",
         lambda folder: (folder / "model.keras").write_bytes(_keras_file()) and None,
-        lambda folder: keras.models.load_model(folder / "model.keras"),
-        quick=0,
+        _load_keras_file,
+        quick=1,
     ),
 ]

@@ -325,7 +325,7 @@ READERS = [
         _write_origin,
         lambda folder: _presets.origin(folder / "run" / "preset"),
         files=("run/settings.json", "run/valid.csv", "run/preset/config.json"),
-        quick=0,
+        quick=12,
     ),
     Reader(
         "SQuAD predictions",
