@@ -37,7 +37,7 @@ def relative_buckets(distances, num_buckets=32, max_distance=128, bidirectional=
             f"`max_distance` must be an integer above {num_exact}, the number of distances with an "
             f"exact bucket. Received: max_distance={max_distance!r}"
         )
-    # Nothing below is made of Python numbers alone: `floatx` decides what dtype Keras gives these.
+    # Numbers are cast, as `floatx` may decide what dtype Keras gives those of Python.
     distances, zero = ops.cast(distances, "int32"), ops.cast(0, "int32")
     offset = 0
     if bidirectional:
