@@ -37,15 +37,15 @@ def relative_buckets(distances, num_buckets=32, max_distance=128, bidirectional=
             f"`max_distance` must be an integer above {num_exact}, the number of distances with an "
             f"exact bucket. Received: max_distance={max_distance!r}"
         )
-    distances = ops.cast(distances, "int32")
+    # Numbers are cast, as `floatx` may decide what dtype Keras gives those of Python.
+    distances, zero = ops.cast(distances, "int32"), ops.cast(0, "int32")
     offset = 0
     if bidirectional:
-        # a product, as a choice between two Python numbers is of a dtype that `floatx` decides
         offset = ops.cast(ops.greater(distances, 0), "int32") * per_direction
         distances = ops.abs(distances)
     else:
-        distances = ops.maximum(-distances, 0)
-    bucket = ops.minimum(distances, num_exact)
+        distances = ops.maximum(-distances, zero)
+    bucket = ops.minimum(distances, ops.cast(num_exact, "int32"))
     for edge in _log_bucket_edges(num_exact, per_direction, max_distance):
         bucket = bucket + ops.cast(ops.greater_equal(distances, edge), "int32")
     return bucket + offset
