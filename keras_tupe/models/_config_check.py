@@ -114,11 +114,13 @@ def _check_dtype(value, where):
 
 def is_dtype_policy(value):
     """Returns whether a dictionary stands in a file for a dtype policy of Keras."""
-    name = value.get("class_name")
+    name, config = value.get("class_name"), value.get("config")
     return (
         value.get("module") in _DTYPE_MODULES
         and isinstance(name, str)
         and name.endswith(("DTypePolicy", "DTypePolicyMap"))
+        and isinstance(config, dict)
+        and isinstance(config.get("name", ""), str)
         and value.get("registered_name") in (None, name)
     )
 
