@@ -52,7 +52,12 @@ def test_the_search_finds_classes_and_functions():
     assert {"trainer.adamw", "positions.get", "models.extend_positions"} <= set(FUNCTIONS)
     assert {f"keras_tupe.{name}" for name in keras_tupe.__all__} - {
         f"keras_tupe.{name.partition('.')[2]}" for name in PUBLIC
-    } == {"keras_tupe.layers", "keras_tupe.models", "keras_tupe.positions"}
+    } == {
+        "keras_tupe.allow_non_finite_weights",
+        "keras_tupe.layers",
+        "keras_tupe.models",
+        "keras_tupe.positions",
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from keras_tupe.data import PREPARATION_FILE, read_sealed_json, write_sealed_jso
 from keras_tupe.data._preparation import read_record
 from training._folder_lock import LOCK, FolderLock
 from training._prepare_settings import difference
+from training._setting_checks import no_folder
 
 _SETTINGS = "settings.json"
 
@@ -21,6 +22,9 @@ def check_output(out, fingerprint):
         ValueError: if something else is there; the message says what differs.
     """
     out = pathlib.Path(out)
+    problems = [] if out.exists() else no_folder(out)
+    if problems:
+        raise ValueError(problems[0])
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return False
     try:

@@ -4,7 +4,6 @@ import dataclasses
 import os
 
 from keras_tupe.data import FORMATS, MAX_DOCUMENT_BYTES, file_hash
-from training._setting_checks import no_folder
 from training._settings import setting
 
 TOKENIZERS = {"wordpiece": 30522, "sentencepiece": 32768}  # with the usual vocabulary size
@@ -67,7 +66,6 @@ class Settings:
         found = []
         if not self.input:
             found.append("--input must name at least one source of text. Received: none")
-        found += no_folder(self.out)
         out = os.path.realpath(self.out)
         for folder in filter(os.path.isdir, self.input):
             if os.path.commonpath([out, os.path.realpath(folder)]) == os.path.realpath(folder):

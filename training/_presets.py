@@ -44,14 +44,14 @@ def load_preset(folder):
             "`training.pretrain`, `training.convert` and `save_to_preset` write it. "
             f"Received: {str(folder)!r}"
         )
-    check_preset(str(folder))
-    position = config["config"].get("position")
-    if not isinstance(position, str) or position not in positions.METHODS:
+    position = _dictionary(config, "config").get("position")
+    if isinstance(position, str) and position not in positions.METHODS:
         raise ValueError(
             "The preset's position method is not known here. Name the Python file that defines it: "
             "--position-file on the command line, `keras_tupe.positions.load_file` in Python. "
             f"Received: {str(folder)!r} with position={position!r}"
         )
+    check_preset(str(folder))
     task = read_object(folder / "task.json").get("class_name")
     is_float64 = '"float64"' in json.dumps(config["config"].get("dtype"))
     kind, keywords = TupeBackbone, {"dtype": "float64" if is_float64 else "float32"}

@@ -100,7 +100,7 @@ def _tokenizer(vocabulary):
 def _from_preset(settings, prepared):
     try:
         model = TupeMaskedLM.from_preset(
-            settings.preset, preprocessor=None, dropout=settings.dropout, dtype=settings.precision
+            settings.preset, preprocessor=None, dtype=settings.precision
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
@@ -117,7 +117,17 @@ def _from_preset(settings, prepared):
             f"`--vocabulary` and the preset's file in {_ASSETS}. Received: a preset of {size} "
             f"pieces, rows of {prepared.vocabulary.size} other pieces; preset={settings.preset!r}"
         )
-    return model
+    return _with_dropout(model, settings.dropout)
+
+
+def _with_dropout(model, dropout):
+    """Returns a masked LM of the same weights with a dropout rate."""
+    if model.backbone.dropout == dropout:
+        return model
+    backbone = TupeBackbone.from_config({**model.backbone.get_config(), "dropout": dropout})
+    again = TupeMaskedLM(backbone)
+    again.set_weights(model.get_weights())
+    return again
 
 
 def _same(file, content):

@@ -1,5 +1,6 @@
 """What can be wrong with a setting whatever the command: ranges, choices, folders."""
 
+import errno
 import math
 import os
 import tempfile
@@ -83,19 +84,24 @@ def wrong_out(out, what):
 def no_folder(out, option="--out"):
     """Returns a sentence if a path is no folder that can be written into, nor can become one.
 
-    A folder of another name is made there for a moment: only that tells it of every file system.
+    Where it is not there yet a folder of another name is made beside it for a moment: only that
+    tells it of every file system.
 
     Args:
         out: the path.
         option: how the setting is written.
     """
-    if os.path.lexists(out) and not os.path.isdir(out):
+    above = os.path.realpath(out)  # a link may name a folder that is to be made
+    if os.path.lexists(above) and not os.path.isdir(above):
         return [f"{option} must be a folder. Received: the file {os.fspath(out)!r}"]
-    above = os.path.abspath(out)
+    is_there = os.path.isdir(above)
     while not os.path.lexists(above):
         above = os.path.dirname(above)
     try:
-        os.rmdir(tempfile.mkdtemp(prefix=".keras_tupe.", dir=above))
+        if is_there and not os.access(above, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if not is_there:
+            os.rmdir(tempfile.mkdtemp(prefix=".keras_tupe.", dir=above))
     except OSError as error:
         return [
             f"{option} must name a place that can be written. Received: {os.fspath(out)!r}, and "

@@ -33,13 +33,13 @@ def row_features(length):
     )
 
 
-def rows_info(builder, length, **kwargs):
+def rows_info(builder, length, *, disable_shuffling=False):
     """TFDS's description of the data set, for a builder of it or its `DatasetIdentity`.
 
     Args:
         builder: the builder, or the identity.
         length: tokens per row.
-        **kwargs: more for `tfds.core.DatasetInfo`.
+        disable_shuffling: whether rows written by Beam keep the order of their keys.
     """
     import tensorflow_datasets as tfds
 
@@ -47,7 +47,7 @@ def rows_info(builder, length, **kwargs):
         builder=builder,
         features=row_features(length),
         description="Rows of whole sentences for masked language models, made by keras_tupe.",
-        **kwargs,
+        disable_shuffling=disable_shuffling,
     )
 
 

@@ -42,7 +42,7 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
 
     Example:
         >>> import numpy as np
-        >>> model = TupeMaskedLM(TupeBackbone(100, 1, 2, 16, 32))
+        >>> model = TupeMaskedLM(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> where = {"padding_mask": np.ones_like(ids), "mask_positions": np.array([[1]])}
         >>> tuple(model({"token_ids": ids, **where}).shape)

@@ -53,7 +53,7 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
 
     Example:
         >>> import numpy as np
-        >>> model = TupeSpanExtractor(TupeBackbone(100, 1, 2, 16, 32))
+        >>> model = TupeSpanExtractor(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> tuple(model({"token_ids": ids, "padding_mask": np.ones_like(ids)}).shape)
         (1, 2, 4)

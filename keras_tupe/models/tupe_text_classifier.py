@@ -40,7 +40,7 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
 
     Example:
         >>> import numpy as np
-        >>> model = TupeTextClassifier(TupeBackbone(100, 1, 2, 16, 32), num_classes=3)
+        >>> model = TupeTextClassifier(keras_tupe.TupeBackbone(100, 1, 2, 16, 32), num_classes=3)
         >>> ids = np.array([[2, 7, 9, 3]])
         >>> tuple(model({"token_ids": ids, "padding_mask": np.ones_like(ids)}).shape)
         (1, 3)

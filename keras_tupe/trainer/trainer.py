@@ -195,8 +195,10 @@ class Trainer(ChecksData, _steps(), keras.Model):
 
     def get_config(self):
         names = ("micro_batches", "xla", "skip_bad_steps", "train_metrics")
+        config = super().get_config()
+        config.pop("dtype", None)  # the model's counts
         return {
-            **super().get_config(),
+            **config,
             "model": keras.saving.serialize_keras_object(self.model),
             **{name: getattr(self, name) for name in names},
         }

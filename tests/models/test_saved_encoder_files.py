@@ -178,7 +178,7 @@ def test_a_positional_method_from_a_file_must_be_loaded_first(loaded_files, tmp_
     ("content", "message"),
     [
         ("{", "is no JSON"),
-        ("[]", "must hold"),
+        ("[]", "is no JSON object"),
         ('{"format": 1, "has_length_limit": true, "config": {}}', "must hold"),
         ('{"format": 99}', r"a later keras_tupe \(format 99"),
     ],

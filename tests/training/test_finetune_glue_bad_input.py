@@ -89,7 +89,7 @@ def test_a_broken_preset_is_told(data, tmp_path):
     (preset / "model.weights.h5").write_bytes(b"no weights")
     (preset / "task.weights.h5").unlink()
     message = cases.failure(preset, data, tmp_path / "out", "rte")
-    assert "The preset is damaged or of another version" in message
+    assert "The weights file is damaged" in message
     config = json.loads((preset / "config.json").read_text())
     config["config"]["position"] = "of_my_own"
     (preset / "config.json").write_text(json.dumps(config))

@@ -11,7 +11,9 @@ from pretrain_cases import failure
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer, data
 from keras_tupe.trainer import Checkpoints
+from training import _pretrain_model
 from training._folder_lock import FolderLock
+from training._pretrain_settings import Settings
 
 STEP = 6
 
@@ -113,6 +115,18 @@ def test_rows_longer_than_a_preset_are_told(preset, rows, tmp_path):
     message = failure(rows, tmp_path / "run", preset=preset, size=None)
     assert message.endswith("Received: rows of 16 tokens, max_sequence_length=9")
     assert not any(tmp_path.iterdir())
+
+
+def test_a_preset_is_trained_with_the_dropout_of_the_settings(rows, tmp_path):
+    pieces = (rows / "vocabulary.txt").read_text().splitlines()
+    folder = save_preset(tmp_path / "preset", pieces)
+    settings = Settings(preset=str(folder), size=None, dropout=0.37)
+    model = _pretrain_model._from_preset(settings, data.PreparedRows(rows, "train"))
+    assert model.backbone.dropout == 0.37
+    for weight, kept in zip(
+        model.backbone.weights, TupeBackbone.from_preset(folder).weights, strict=True
+    ):
+        np.testing.assert_array_equal(weight, kept)
 
 
 @pytest.mark.parametrize("change", ["a piece more", "another order"])

@@ -9,7 +9,6 @@ import shutil
 import signal
 import time
 
-import numpy as np
 import pretrain_cases as cases
 import pytest
 from pretrain_cases import ended, start
@@ -205,14 +204,14 @@ def test_workers_with_different_settings_are_told(processes, rows, tmp_path):
 
 @pytest.fixture
 def poisoned(whole, tmp_path):
-    """A run whose last checkpoint, of step 18, has a weight that is no number."""
+    """A run whose last checkpoint, of step 18, has a weight with which no loss is a number."""
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     shutil.rmtree(cases.checkpoint(out, 24))
     state = cases.state(out, 18)
     record = json.loads((cases.checkpoint(out, 18) / "checkpoint.json").read_text())
     name = next(name for name in state if name.endswith("mlm_head/dense/kernel"))
-    state[name][3, 5] = np.nan
+    state[name][3, 5] = 3e38
     shutil.rmtree(cases.checkpoint(out, 18))
     facts = {key: value for key, value in record.items() if key in ("settings", "data")}
     Checkpoints(out / "checkpoints").save(18, state, facts)

@@ -9,7 +9,7 @@ from training import draw, gallery, quickstart
 from training._blimp_settings import Settings as Blimp
 from training._experiment_folder import folder_problems
 from training._glue_settings import Settings as Glue
-from training._prepare_settings import Settings as Prepare
+from training._prepare_folder import check_output
 from training._pretrain_settings import Settings as Pretrain
 from training._setting_checks import no_folder, not_there
 from training._squad_settings import Settings as Squad
@@ -35,7 +35,6 @@ def test_a_folder_that_is_there_or_can_be_made_is_right_and_nothing_stays(tmp_pa
         lambda out: Glue(out=out),
         lambda out: Squad(out=out),
         lambda out: Blimp(out=out),
-        lambda out: Prepare(out=out, input=("x",)),
         lambda out: gallery.Settings(out=out),
         lambda out: quickstart.Settings(out=out),
     ],
@@ -50,6 +49,8 @@ def test_an_out_that_cannot_be_made_names_the_option(settings):
 def test_it_is_named_by_the_other_programs_too(capsys):
     (line,) = folder_problems("/proc/x", {})
     assert line.startswith("--out must name")
+    with pytest.raises(ValueError, match="--out must name"):
+        check_output("/proc/x", {})
     with pytest.raises(SystemExit):
         draw.main(["--out", "/proc/x"])
     assert "draw: --out must name" in capsys.readouterr().err
