@@ -171,6 +171,7 @@ def test_folders_that_cannot_be_used_are_refused(capsys, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.slow
 def test_an_environment_that_cannot_be_made_gives_the_reason_and_leaves_nothing(
     monkeypatch, tmp_path
 ):

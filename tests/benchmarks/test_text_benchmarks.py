@@ -18,6 +18,7 @@ def text(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_all_sentences_come_back_also_from_a_saved_model(text, tmp_path, capsys):
     rows = tmp_path / "rows"
     options = ["--vocabulary-size", "200", "--length", "24"]

@@ -167,6 +167,7 @@ def test_a_process_that_ends_is_named_with_its_last_words():
         _training_processes.Worker("benchmarks.nowhere", {})
 
 
+@pytest.mark.slow
 def test_a_process_answers_and_then_tells_why_it_stopped():
     job = {"library": "tensorflow", "precision": "bfloat16", "width": 8}
     worker = _training_processes.Worker("benchmarks._training_matmul", job)

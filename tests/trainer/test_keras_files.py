@@ -12,6 +12,12 @@ from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
 
 # The pooler is no part of masked language modeling, nor of spans.
 pytestmark = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning")
+slow = pytest.mark.slow
+BOTH = pytest.mark.parametrize(
+    "wrap",
+    [lambda model: model, pytest.param(Trainer, marks=slow)],
+    ids=["task", "trainer"],
+)
 TASKS = {
     "masked_lm": keras_tupe.TupeMaskedLM,
     "classifier": lambda backbone: keras_tupe.TupeTextClassifier(backbone, 2),
@@ -53,7 +59,10 @@ def assert_equal_states(ours, theirs):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", [*TASKS, "trainer"])
+@pytest.mark.parametrize(
+    "name",
+    ["masked_lm", "trainer", *(pytest.param(n, marks=slow) for n in TASKS if n != "masked_lm")],
+)
 def test_a_model_from_a_file_trains_on_as_one_that_was_never_saved(name, tmp_path):
     kind = "classifier" if name == "trainer" else name
     model = Trainer(task(kind), micro_batches=2) if name == "trainer" else task(kind)
@@ -114,7 +123,7 @@ class Weights(keras.callbacks.Callback):
         self.values.append([value.copy() for value in self.model.get_weights()])
 
 
-@pytest.mark.parametrize("wrap", [lambda model: model, Trainer], ids=["task", "trainer"])
+@BOTH
 def test_callbacks_of_keras_work(wrap, tmp_path):
     model = wrap(task("classifier"))
     model.compile(adamw(1e-2), weighted_metrics=["accuracy"], run_eagerly=True)
@@ -160,7 +169,7 @@ class Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("wrap", [lambda model: model, Trainer], ids=["task", "trainer"])
+@BOTH
 def test_backup_and_restore_goes_on_where_a_training_was_ended(wrap, tmp_path):
     def run(epochs, callbacks):
         keras.utils.set_random_seed(3)
@@ -176,7 +185,7 @@ def test_backup_and_restore_goes_on_where_a_training_was_ended(wrap, tmp_path):
     assert_equal_states(run(2, [backup()]), run(2, []))
 
 
-@pytest.mark.parametrize("wrap", [lambda model: model, Trainer], ids=["task", "trainer"])
+@BOTH
 def test_tensorboard_of_keras_works(wrap, tmp_path, tensorflow):
     pytest.importorskip("tensorboard", reason="Keras's callback writes with TensorBoard's package")
     model = compiled(wrap(task("classifier")))

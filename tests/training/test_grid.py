@@ -104,6 +104,7 @@ with Grid(sys.argv[1]) as grid:
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_and_a_killed_one_leaves_no_half_run(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE, text=True

@@ -151,6 +151,7 @@ def test_a_run_killed_again_and_again_ends(processes, corpus, tmp_path):
     assert len(set(stages)) > 2, stages
 
 
+@pytest.mark.slow
 def test_a_second_process_on_the_same_folder_is_refused(processes, corpus, tmp_path):
     out = tmp_path / "rows"
     process = start(processes, corpus, out)
