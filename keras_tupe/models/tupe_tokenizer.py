@@ -174,17 +174,21 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
         self.op.save(os.path.join(dir_path, self.op.file_name))
 
     def load_assets(self, dir_path):
+        self._check_kind()
+        self._make_op(os.path.join(dir_path, _FILES[self.kind]))
+
+    def _check_kind(self):
         if self.kind is None:
             raise ValueError(
                 f"`{self.name}` does not know which vocabulary to load. Make it with `kind=...`, "
                 f"one of {sorted(_CLASSES)}. Received: kind=None"
             )
-        self._make_op(os.path.join(dir_path, _FILES[self.kind]))
 
     def load_preset_assets(self, preset):
+        self._check_kind()
         if os.path.isdir(preset):
             folder = os.path.join(preset, "assets", os.path.splitext(self.config_file)[0])
-            for name in self.file_assets or ():
+            for name in self.file_assets:
                 path = os.path.join(folder, name)
                 if os.path.lexists(path):
                     check_inside(preset, path)

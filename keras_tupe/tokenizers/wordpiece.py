@@ -56,13 +56,19 @@ class WordPiece(AbstractTokenizer):
         pieces = list(pieces)
         _check(pieces)
         super().__init__(pieces, BERT, lowercase, name="word_piece")
-        self._op = tensorflow_text.FastBertTokenizer(
-            vocab=pieces,
-            token_out_type=tf.int32,
-            unknown_token=BERT.unknown,
-            support_detokenization=True,
-            lower_case_nfd_strip_accents=self.lowercase,
-        )
+        try:
+            self._op = tensorflow_text.FastBertTokenizer(
+                vocab=pieces,
+                token_out_type=tf.int32,
+                unknown_token=BERT.unknown,
+                support_detokenization=True,
+                lower_case_nfd_strip_accents=self.lowercase,
+            )
+        except RuntimeError as error:  # pieces of which no word can begin
+            raise ValueError(
+                f"A WordPiece vocabulary must have pieces that words are made of: {error} "
+                f"Received: {len(pieces)} pieces"
+            ) from error
 
     def save(self, path):
         write_bytes(path, "".join(f"{piece}\n" for piece in self._pieces).encode("utf-8"))

@@ -233,6 +233,18 @@ def test_what_a_preset_does_not_say_of_an_object_is_refused(preset):
     refused(keras_tupe.TupeMaskedLM.from_preset, "must have nothing but", folder.path)
 
 
+def test_a_tokenizer_of_no_kind_is_refused(preset):
+    folder = preset()
+
+    def change(content):
+        content["config"]["preprocessor"]["config"]["tokenizer"]["config"]["kind"] = None
+
+    folder.change("task.json", change)
+    folder.change("tokenizer.json", lambda content: content["config"].update(kind=None))
+    for load in (doors("masked_lm")["ours"], keras_tupe.TupeTokenizer.from_preset):
+        refused(load, "does not know which vocabulary to load", folder.path)
+
+
 def test_a_tokenizer_cannot_be_made_to_write_outside_of_a_preset(preset, tmp_path):
     folder = preset()
     for name in ("tokenizer.json", "preprocessor.json", "task.json"):

@@ -83,3 +83,8 @@ def test_the_example_of_berts_own_tests_is_cut_as_there():
     pieces = ["[UNK]", "[CLS]", "[SEP]", "want", "##want", "##ed", "wa", "un", "runn", "##ing", ","]
     op = WordPiece([*pieces, "[PAD]", "[MASK]"])
     assert op.tokenize(["UNwant\u00e9d,running"]).to_list() == [[7, 4, 5, 10, 8, 9]]
+
+
+def test_a_vocabulary_without_a_piece_to_begin_a_word_with_is_refused():
+    with pytest.raises(ValueError, match=r"pieces that words are made of: .*Received: 6 pieces"):
+        WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "##"])
