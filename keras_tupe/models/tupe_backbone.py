@@ -124,6 +124,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             )
         method = positions.get(position)
         options = method.resolve(position_options)
+        tables = dict(options)
+        if method.has_length_limit(options):
+            tables["max_sequence_length"] = max_sequence_length
         check_memory(
             {
                 "vocabulary_size": vocabulary_size,
@@ -132,14 +135,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
                 "intermediate_dim": intermediate_dim,
                 "num_segments": num_segments,
             },
-            {
-                **options,
-                **(
-                    {"max_sequence_length": max_sequence_length}
-                    if method.has_length_limit(options)
-                    else {}
-                ),
-            },
+            tables,
         )
         dims = positions.Dims(
             num_heads,
