@@ -88,7 +88,7 @@ def new_backbone(facts):
             an entry is not what a `TupeBackbone` takes.
     """
     try:
-        return TupeBackbone.from_config(keras.saving.deserialize_keras_object(facts["config"]))
+        return TupeBackbone.from_config(facts["config"])
     except Exception as error:  # what Keras raises for an entry of another kind is open
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(
