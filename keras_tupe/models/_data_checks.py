@@ -6,7 +6,7 @@ import re
 import keras
 import numpy as np
 
-from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models._inputs import check_inputs, check_range
 
 # What TensorFlow says from inside a graph -> what it means. On GPUs and with XLA it says nothing:
 # the loss is then not a number, or the answers mean nothing.
@@ -99,11 +99,13 @@ class ChecksData:
             check_inputs(x, [tensor.name for tensor in task.inputs])
             if "token_ids" in x and hasattr(task, "backbone"):
                 length = x["token_ids"].shape[1]
-                _check_range(x, "token_ids", task.backbone.vocabulary_size)
-                _check_range(x, "segment_ids", task.backbone.num_segments)
+                check_range("token_ids", np.asarray(x["token_ids"]), task.backbone.vocabulary_size)
+                if "segment_ids" in x and task.backbone.num_segments:
+                    segments = np.asarray(x["segment_ids"])
+                    check_range("segment_ids", segments, task.backbone.num_segments)
         labels = task._num_labels(length) if isinstance(task, ChecksData) else None
         if labels and _is_array(y) and _is_sparse(getattr(self, "_loss", None) or self.loss):
-            _check_range({"labels": y}, "labels", labels)
+            check_range("labels", np.asarray(y), labels)
 
 
 def _is_array(value):
@@ -118,15 +120,3 @@ def _is_sparse(loss):
         isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
         or loss is keras.losses.sparse_categorical_crossentropy
     )
-
-
-def _check_range(arrays, name, size):
-    values = np.asarray(arrays[name]) if name in arrays and size else np.array([])
-    if not values.size:
-        return
-    low, high = values.min(), values.max()
-    if low < 0 or high >= size:
-        raise ValueError(
-            f"`{name}` must lie in [0, {size}). Was the data made for another model? Received: "
-            f"{low if low < 0 else high}"
-        )

@@ -53,17 +53,30 @@ def check_inputs(inputs, names):
                 f"`token_ids`. Received: mask_positions of shape {received}, token_ids of shape "
                 f"{shape}"
             )
-        _check_positions(concrete(inputs["mask_positions"]), shape[1])
+        values = concrete(inputs["mask_positions"])
+        if values is not None and shape[1] is not None:
+            check_range("mask_positions", values, shape[1], "[0, length), here ")
 
 
-def _check_positions(values, length):
-    if values is None or not values.size or length is None:
+def check_range(name, values, size, bounds=""):
+    """Refuses integers outside of [0, size).
+
+    Args:
+        name: what they are, for the message.
+        values: NumPy array.
+        size: the first number that is too large.
+        bounds: the bounds in words, for the message, with what leads over to the numbers.
+
+    Raises:
+        ValueError: if there are some.
+    """
+    if not values.size:
         return
     low, high = values.min(), values.max()
-    if low < 0 or high >= length:
+    if low < 0 or high >= size:
         raise ValueError(
-            f"`mask_positions` must lie in [0, length), here [0, {length}). Received: "
-            f"{low if low < 0 else high}"
+            f"`{name}` must lie in {bounds}[0, {size}). Was the data made for another model? "
+            f"Received: {low if low < 0 else high}"
         )
 
 
