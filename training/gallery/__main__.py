@@ -27,8 +27,8 @@ from training.command.shell import sentences
 from training.command.tables import table
 from training.gallery.picture import Entry, Heads, draw_gallery
 from training.quickstart import data as quickstart_data
-from training.quickstart import models
-from training.quickstart.__main__ import method_names
+from training.quickstart import run
+from training.quickstart.settings import method_names
 
 TEXTS = 256  # held-out rows behind attention scores
 LINES = 8  # methods per picture
@@ -85,10 +85,9 @@ def heads_of(backbone, rows):
 
 def entry_of(name, data, settings, rows):
     """Trains one method; returns its `Entry`."""
-    model = models.build(name, data, settings.size, settings.seed)
+    model = run.build(name, data, settings.size, settings.seed)
     before = heads_of(model.backbone, rows)
-    trainer, _, _ = models.pretrain(model, data, settings.steps)
-    loss, _ = models.evaluate(trainer, data)
+    _, (loss, _) = run.pretrain(model, data, settings.steps)
     return Entry(name, before, heads_of(model.backbone, rows), loss)
 
 
@@ -114,7 +113,7 @@ def page(entries, files, settings, facts):
         for entry in entries
     ]
     header = ["method", "what it is", "held-out loss", "heads at the start", "heads after"]
-    tokens = settings.steps * models.BATCH_SIZE * quickstart_data.LENGTH
+    tokens = settings.steps * run.BATCH_SIZE * quickstart_data.LENGTH
     return "\n".join(
         [
             "# Gallery of positional methods",
@@ -159,7 +158,7 @@ def main(arguments=None):
     settings = parse(Settings, arguments, description=__doc__)
     with sentences("gallery", "Nothing was written."), FolderLock(settings.out, "gallery"):
         documents = quickstart_data.load_documents(settings.corpus)
-        data = quickstart_data.prepare(documents, models.BATCH_SIZE, settings.seed)
+        data = quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed)
         text = make(settings, data)
     print(text.split("\n\n")[-1])
     print(f"pictures and page in {settings.out}")
