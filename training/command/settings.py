@@ -8,6 +8,11 @@ from training.command.kinds import kind_of, nearest, values_of
 from training.command.shell import WRONG, quiet_tensorflow
 
 COMMAND_LINE = "command line"
+# of a parser that keeps the words as they are, and nothing about what is not given
+_FORM = {
+    "formatter_class": argparse.RawDescriptionHelpFormatter,
+    "argument_default": argparse.SUPPRESS,
+}
 
 
 def setting(default, text, positional=False, texts=False, by_commas=False):
@@ -53,9 +58,43 @@ def parse(settings_class, arguments=None, description=None, name=None):
         SystemExit: with the mistakes on standard error.
     """
     quiet_tensorflow()
-    fields = [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
+    parser = argparse.ArgumentParser(name, description=description, **_FORM)
+    _add_options(parser, settings_class)
+    settings, problems = _read(settings_class, parser, arguments)
+    problems += settings.problems() if hasattr(settings, "problems") else []
+    if problems:
+        parser.exit(WRONG, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
+    return settings
+
+
+def read(settings_class, words):
+    """Returns the settings that words of a command line ask for, and what is wrong with the words.
+
+    Nothing is printed, the program goes on, and `problems()` of the settings is not called.
+
+    Args:
+        settings_class: as in `parse`.
+        words: list of strings.
+
+    Returns:
+        The settings, `None` if the words cannot be told apart, and a list of sentences.
+    """
+    parser = _Quiet(add_help=False, **_FORM)
+    _add_options(parser, settings_class)
+    try:
+        return _read(settings_class, parser, words)
+    except argparse.ArgumentError as error:
+        return None, [str(error)]
+
+
+class _Quiet(argparse.ArgumentParser):
+    def error(self, message):
+        raise argparse.ArgumentError(None, message)
+
+
+def _read(settings_class, parser, arguments):
+    fields = _fields(settings_class)
     options = {field.name for field in fields}
-    parser = _parser(fields, description, name)
     namespace, unknown = parser.parse_known_args(arguments)
     problems = _unknown_options(unknown, fields)
     given = {}
@@ -78,22 +117,15 @@ def parse(settings_class, arguments=None, description=None, name=None):
         values = settings_class.fitted(values, from_file, sources)
     if "given" in {field.name for field in dataclasses.fields(settings_class)} - options:
         values["given"] = sources
-    settings = settings_class(**values)
-    problems += settings.problems() if hasattr(settings, "problems") else []
-    if problems:
-        parser.exit(WRONG, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
-    return settings
+    return settings_class(**values), problems
 
 
-def _parser(fields, description, name):
-    """Returns a parser that keeps the words as they are, and nothing about what is not given."""
-    parser = argparse.ArgumentParser(
-        prog=name,
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        argument_default=argparse.SUPPRESS,
-    )
-    for field in fields:
+def _fields(settings_class):
+    return [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
+
+
+def _add_options(parser, settings_class):
+    for field in _fields(settings_class):
         default = "" if field.default in (None, (), "") else f" Default: {field.default}."
         kind = {}
         if isinstance(field.default, bool):
@@ -112,7 +144,6 @@ def _parser(fields, description, name):
             **place,
             **kind,
         )
-    return parser
 
 
 def _option(field):
@@ -135,7 +166,7 @@ def _value(field, given):
 
 def _unknown_options(words, fields):
     """Returns a sentence for each option that there is not; its values are not mistakes too."""
-    options = [_option(field) for field in fields]
+    options = [_option(field) for field in fields if not field.metadata.get("positional")]
     found = []
     for word in words:
         if word.startswith("--"):
