@@ -15,7 +15,7 @@ _FORM = {
 }
 
 
-def setting(default, text, positional=False, texts=False, by_commas=False):
+def setting(default, text, positional=False, texts=False, each=False, by_commas=False):
     """Returns a dataclass field with a default and a help text (unit and range included).
 
     Args:
@@ -23,11 +23,12 @@ def setting(default, text, positional=False, texts=False, by_commas=False):
         text: help.
         positional: whether it is given by its place on the command line, without an option.
         texts: whether the values of a tuple are texts, which may hold commas of their own.
+        each: whether, besides, every text has the option written before it.
         by_commas: whether a text is a list, as one text by commas; the command line takes spaces
             too.
     """
-    metadata = {"help": text, "positional": positional, "texts": texts, "by_commas": by_commas}
-    return dataclasses.field(default=default, metadata=metadata)
+    metadata = {"help": text, "positional": positional, "texts": texts or each, "each": each}
+    return dataclasses.field(default=default, metadata={**metadata, "by_commas": by_commas})
 
 
 def parse(settings_class, arguments=None, description=None, name=None):
@@ -130,6 +131,8 @@ def _add_options(parser, settings_class):
         kind = {}
         if isinstance(field.default, bool):
             kind = {"action": argparse.BooleanOptionalAction}
+        elif field.metadata.get("each"):
+            kind = {"action": "append"}
         elif _is_list(field):
             kind = {"nargs": "+", "action": "extend"}
         names, place = [_option(field)], {"dest": field.name}

@@ -16,7 +16,7 @@ import shlex
 import signal
 import sys
 
-WRONG = 2
+FAILED, WRONG = 1, 2
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
