@@ -11,8 +11,8 @@ import prepare_cases as cases
 import pytest
 from prepare_cases import documents, facts, failure, files, run
 
-from training.prepare import __main__ as prepare
 from training.prepare import finish, spill
+from training.prepare import work as prepare_work
 
 TEXTS = [text.strip() for text in documents(number=613)]
 
@@ -46,15 +46,15 @@ def stop_at(monkeypatch, stage, calls):
     """Makes the next preparation stop in a stage: reading, counting, packing or writing."""
     stop = Stop(calls)
     if stage in ("counting", "writing"):
-        before = prepare._wrapper
+        before = prepare_work._wrapper
         monkeypatch.setattr(
-            prepare,
+            prepare_work,
             "_wrapper",
             lambda text, unit: stop.wrap if stage in text else before(text, unit),
         )
     else:
         name = {"reading": "_reading_bar", "packing": "_packing_bar"}[stage]
-        monkeypatch.setattr(prepare, name, lambda *_: contextlib.nullcontext(stop))
+        monkeypatch.setattr(prepare_work, name, lambda *_: contextlib.nullcontext(stop))
     return stop
 
 
