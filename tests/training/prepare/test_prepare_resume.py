@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import io
 import json
 import pathlib
 import random
@@ -78,8 +79,11 @@ STOPS += [("packing", 1), ("packing", 5), ("writing", 1), ("writing", 6)]
 def stopped(monkeypatch, corpus, out, stage, calls):
     with monkeypatch.context() as patch:
         stop = stop_at(patch, stage, calls)
-        message = failure(out, corpus / "in", more=MORE)
-    assert message == "prepare: Stopped. The same command goes on from here."
+        told = io.StringIO()
+        with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(told):
+            run(out, corpus / "in", more=MORE)
+    assert ended.value.code == 130
+    assert told.getvalue() == "prepare: stopped. The same command goes on from here.\n"
     assert not out.exists()
     assert out.with_name(f"{out.name}.unfinished").exists()
     return stop
