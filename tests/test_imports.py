@@ -49,9 +49,9 @@ MAY_IMPORT_IT_TOO = {
 # Compile one function when Keras runs on TensorFlow, add a bias with its op, draw bits, make its
 # data sets on request, load SavedModels: all import it only then.
 MAY_IMPORT_IT_LATE = {
-    "keras_tupe.layers._compiled",
     "keras_tupe.layers._dense",
-    "keras_tupe.layers._random_bits",
+    "keras_tupe.layers._multiplicative_products",
+    "keras_tupe.layers.dropout",
     "keras_tupe.data.tf_dataset",
     "keras_tupe.models._saved_folder",
     "keras_tupe.models.saved_encoder",

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_tupe.export._optional import optional_module
 from keras_tupe.export._portable_file import write_portable
 from keras_tupe.export._portable_function import portable_function
-from keras_tupe.layers._conversion import conversion_to
+from keras_tupe.layers._exporting import conversion_to
 
 SIGNATURE = "serving_default"
 

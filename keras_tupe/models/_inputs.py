@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_tupe.layers._concrete import concrete
+from keras_tupe.layers._checks import concrete
 
 
 def check_inputs(inputs, names):
