@@ -1,5 +1,6 @@
 """Which parts of a model are trained, for a copy of the model."""
 
+from keras_tupe._keras_private import all_layers
 from keras_tupe.convert._assign import inner_path, weights_by_path
 
 _OF_WEIGHTS = ("trainable", "regularizer", "constraint")
@@ -35,6 +36,6 @@ def copy_flags(old, new, kept):
 
 def _layers_by_path(model):
     """Returns the layers that are built, outer ones before those in them."""
-    layers = model._flatten_layers(include_self=False)
+    layers = all_layers(model, include_self=False)
     found = {inner_path(model, layer.path): layer for layer in layers if layer.path}
     return dict(sorted(found.items(), key=lambda item: item[0].count("/")))
