@@ -6,7 +6,7 @@ import sys
 import matplotlib.image
 import numpy as np
 import pytest
-from test_quickstart import write_corpus
+from quickstart_cases import write_corpus
 
 from training.gallery.picture import Entry, Heads, draw_gallery
 
