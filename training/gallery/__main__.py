@@ -89,10 +89,11 @@ def entry_of(name, data, settings, rows):
 
 
 def held_out_rows(data):
-    """Returns the inputs of some held-out rows."""
+    """Returns the inputs of some held-out rows, without those that fill the last batch up."""
     batches = [batch for batch, _, _ in data.held_out.evaluation_batches()]
+    count = min(TEXTS, len(data.held_out))
     return {
-        key: np.concatenate([batch[key] for batch in batches])[:TEXTS]
+        key: np.concatenate([batch[key] for batch in batches])[:count]
         for key in ("token_ids", "padding_mask")
     }
 
