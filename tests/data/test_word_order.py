@@ -1,6 +1,7 @@
 """The word-order task: both rows of a pair hold the same pieces, in another order."""
 
 import collections
+import dataclasses
 import re
 
 import numpy as np
@@ -140,6 +141,8 @@ def test_rows_without_room_are_refused():
 
 
 def test_batches_hold_whole_pairs_and_an_epoch_each_pair_once_in_the_generators_order(pairs):
+    masks = np.random.default_rng(0).integers(0, 2, pairs.padding_mask.shape, "int32")
+    pairs = dataclasses.replace(pairs, padding_mask=masks)
     rows = WordOrderRows(pairs, batch_size=64, seed=3)
     count = len(pairs.labels) // 2
     generator = np.random.default_rng(3)
@@ -174,6 +177,23 @@ def test_batches_come_by_their_number_alone_also_through_tf_data(pairs):
         assert labels.tolist() == expected[step][1].tolist()
     other = WordOrderRows(pairs, batch_size=200, seed=4).batch(2)[0]["token_ids"]
     assert (other != expected[2][0]["token_ids"]).any()
+
+
+def test_the_parts_of_the_workers_are_the_batch(pairs):
+    rows = WordOrderRows(pairs, batch_size=60, seed=3)
+    whole = rows.batch(7)
+    parts = [rows.shard(index, 3).batch(7) for index in range(3)]
+    for name, ids in whole[0].items():
+        np.testing.assert_array_equal(np.concatenate([p[0][name] for p in parts]), ids)
+    for place in (1, 2):
+        np.testing.assert_array_equal(np.concatenate([part[place] for part in parts]), whole[place])
+    part = rows.shard(1, 2)
+    assert part.signature[1] == ((30,), "int32")
+    ids = part.shard(1, 2).batch(7)[0]["token_ids"]
+    np.testing.assert_array_equal(ids, whole[0]["token_ids"][45:])
+    for index, count in ((0, 7), (2, 2), (-1, 2)):
+        with pytest.raises(ValueError, match=f"multiple.*index={index}, count={count}"):
+            rows.shard(index, count)
 
 
 def test_few_pairs_are_a_batch_and_a_pair_is_never_cut(pairs):

@@ -1,4 +1,4 @@
-"""What there is to draw of an encoder, computed before anything is written."""
+"""The drawings of an encoder, computed before anything is written."""
 
 import dataclasses
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def drawings_of(backbone, length, origin, text=None):
         backbone: a `TupeBackbone`.
         length: number of tokens of the position logits, [CLS] included.
         origin: where the weights are from, for the titles.
-        text: optional triple of ids, padding mask and tokens, see `_draw_sources.tokenize`.
+        text: optional triple of ids, padding mask and tokens, see `training.draw.sources.tokenize`.
 
     Raises:
         ValueError: if there is nothing to draw.
@@ -62,15 +62,34 @@ def drawings_of(backbone, length, origin, text=None):
     return found
 
 
+def telling_logits(backbone, length):
+    """Returns the position logits of an encoder's first block, if they tell positions apart.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        length: number of tokens, [CLS] included.
+
+    Returns:
+        `(logits, is_of_tokens)`: `(heads, length, length)`, of tokens without content, or, where
+        softmax would see no more than rounding in those, the mean over tokens that stand at every
+        position; `(None, True)` where neither tells positions apart.
+    """
+    ids = np.linspace(0, backbone.vocabulary_size - 1, REPEATED_TOKENS).astype("int32")
+    for repeated in (None, np.unique(ids)):
+        logits = position_logits(backbone, length, repeated)
+        spread = np.abs(logits - logits.mean(axis=-1, keepdims=True)).max()
+        if spread > 1e-5 * np.abs(logits).max():
+            return logits, repeated is not None
+    return None, True
+
+
 def _logits(backbone, length, origin):
-    content = "tokens without content"
-    logits = position_logits(backbone, length)
-    if not _tell_places_apart(logits):
-        ids = np.linspace(0, backbone.vocabulary_size - 1, REPEATED_TOKENS).astype("int32")
-        content = f"one token in all places, mean over {len(ids)} tokens"
-        logits = position_logits(backbone, length, np.unique(ids))
-    if not _tell_places_apart(logits):
+    logits, is_of_tokens = telling_logits(backbone, length)
+    if logits is None:
         return None
+    content = "tokens without content"
+    if is_of_tokens:
+        content = f"one token in all places, mean over {REPEATED_TOKENS} tokens"
     patterns, words = name_patterns(logits), logits[:, 1:, 1:]
     energies, ranks = toeplitz_energy(words), correlation_rank(words)
     titles = [
@@ -92,12 +111,6 @@ def _logits(backbone, length, origin):
     )
 
 
-def _tell_places_apart(logits):
-    """Returns whether softmax sees more than rounding in the logits."""
-    spread = np.abs(logits - logits.mean(axis=-1, keepdims=True)).max()
-    return spread > 1e-5 * np.abs(logits).max()
-
-
 def _tables(backbone, origin):
     tables = distance_tables(backbone)
     if not tables:
@@ -110,12 +123,17 @@ def _tables(backbone, origin):
     )
 
 
+def patterns_of_scores(scores):
+    """Returns the names of the patterns of attention scores `(heads, length, length)`."""
+    return name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE)))
+
+
 def _scores(backbone, origin, token_ids, padding_mask, tokens):
     layers = mean_attention_scores(backbone, token_ids, padding_mask)
     texts = "one text" if len(token_ids) == 1 else f"mean over {len(token_ids)} texts"
     found = []
     for layer, scores in enumerate(layers):
-        patterns = name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE)))
+        patterns = patterns_of_scores(scores)
         titles = [f"head {head}: {pattern}" for head, pattern in enumerate(patterns)]
         title = f"{backbone.position}, {origin}: attention scores of block {layer}, {texts}"
 
