@@ -6,7 +6,7 @@ import json
 import re
 
 from training.command.kinds import nearest
-from training.command.without_keras import without_keras
+from training.command.without_keras import method_names, without_keras
 
 with without_keras():
     from keras_tupe._json_file import parse_json
@@ -76,9 +76,11 @@ def parse(text):
         >>> variant.folder
         'bert_r.cls=untied.max_distance=16'
     """
+    name, *words = text.split(":")
+    if not words and name in method_names():
+        return Variant(name)  # its record is not needed
     from keras_tupe import positions
 
-    name, *words = text.split(":")
     file = name if name.endswith(".py") else None
     name = positions.load_file(name) if file else name
     if name not in positions.METHODS:
