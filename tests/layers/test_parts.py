@@ -1,24 +1,11 @@
-"""The private pure functions."""
+"""The parts that layers share."""
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._precision import at_least_float32
-from keras_tupe.layers._take_rows import take_rows
-from keras_tupe.layers._toeplitz import expand_distances
-
-
-@pytest.mark.parametrize("length", [1, 2, 7])
-def test_entry_i_j_of_the_expansion_is_the_value_of_distance_j_minus_i(length):
-    values = np.random.normal(size=(3, 2 * length))
-    out = ops.convert_to_numpy(expand_distances(ops.convert_to_tensor(values), length))
-    assert out.shape == (3, length, length)
-    for i in range(length):
-        for j in range(length):
-            np.testing.assert_array_equal(out[:, i, j], values[:, length - 1 + j - i])
+from keras_tupe.layers._parts import at_least_float32, fresh, take_rows
 
 
 def test_rows_are_taken_for_indices_of_any_shape():

@@ -1,7 +1,29 @@
-"""Position terms that an export has computed beforehand."""
+"""State while exporting: the format of a conversion, and position terms computed beforehand."""
 
 import contextlib
 import contextvars
+
+_FORMAT = contextvars.ContextVar("format of a conversion", default=None)
+
+
+@contextlib.contextmanager
+def conversion_to(format):
+    """Inside, functions that have a form for the converter of a format use it.
+
+    Args:
+        format: `"onnx"` or `"litert"`.
+    """
+    token = _FORMAT.set(format)
+    try:
+        yield
+    finally:
+        _FORMAT.reset(token)
+
+
+def conversion_format():
+    """Returns the format that a model is being converted to, or `None`."""
+    return _FORMAT.get()
+
 
 _CONSTANTS = contextvars.ContextVar("position constants", default=None)
 

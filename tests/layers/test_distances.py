@@ -1,4 +1,4 @@
-"""The products behind the content-dependent methods: values, gradients, and what they hold."""
+"""Matrices of distances, and the products with their vectors: values, gradients, and sizes."""
 
 import keras
 import numpy as np
@@ -6,8 +6,13 @@ import pytest
 from keras import ops
 from tolerances import in_float64
 
-from keras_tupe.layers._blocks import MOST_BLOCKS, row_blocks
-from keras_tupe.layers._distance_products import key_distance_products, query_distance_products
+from keras_tupe.layers._distances import (
+    MOST_BLOCKS,
+    expand_distances,
+    key_distance_products,
+    query_distance_products,
+    row_blocks,
+)
 from keras_tupe.layers._multiplicative_products import multiplicative_products
 
 # Lengths around the size of a block, 64, and distances around it and around the length.
@@ -144,6 +149,16 @@ def test_no_tensor_has_a_vector_per_pair_forward_or_backward(name, reach, tensor
     pairs = 2 * 3 * length * length
     assert max(sizes) >= pairs, "the logits themselves"
     assert max(sizes) < 3 * pairs, "a tensor of (n, n, d) has 41 times as many elements"
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_entry_i_j_of_the_expansion_is_the_value_of_distance_j_minus_i(length):
+    values = np.random.normal(size=(3, 2 * length))
+    out = ops.convert_to_numpy(expand_distances(ops.convert_to_tensor(values), length))
+    assert out.shape == (3, length, length)
+    for i in range(length):
+        for j in range(length):
+            np.testing.assert_array_equal(out[:, i, j], values[:, length - 1 + j - i])
 
 
 def test_blocks_cover_all_rows_and_their_windows_all_near_columns():
