@@ -22,10 +22,9 @@ import sys
 from keras_tupe._commit import commit
 from training.ablate import report
 from training.ablate import work as ablate_work
-from training.ablate.checks import label_of
-from training.ablate.collect import collect
+from training.ablate.results import collect
 from training.ablate.runs import find_runs
-from training.ablate.settings import Settings
+from training.ablate.settings import Settings, label_of
 from training.command.folder_lock import FolderLock
 from training.command.kinds import nearest
 from training.command.report_files import names_of

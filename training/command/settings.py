@@ -7,6 +7,11 @@ from training.command import config_file
 from training.command.kinds import kind_of, nearest
 
 COMMAND_LINE = "command line"
+# of a parser that keeps the words as they are, and nothing about what is not given
+_FORM = {
+    "formatter_class": argparse.RawDescriptionHelpFormatter,
+    "argument_default": argparse.SUPPRESS,
+}
 
 
 def setting(default, text, positional=False):
@@ -46,9 +51,42 @@ def parse(settings_class, arguments=None, description=None):
     Raises:
         SystemExit: with the mistakes on standard error.
     """
-    fields = [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
+    parser = _parser(settings_class, argparse.ArgumentParser(description=description, **_FORM))
+    settings, problems = _read(settings_class, parser, arguments)
+    problems += settings.problems() if hasattr(settings, "problems") else []
+    if problems:
+        parser.exit(2, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
+    return settings
+
+
+def read(settings_class, words):
+    """Returns the settings that words of a command line ask for, and what is wrong with the words.
+
+    Nothing is printed, the program goes on, and `problems()` of the settings is not called.
+
+    Args:
+        settings_class: as in `parse`.
+        words: list of strings.
+
+    Returns:
+        The settings, `None` if the words cannot be told apart, and a list of sentences.
+    """
+    try:
+        return _read(
+            settings_class, _parser(settings_class, _Quiet(add_help=False, **_FORM)), words
+        )
+    except argparse.ArgumentError as error:
+        return None, [str(error)]
+
+
+class _Quiet(argparse.ArgumentParser):
+    def error(self, message):
+        raise argparse.ArgumentError(None, message)
+
+
+def _read(settings_class, parser, arguments):
+    fields = _fields(settings_class)
     options = {field.name for field in fields}
-    parser = _parser(fields, description)
     namespace, unknown = parser.parse_known_args(arguments)
     problems = _unknown_options(unknown, fields)
     given = {}
@@ -71,21 +109,16 @@ def parse(settings_class, arguments=None, description=None):
         values = settings_class.fitted(values, from_file, sources)
     if "given" in {field.name for field in dataclasses.fields(settings_class)} - options:
         values["given"] = sources
-    settings = settings_class(**values)
-    problems += settings.problems() if hasattr(settings, "problems") else []
-    if problems:
-        parser.exit(2, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
-    return settings
+    return settings_class(**values), problems
 
 
-def _parser(fields, description):
-    """Returns a parser that keeps the words as they are, and nothing about what is not given."""
-    parser = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        argument_default=argparse.SUPPRESS,
-    )
-    for field in fields:
+def _fields(settings_class):
+    return [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
+
+
+def _parser(settings_class, parser):
+    """Gives a parser the options of a class, and returns it."""
+    for field in _fields(settings_class):
         default = "" if field.default in (None, (), "") else f" Default: {field.default}."
         kind = {}
         if isinstance(field.default, bool):

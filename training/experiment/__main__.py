@@ -26,13 +26,13 @@ from training.command.folder_lock import FolderLock
 from training.command.report_files import names_of
 from training.command.settings import parse
 from training.command.shell import command_of, sentences
-from training.experiment import folder, report
-from training.experiment.definition import find
-from training.experiment.plan import make_plan
+from training.command.tables import table
+from training.experiment import report
+from training.experiment.definition import SCALES, find, names
+from training.experiment.plan import hours_text, make_plan, nominal_device, plan_text
 from training.experiment.results import collect_results
-from training.experiment.settings import Settings
-from training.experiment.words import list_text, plan_text
-from training.machine.plan_device import find_device
+from training.experiment.settings import Settings, begin
+from training.machine.cost import H200, TWO_CORES, find_device
 
 
 def experiment(settings, command):
@@ -48,14 +48,14 @@ def experiment(settings, command):
     """
     definition = find(settings.name)
     precision = settings.precision or definition.scales[settings.scale].precision
-    device, machine = find_device(settings, precision)
+    device, machine = find_device(precision, settings.peak_flops, settings.utilisation)
     plan = make_plan(definition, settings, device)
     print(plan_text(plan, device), flush=True)
     if settings.plan:
         return
     out = pathlib.Path(settings.out)
     with FolderLock(out, "experiment"):
-        folder.begin(out, settings.identity(), command)
+        begin(out, settings.identity(), command)
         run(plan)
         origin = {
             "command": command,
@@ -95,6 +95,27 @@ def run(plan):
                     f"and the same command goes on from there. Received: status {status} of "
                     f"`{command}`"
                 )
+
+
+def list_text():
+    """Returns the experiments that come with the package, with what they ask and take."""
+    rows, questions = [], []
+    for name in names():
+        experiment, hours = find(name), []
+        for scale in SCALES:
+            plan = scale in experiment.scales and make_plan(
+                experiment, Settings(name=name, scale=scale), nominal_device(scale)
+            )
+            hours.append(hours_text(plan.cost) if plan else "-")
+        rows.append([name, *hours])
+        paper = f"{experiment.source.paper} {experiment.source.place}."
+        questions.append(f"{name}: {experiment.question}\n    {paper}")
+    notes = (
+        f"Hours of `laptop` on {TWO_CORES.name}; of the others on {H200.name}, at "
+        f"{H200.utilisation:.0%} of its peak. --plan tells those of your device."
+    )
+    hours = table(["experiment", *(f"{scale}, hours" for scale in SCALES)], rows)
+    return "\n\n".join(["\n".join(questions), hours, notes])
 
 
 def main(arguments=None):

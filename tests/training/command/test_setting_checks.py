@@ -8,7 +8,7 @@ import pytest
 from training.command.checks import no_folder, not_there
 from training.draw import __main__ as draw
 from training.evaluate_blimp.settings import Settings as Blimp
-from training.experiment.folder import folder_problems
+from training.experiment.settings import folder_problems
 from training.finetune_glue.settings import Settings as Glue
 from training.finetune_squad.settings import Settings as Squad
 from training.gallery import __main__ as gallery

@@ -8,10 +8,9 @@ import numpy as np
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe.metrics import mean_interval
-from training.ablate.runs import check_belongs, find_runs
+from training.ablate.runs import check_belongs, find_runs, recorded_seconds
 from training.ablate.statistics import steps_to_reach, summarize
 from training.ablate.tasks import check_equal, read_scores
-from training.machine.time_left import recorded_seconds
 from training.pretrain.report import load_run
 
 LOSS, ACCURACY = "held-out loss", "masked accuracy"

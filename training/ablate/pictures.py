@@ -1,4 +1,4 @@
-"""The picture of an ablation: curves on the left, differences to the baseline on the right."""
+"""The pictures of an ablation: curves and differences to the baseline; scores in tasks."""
 
 import math
 
@@ -6,10 +6,11 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from training.ablate.collect import LOSS
+from training.ablate.results import LOSS
 from training.command.pictures import save
 
 _EARLY = 0.15  # share of the steps before which losses need not be inside of the picture
+_COLUMNS = 3  # of panels of tasks
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 
 
@@ -121,3 +122,49 @@ def _differences(axes, ablation, order, styles):
 
 def _or_zero(value):
     return 0.0 if math.isnan(value) else value
+
+
+def draw_tasks(path, ablation):
+    """Draws the scores of all models in all tasks.
+
+    Methods stand in the order of their held-out loss in every panel, the lowest on top: if what
+    helps pre-training helped a task too, the dots would lean that way. A dot is a seed of
+    pre-training, the bar is the mean of the seeds, the line is the mean of the baseline.
+
+    Args:
+        path: PNG file to write.
+        ablation: an `Ablation` with scores of tasks.
+    """
+    styles = styles_of(ablation)
+    losses, scores = ablation.summaries[LOSS], ablation.task_names
+    order = sorted(ablation.methods, key=lambda name: losses[name].mean)
+    columns = min(_COLUMNS, len(scores))
+    rows = math.ceil(len(scores) / columns)
+    size = (4.4 * columns, rows * max(2.6, 1.2 + 0.3 * len(order)))
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle("Scores in tasks; methods by held-out loss, the lowest on top", fontsize=11)
+    axes = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    for place, score in zip(axes, scores, strict=False):
+        _panel(place, ablation, score, order, styles)
+    for place in axes[len(scores) :]:
+        place.set_axis_off()
+    for number, place in enumerate(axes[: len(scores)]):
+        if number + columns >= len(scores):
+            place.set_xlabel(f"percent. Dot: a seed, bar: mean,\nline: {ablation.baseline}")
+    axes[0].set_yticks(range(len(order)), order, fontsize=9)
+    axes[0].set_ylim(len(order) - 0.5, -0.5)
+    save(figure, path)
+
+
+def _panel(axes, ablation, score, order, styles):
+    found = ablation.summaries[score]
+    axes.set_title(score, fontsize=10)
+    axes.grid(alpha=0.3, axis="x")
+    if ablation.baseline in found:
+        axes.axvline(found[ablation.baseline].mean, color="black", linewidth=1)
+    for place, name in enumerate(order):
+        if name not in found:
+            continue
+        color, values = styles[name]["color"], list(found[name].values.values())
+        axes.plot(found[name].mean, place, "|", color=color, markersize=16, mew=2.5)
+        axes.plot(values, [place] * len(values), "o", color=color, markersize=5, mec="white")
