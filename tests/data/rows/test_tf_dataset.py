@@ -161,7 +161,7 @@ assert losses[-1] < losses[0], losses
 
 @pytest.mark.slow
 def test_a_strategy_gives_each_replica_its_half(folder):
-    root = pathlib.Path(__file__).resolve().parents[2]
+    root = pathlib.Path(__file__).resolve().parents[3]
     result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", MIRRORED, str(folder)],
         env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"},

@@ -153,7 +153,7 @@ def test_a_preset_is_loaded_as_what_it_is(preset, tmp_path):
 
 @pytest.mark.slow
 def test_a_method_of_ones_own_is_exported_with_its_file(tmp_path, loaded_files):
-    file = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
+    file = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
     positions.load_file(file)
     sizes(position="linear_slope").save_to_preset(str(tmp_path / "preset"))
     done = run("training.export", tmp_path / "preset", "--out", tmp_path / "out")
@@ -196,7 +196,7 @@ def test_a_damaged_card_is_named(tmp_path):
 
 
 def test_the_committed_table_is_what_the_cards_say(tmp_path):
-    root = pathlib.Path(__file__).parents[2]
+    root = pathlib.Path(__file__).parents[3]
     ignored = (root / ".gitignore").read_text()
     committed = re.findall(r"^!(saved_models/.+)/$", ignored, re.MULTILINE)
     for name in committed:  # there may be others of the user's own

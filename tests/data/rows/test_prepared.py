@@ -138,7 +138,7 @@ if __name__ == "__main__":
 def test_other_processes_read_the_same_or_say_why_not(prepared, tmp_path):
     script = tmp_path / "processes.py"
     script.write_text(PROCESSES, "utf-8")
-    root = pathlib.Path(__file__).resolve().parents[2]
+    root = pathlib.Path(__file__).resolve().parents[3]
     result = subprocess.run(
         [sys.executable, str(script), str(prepared)],
         env={**os.environ, "PYTHONPATH": str(root)},

@@ -15,7 +15,7 @@ from training.draw import __main__ as draw
 from training.draw.distance_tables import draw_tables
 from training.draw.heads import draw_logits, draw_scores
 
-OUTSIDE = pathlib.Path(__file__).parents[1] / "outside"
+OUTSIDE = pathlib.Path(__file__).parents[2] / "outside"
 TEXT = "The quick brown fox jumps over the lazy dog, and a cat sat on the mat."
 
 

@@ -6,13 +6,13 @@ import signal
 
 import numpy as np
 import pytest
+from golden_cases import GOLDEN
 
 from keras_tupe.convert import from_hf_bert, to_hf_bert
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
 from training import convert
 
-OUTSIDE = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
-GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
+OUTSIDE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
 SIZES = {"num_segments": 2, "max_sequence_length": 9}
 
 
