@@ -25,7 +25,7 @@ from training.command.folder_lock import FolderLock
 from training.command.report_files import replaced_file
 from training.command.tables import table
 from training.draw import sources
-from training.draw.collect import drawings_of
+from training.draw.drawings import drawings_of
 
 LENGTH = 64
 

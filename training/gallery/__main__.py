@@ -18,21 +18,21 @@ import numpy as np
 import tqdm
 
 from keras_tupe import SIZES, positions
-from keras_tupe.analysis import mean_attention_scores, name_patterns, position_logits
+from keras_tupe.analysis import mean_attention_scores, name_patterns
 from training.command.checks import no_folder
 from training.command.folder_lock import FolderLock
 from training.command.report_files import replaced_file, replaced_text
 from training.command.settings import parse, setting
 from training.command.shell import sentences
 from training.command.tables import table
+from training.draw.drawings import patterns_of_scores, telling_logits
 from training.gallery.picture import Entry, Heads, draw_gallery
 from training.quickstart import data as quickstart_data
-from training.quickstart import models
-from training.quickstart.__main__ import method_names
+from training.quickstart import run
+from training.quickstart.settings import method_names
 
 TEXTS = 256  # held-out rows behind attention scores
 LINES = 8  # methods per picture
-SMALLEST_SCORE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,30 +73,27 @@ class Settings:
 
 def heads_of(backbone, rows):
     """Returns the `Heads` of an encoder: position logits if positions alone make any."""
-    length = rows["token_ids"].shape[1]
-    ids = np.unique(np.linspace(0, backbone.vocabulary_size - 1, 64).astype("int32"))
-    for repeated in (None, ids):
-        logits = position_logits(backbone, length, repeated)
-        if np.ptp(logits, axis=-1).max() > 1e-5 * max(np.abs(logits).max(), 1e-5):
-            return Heads("logits", logits, name_patterns(logits))
+    logits, _ = telling_logits(backbone, rows["token_ids"].shape[1])
+    if logits is not None:
+        return Heads("logits", logits, name_patterns(logits))
     scores = mean_attention_scores(backbone, rows["token_ids"], rows["padding_mask"])[0]
-    return Heads("scores", scores, name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE))))
+    return Heads("scores", scores, patterns_of_scores(scores))
 
 
 def entry_of(name, data, settings, rows):
     """Trains one method; returns its `Entry`."""
-    model = models.build(name, data, settings.size, settings.seed)
+    model = run.build(name, data, settings.size, settings.seed)
     before = heads_of(model.backbone, rows)
-    trainer, _, _ = models.pretrain(model, data, settings.steps)
-    loss, _ = models.evaluate(trainer, data)
+    _, (loss, _) = run.pretrain(model, data, settings.steps)
     return Entry(name, before, heads_of(model.backbone, rows), loss)
 
 
 def held_out_rows(data):
-    """Returns the inputs of some held-out rows."""
+    """Returns the inputs of some held-out rows, without those that fill the last batch up."""
     batches = [batch for batch, _, _ in data.held_out.evaluation_batches()]
+    count = min(TEXTS, len(data.held_out))
     return {
-        key: np.concatenate([batch[key] for batch in batches])[:TEXTS]
+        key: np.concatenate([batch[key] for batch in batches])[:count]
         for key in ("token_ids", "padding_mask")
     }
 
@@ -114,7 +111,7 @@ def page(entries, files, settings, facts):
         for entry in entries
     ]
     header = ["method", "what it is", "held-out loss", "heads at the start", "heads after"]
-    tokens = settings.steps * models.BATCH_SIZE * quickstart_data.LENGTH
+    tokens = settings.steps * run.BATCH_SIZE * quickstart_data.LENGTH
     return "\n".join(
         [
             "# Gallery of positional methods",
@@ -159,7 +156,7 @@ def main(arguments=None):
     settings = parse(Settings, arguments, description=__doc__)
     with sentences("gallery", "Nothing was written."), FolderLock(settings.out, "gallery"):
         documents = quickstart_data.load_documents(settings.corpus)
-        data = quickstart_data.prepare(documents, models.BATCH_SIZE, settings.seed)
+        data = quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed)
         text = make(settings, data)
     print(text.split("\n\n")[-1])
     print(f"pictures and page in {settings.out}")

@@ -13,78 +13,16 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import dataclasses
-import difflib
-import pathlib
 import sys
 import time
 
-from keras_tupe import SIZES, positions
-from keras_tupe.export import check_destination
-from training.command.checks import no_folder
 from training.command.folder_lock import FolderLock
-from training.command.settings import parse, setting
+from training.command.settings import parse
 from training.command.shell import sentences
 from training.command.tables import table
 from training.quickstart import data as quickstart_data
-from training.quickstart import export
-from training.quickstart import models as quickstart_models
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """Settings of the quickstart."""
-
-    corpus: str | None = setting(
-        None, "Text file (UTF-8, blank line between documents) or folder of text files."
-    )
-    positions: str = setting(
-        "none,absolute,tupe_r", "Positional methods, or .py files that define one, by commas."
-    )
-    minutes: float | None = setting(
-        None, "Time for training all methods, minutes > 0; without it 2,200 + 400 steps each."
-    )
-    size: str = setting("tiny", f"Size of the encoders: {', '.join(SIZES)}.")
-    seed: int = setting(0, "Seed of weights, order and masks, an integer >= 0.")
-    out: str = setting("saved_models/quickstart", "Folder to write.")
-
-    def problems(self):
-        """Returns a sentence for each mistake."""
-        found = []
-        if self.minutes is not None and not self.minutes > 0:
-            found.append(f"--minutes must be above 0. Received: {self.minutes}")
-        if self.size not in SIZES:
-            near = difflib.get_close_matches(self.size, SIZES, n=1, cutoff=0)[0]
-            found.append(
-                f"--size must be one of {list(SIZES)}; the nearest is {near!r}. "
-                f"Received: {self.size!r}"
-            )
-        if self.seed < 0:
-            found.append(f"--seed must be an integer >= 0. Received: {self.seed}")
-        if self.corpus is not None and not pathlib.Path(self.corpus).exists():
-            found.append(
-                "--corpus must be a text file or a folder of text files. Received: "
-                f"{self.corpus!r}, where there is nothing"
-            )
-        try:
-            method_names(self.positions)
-            check_destination(self.out)
-        except ValueError as error:
-            found.append(str(error))
-        else:
-            found += no_folder(self.out)
-        return found
-
-
-def method_names(text):
-    """Returns the names of the methods in a list by commas; loads those that are files."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise ValueError(f"--positions must name at least one method. Received: {text!r}")
-    names = [positions.load_file(name) if name.endswith(".py") else name for name in names]
-    for name in names:
-        positions.get(name)
-    return list(dict.fromkeys(names))
+from training.quickstart import export, run
+from training.quickstart.settings import Settings, method_names
 
 
 def report(results, data):
@@ -124,16 +62,16 @@ def train_and_publish(settings, names, command):
         `(results, data, best)`: list of `Result`, the `QuickstartData`, and the exported result.
     """
     documents = quickstart_data.load_documents(settings.corpus)
-    data = quickstart_data.prepare(documents, quickstart_models.BATCH_SIZE, settings.seed)
+    data = quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed)
     facts = {key.replace("_", " "): value for key, value in data.facts.items()}
-    print("\n".join(f"{key:>20}: {value}" for key, value in facts.items()))
+    print("\n".join(f"{key:>20}: {value}" for key, value in facts.items()), flush=True)
 
-    steps, task_steps = quickstart_models.STEPS, quickstart_models.TASK_STEPS
+    steps, task_steps = run.STEPS, run.TASK_STEPS
     if settings.minutes is not None:
-        steps, task_steps = quickstart_models.steps_for(settings.minutes, names, data, settings)
+        steps, task_steps = run.steps_for(settings.minutes, names, data, settings)
     results, models, biases = [], {}, {}
     for name in names:
-        result, models[name] = quickstart_models.run(name, data, settings, steps, task_steps)
+        result, models[name] = run.run(name, data, settings, steps, task_steps)
         results.append(result)
         bias = export.position_bias(models[name])
         if bias is not None:

@@ -19,7 +19,7 @@ from keras_tupe import (
     positions,
 )
 from training import saved_models
-from training.command.marked import END, begin
+from training.command.tables import END, begin
 from training.presets.load import load_preset, origin
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
