@@ -8,7 +8,7 @@ import os
 import shlex
 
 from training.ablate.tasks import tasks_of
-from training.command.checks import not_there, option
+from training.command.checks import COUNT, not_there, option, out_of_range
 from training.command.kinds import nearest, values_of
 from training.command.settings import COMMAND_LINE, setting
 from training.command.without_keras import method_names, without_keras
@@ -138,16 +138,17 @@ def label_of(text):
 
 
 def _problems(settings):
+    if settings.report_only and (settings.out is None or not os.path.isdir(settings.out)):
+        return [f"--report-only needs --out, the folder of an ablation. Received: {settings.out!r}"]
     if settings.report_only:
-        return _report_only(settings)
+        return []
     found = [
         f"{option(name)} is not for an ablation: --positions names the methods, --seeds how often "
         f"each is trained, and only presets are kept. Received: {name}={getattr(settings, name)!r}"
         for name in OWN_CHOICE
         if settings.given.get(name) == COMMAND_LINE
     ]
-    if settings.seeds < 1:
-        found.append(f"--seeds must be an integer >= 1. Received: {settings.seeds}")
+    found += out_of_range(settings, {"seeds": COUNT}).values()
     if settings.valid_every == 0:
         found.append(
             "--valid-every must be above 0: methods are compared by their held-out losses. "
@@ -170,12 +171,6 @@ def _problems(settings):
     return found + _tasks(settings)
 
 
-def _report_only(settings):
-    if settings.out is None or not os.path.isdir(settings.out):
-        return [f"--report-only needs --out, the folder of an ablation. Received: {settings.out!r}"]
-    return []
-
-
 def _variants(settings):
     """Returns the variants that are right, and sentences on the others."""
     words = settings.position_texts()
@@ -192,9 +187,8 @@ def _variants(settings):
             found.append(f"--positions: {error}")
     seen = {}
     for variant in variants:
-        first = seen.setdefault(
-            (variant.position, str(sorted(variant.resolved().items()))), variant
-        )
+        method = (variant.position, str(sorted(variant.resolved().items())))
+        first = seen.setdefault(method, variant)
         if first is not variant:
             found.append(
                 "--positions must name every method once; options that are the method's defaults "
@@ -204,12 +198,8 @@ def _variants(settings):
 
 
 def _baseline(settings, variants):
-    folders = [variant.folder for variant in variants]
-    try:
-        if parse(settings.baseline).folder in folders:
-            return []
-    except (ValueError, TypeError):
-        pass
+    if label_of(settings.baseline) in [variant.label for variant in variants]:
+        return []
     texts = [variant.text for variant in variants]
     return [
         f"--baseline must be one of --positions, {texts}; the nearest is "

@@ -11,6 +11,7 @@ from training.command.checks import (
     PRECISIONS,
     no_folder,
     not_there,
+    option,
     out_of_range,
     wrong_choices,
 )
@@ -33,6 +34,23 @@ _RANGES = {
     "seeds": COUNT,
     "peak_flops": POSITIVE,
     "utilisation": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+}
+
+
+def _is_glue(path):
+    return path.lower() == "tfds" or os.path.isdir(path)
+
+
+_SQUAD = ("squad", "fine-tunes on SQuAD", os.path.isfile, "a file of SQuAD v1.1 (JSON)")
+_GLUE = "the folder of GLUE's official files, or tfds"
+_GRAFT = "puts another method into a trained model"
+# Setting -> part of a scale that needs it, what that does, whether a path is it, and its kind.
+_DATA = {
+    "data": ("pretrain", "pre-trains", os.path.isdir, "a folder made by training.prepare"),
+    "glue": ("glue", "fine-tunes on GLUE", _is_glue, _GLUE),
+    "squad_train": _SQUAD,
+    "squad_dev": _SQUAD,
+    "preset": ("preset", _GRAFT, os.path.isdir, "the folder of a preset"),
 }
 _GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
 
@@ -134,18 +152,11 @@ def _problems(settings):
 
 def _paths(settings):
     """Checks what is there, whether the experiment needs it or not."""
-    found = []
-    for name, is_there, kind in (
-        ("data", os.path.isdir, "a folder made by training.prepare"),
-        ("glue", _is_glue, "the folder of GLUE's official files, or tfds"),
-        ("squad_train", os.path.isfile, "a file of SQuAD v1.1 (JSON)"),
-        ("squad_dev", os.path.isfile, "a file of SQuAD v1.1 (JSON)"),
-        ("preset", os.path.isdir, "the folder of a preset"),
-    ):
-        path = getattr(settings, name)
-        if path is not None and not is_there(path):
-            found.append(f"--{name.replace('_', '-')} must be {kind}. Received: {not_there(path)}")
-    return found
+    return [
+        f"{option(name)} must be {kind}. Received: {not_there(getattr(settings, name))}"
+        for name, (_, _, is_there, kind) in _DATA.items()
+        if getattr(settings, name) is not None and not is_there(getattr(settings, name))
+    ]
 
 
 def _of_scale(settings, experiment):
@@ -155,33 +166,27 @@ def _of_scale(settings, experiment):
             f"{experiment.name} has the scales {list(experiment.scales)}. "
             f"Received: {settings.scale!r}"
         ]
-    scale = experiment.scales[settings.scale]
-    found = []
-    for names_, part, what in (
-        (("data",), scale.pretrain, "pre-trains"),
-        (("glue",), scale.glue, "fine-tunes on GLUE"),
-        (("squad_train", "squad_dev"), scale.squad, "fine-tunes on SQuAD"),
-        (("preset",), scale.preset, "puts another method into a trained model"),
-    ):
-        for name in names_:
-            option, value = "--" + name.replace("_", "-"), getattr(settings, name)
-            if part and value is None and not settings.plan:
-                found.append(f"{experiment.name} {what} and needs {option}. Received: none")
-            elif not part and value is not None:
-                found.append(f"{experiment.name} has no use for {option}. Received: {value!r}")
+    scale, found = experiment.scales[settings.scale], []
+    for name, (part, what, _, _) in _DATA.items():
+        is_asked, value = getattr(scale, part), getattr(settings, name)
+        if is_asked and value is None and not settings.plan:
+            found.append(f"{experiment.name} {what} and needs {option(name)}. Received: none")
+        elif not is_asked and value is not None:
+            found.append(f"{experiment.name} has no use for {option(name)}. Received: {value!r}")
     for name, part, what in (
-        ("steps", scale.pretrain, "does not pre-train"),
-        ("seeds", scale.pretrain, "does not pre-train"),
-        ("tasks", scale.glue, "does not fine-tune on GLUE"),
+        ("steps", scale.pretrain, "pre-train"),
+        ("seeds", scale.pretrain, "pre-train"),
+        ("tasks", scale.glue, "fine-tune on GLUE"),
     ):
-        if not part and getattr(settings, name):
+        value = getattr(settings, name)
+        if not part and value:
             found.append(
-                f"{experiment.name} {what}: leave out --{name}. "
-                f"Received: {getattr(settings, name)!r}"
+                f"{experiment.name} does not {what}: leave out --{name}. Received: {value!r}"
             )
     if scale.glue and settings.glue is not None and _is_glue(settings.glue):
         found += _tasks_problems(settings.glue, settings.tasks or scale.glue.tasks)
-    found += _rows(settings, scale) if scale.pretrain and settings.data is not None else []
+    if scale.pretrain and settings.data is not None and os.path.isdir(settings.data):
+        found += _rows(settings, scale)
     if scale.preset and settings.preset is not None and os.path.isdir(settings.preset):
         from training.experiment.plan import preset_facts
 
@@ -192,8 +197,6 @@ def _of_scale(settings, experiment):
 
 
 def _rows(settings, scale):
-    if not os.path.isdir(settings.data):
-        return []  # said already
     from keras_tupe import data
 
     try:
@@ -206,10 +209,6 @@ def _rows(settings, scale):
         f"--data must be rows of {scale.length} tokens at this scale: prepare them with "
         f"`--length {scale.length}`. Received: rows of {rows.length} tokens"
     ]
-
-
-def _is_glue(path):
-    return path.lower() == "tfds" or os.path.isdir(path)
 
 
 def _tasks_problems(folder, tasks):

@@ -11,6 +11,7 @@ from training.ablate.settings import Settings
 from training.ablate.statistics import holm, steps_to_reach, summarize
 from training.ablate.tasks import Task, check_equal, tasks_of
 from training.finetune_glue.settings import Settings as Glue
+from training.finetune_squad.settings import Settings as Squad
 
 P_VALUES = strategies.lists(strategies.floats(0, 1), min_size=1, max_size=7)
 
@@ -178,6 +179,20 @@ def test_tasks_get_rows_no_longer_than_pre_training_s(options, length, expected)
     settings = Settings(tasks=("rte",), glue="files", glue_options=options)
     (task,) = tasks_of(settings, length)
     assert task == Task("glue", Glue(data="files", tasks=("rte",), **expected))
+
+
+def test_a_task_is_done_if_the_results_are_of_the_same_settings(tmp_path):
+    """In whatever words, and wherever the run is now."""
+    results_of(tmp_path, "absolute", "--tasks cola --seeds=1 --data glue --protocol tupe")
+    run = tmp_path / "runs" / "absolute" / "seed-0"
+    task = Task("glue", Glue(data="glue", tasks=("cola",), seeds=1))
+    assert task.is_done(run)
+    assert not task.changed(seeds=2).is_done(run)
+    assert not task.changed(length=64).is_done(run)
+    assert not Task("squad", Squad()).is_done(run)
+    for command in (None, "python -m training.finetune_glue p --no-such-option"):
+        (run / "glue" / "results.json").write_text(json.dumps({"command": command}))
+        assert not task.is_done(run)
 
 
 def test_a_new_task_command_must_be_that_of_the_runs_there(tmp_path):

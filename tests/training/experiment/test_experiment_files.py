@@ -136,6 +136,14 @@ def test_a_file_of_ones_own_is_an_experiment(tmp_path):
         ('protocol = "huang"', 'protocol = "hwang"', "must be one of ['tupe', 'huang']"),
         ('precision = "float32"', 'precision = "int8"', "precision in [scales.laptop] must be"),
         ("seeds = 3", "seeds = 0", "an integer >= 1"),
+        ("seeds = 3", "", "seeds in [scales.laptop.pretrain] must be an integer >= 1"),
+        ('question = "Does', 'question = 3 # "Does', "question in the file must be a text. Rec"),
+        ('place = "Table 7"', "", "[source] must have place, a text. Received: none"),
+        ("learning_rates = [1e-4]", "learning_rates = []", "must be a list of numbers above 0"),
+        ("learning_rates = [1e-4]", "learning_rates = [0]", "must be a list of numbers above 0"),
+        ("max_train_rows = 8", "max_train_rows = true", "must be an integer >= 1. Received: True"),
+        ("contrasts = [{", "contrasts = [] # [{", "contrasts in [disagreement] must be a list of"),
+        ("values = [71.25, 60]", 'values = [71.25, "60"]', "values in [paper.1.rows.1] must be a"),
     ],
 )
 def test_a_mistake_in_a_file_is_named(old, new, expected):
@@ -147,6 +155,8 @@ def test_a_mistake_in_a_file_is_named(old, new, expected):
 def test_a_scale_trains_new_models_or_takes_a_preset():
     both = cases.TEXT + '\n[scales.laptop.preset]\nsize = "tiny"\nlength = 9\nvocabulary_size = 9\n'
     neither = cases.without(cases.TEXT, "[scales.laptop.pretrain]", "[scales.laptop.glue]")
+    alone = cases.graft_text().replace('    { name = "old", position = "absolute" },\n', "")
+    assert any("must have two variants" in sentence for sentence in check(alone))
     for text in (both, neither):
         assert any("either pretrain" in sentence for sentence in check(text))
     for text in (cases.graft_text(), cases.lengths_text()):
