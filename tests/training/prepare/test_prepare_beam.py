@@ -2,12 +2,14 @@
 
 import json
 import random
+import subprocess
 
 import commands
 import numpy as np
 import pytest
 
 from keras_tupe.data import PreparedRows
+from training.command import start
 
 pytest.importorskip("apache_beam", reason="needs Apache Beam: pip install 'keras-tupe[beam]'")
 
@@ -85,6 +87,26 @@ def test_the_rows_are_those_of_one_process(corpus, one_process, tmp_path, beam_o
     assert_same_rows(out, one_process)
     commands.done("prepare", "--verify", out)
     assert [file.name for file in tmp_path.iterdir()] == ["rows"]
+
+
+@pytest.mark.slow
+def test_workers_import_no_other_training_of_the_current_folder(corpus, one_process, tmp_path):
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training" / "__init__.py").write_text("open('imported', 'w').close()")
+    out = tmp_path / "rows"
+    words = ["--input", corpus, "--out", out, *OPTIONS, "--runner", "DirectRunner"]
+    words += ["--beam-options=--direct_running_mode=multi_processing --direct_num_workers=2"]
+    finished = subprocess.run(
+        start.words_of("training.prepare", *map(str, words)),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    assert not (tmp_path / "imported").exists()
+    assert_same_rows(out, one_process)
 
 
 @pytest.fixture
