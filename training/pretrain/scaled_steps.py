@@ -1,4 +1,4 @@
-"""What in named settings is a share of a run's steps, and follows when the steps are changed."""
+"""The settings that follow the number of steps of a run: its warm-up and the steps it keeps."""
 
 from training.command.settings import COMMAND_LINE
 
