@@ -18,7 +18,7 @@ import pytest
 from keras import ops
 from position_cases import CASES, METHOD_NAMES, Case, inputs, random_ids, scramble
 
-from keras_tupe.layers._distance_products import key_distance_products, query_distance_products
+from keras_tupe.layers._distances import key_distance_products, query_distance_products
 from keras_tupe.models import TupeBackbone
 
 REPORTED = Case("shaw", (("k", 2), ("share_heads", True)))

@@ -37,6 +37,7 @@ from training.prepare import spill as prepare_spill
 from training.prepare.blocks import no_statistics
 from training.presets import checks, load
 from training.pretrain import log as pretrain_log
+from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
 
 _FINGERPRINT = {"input": ["a.txt"], "length": 8, "valid": 0.1}
@@ -115,7 +116,7 @@ def _read_runs(folder):
     folders = [str(folder / f"run{seed}") for seed in range(2)]
     settings = [compare.settings_of(one) for one in folders]
     labels = compare.labels(folders, settings)
-    runs = [compare.load_run(one, label) for one, label in zip(folders, labels, strict=True)]
+    runs = [load_run(one, label) for one, label in zip(folders, labels, strict=True)]
     if all(run.valid["step"] for run in runs):
         compare.comparison(runs)
     compare.differences(settings)

@@ -1,3 +1,5 @@
+import contextlib
+import io
 import json
 
 import numpy as np
@@ -17,10 +19,11 @@ def make(folder, position, steps=300, shift=0.0, valid_every=20, rows="abc", **s
 
 
 def refusal(*arguments):
-    """Returns the sentence that a command line that must not run ends with."""
-    with pytest.raises(SystemExit) as stop:
+    """Returns the sentences that a command line that must not run ends with."""
+    told = io.StringIO()
+    with pytest.raises(SystemExit) as stop, contextlib.redirect_stderr(told):
         compare.main([str(argument) for argument in arguments])
-    return stop.value.code
+    return told.getvalue() if stop.value.code == 2 else stop.value.code
 
 
 def test_runs_are_compared_in_a_table_and_a_picture(tmp_path, capsys):

@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+import types
 
 import matplotlib.image
 import numpy as np
 import pytest
-from test_quickstart import write_corpus
+from quickstart_cases import write_corpus
 
+from keras_tupe import data
 from training.gallery.picture import Entry, Heads, draw_gallery
+from training.gallery.work import held_out_rows
 
 
 def gallery(*arguments):
@@ -33,6 +36,15 @@ def test_the_gallery_trains_a_method_and_writes_pictures_and_a_page(tmp_path):
     assert "(heads_1.png)" in page
     assert "| `alibi` | a fixed linear penalty" in page
     assert page.splitlines()[-1] in result.stdout
+
+
+def test_rows_that_fill_the_last_batch_up_are_no_texts():
+    masking = data.Masking(vocabulary_size=30, mask_id=4, pad_id=0, special_ids=(1, 2, 3))
+    ids = np.arange(5, 29).reshape(3, 8)
+    rows = data.Rows(ids, masking, batch_size=2, seed=1)
+    found = held_out_rows(types.SimpleNamespace(held_out=rows))
+    assert found["token_ids"].shape == found["padding_mask"].shape == (3, 8)
+    assert found["padding_mask"].all()
 
 
 def test_the_picture_shows_every_head_of_every_method(tmp_path):

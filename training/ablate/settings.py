@@ -7,15 +7,18 @@ import json
 import os
 import shlex
 
-from keras_tupe import SIZES, data, positions
 from training.ablate.tasks import tasks_of
 from training.command.checks import COUNT, not_there, option, out_of_range
-from training.command.kinds import nearest
+from training.command.kinds import nearest, values_of
 from training.command.settings import COMMAND_LINE, setting
+from training.command.without_keras import method_names, without_keras
 from training.machine.cost import CURVE_POINTS
 from training.presets.variant import Variant, parse
 from training.pretrain import settings as pretrain_settings
 from training.pretrain.scaled_steps import scaled_warmup
+
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
 
 # What a file of settings for training.pretrain may hold and an ablation decides by itself.
 OWN_CHOICE = ("position", "position_options", "position_file", "seed", "keep_steps")
@@ -52,7 +55,7 @@ class Settings(_Shared):
 
     positions: tuple = setting(
         (),
-        "Positional methods, by spaces or commas: a name of `python -m training.methods`, "
+        "Positional methods: a name of `python -m training.methods`, "
         "NAME:option=value, a .py file that defines one, or all.",
     )
     seeds: int = setting(3, "Runs of each method, >= 1; their seeds are 0, 1, 2, ...")
@@ -84,9 +87,8 @@ class Settings(_Shared):
 
     def position_texts(self):
         """Returns the texts of `--positions`, without commas; `all` is all methods there are."""
-        found = [text for word in self.positions for text in word.split(",") if text]
-        every = sorted(positions.METHODS)
-        return [text for word in found for text in (every if word == ALL else [word])]
+        found = values_of(self.positions)  # a file of settings may have commas too
+        return [text for word in found for text in (method_names() if word == ALL else [word])]
 
     @functools.cached_property
     def variants(self):
@@ -204,6 +206,8 @@ def _rows_and_options(settings, variants):
     """Checks the rows, and the options of the methods for rows of their length."""
     if settings.data is None or not os.path.isdir(settings.data) or settings.size not in SIZES:
         return []  # said already
+    from keras_tupe import data, positions
+
     try:
         rows = data.PreparedRows(settings.data, "train")
         data.PreparedRows(settings.data, "valid")

@@ -4,14 +4,17 @@ import dataclasses
 import pathlib
 import shlex
 
-from keras_tupe._json_file import read_json_object
 from training.command.checks import option
 from training.command.settings import read
+from training.command.without_keras import without_keras
 from training.command.words import option_words, words
 from training.evaluate_blimp import settings as blimp
 from training.finetune_glue import settings as glue
 from training.finetune_glue.protocol import PROTOCOLS
 from training.finetune_squad import settings as squad
+
+with without_keras():
+    from keras_tupe._json_file import read_json_object
 
 RESULTS = "results.json"
 # Name of the folder in that of a run -> command, its settings.

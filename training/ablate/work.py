@@ -1,4 +1,4 @@
-"""The runs of an ablation, one after the other."""
+"""The runs of an ablation, one after the other, and the report on them."""
 
 import dataclasses
 import sys
@@ -7,13 +7,21 @@ import time
 import keras
 
 from keras_tupe import data
-from training.ablate import runs
+from keras_tupe._commit import commit
+from training.ablate import report, runs
+from training.ablate.results import collect
+from training.ablate.settings import label_of
 from training.ablate.tasks import check_equal, tasks_of
 from training.command.child import Stop
 from training.command.durations import duration
+from training.command.folder_lock import FolderLock
+from training.command.kinds import nearest
+from training.command.report_files import names_of
+from training.command.settings import COMMAND_LINE
 from training.command.tables import table
 from training.command.words import words
 from training.machine.cost import TimeLeft, find_device, training
+from training.machine.kind import machine_kind
 from training.pretrain import run as pretrain_run
 
 
@@ -138,6 +146,47 @@ class Work:
         if self._tasks and not was_begun:
             self._time.tested.append(time.monotonic() - start)
         return True
+
+
+def ablate(settings, command):
+    """Does, or goes on with, the ablation of `settings`.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the record.
+
+    Returns:
+        Names of the runs that failed.
+
+    Raises:
+        ValueError: if something does not fit together.
+        KeyboardInterrupt: if it was asked to stop.
+    """
+    baseline = label_of(settings.baseline)
+    origin = {"command": command, "commit": commit()}
+    with FolderLock(settings.out, "ablate"):
+        origin["machine"] = report.recorded_machine(settings.out)
+        failed = []
+        if not settings.report_only:
+            work = Work(settings)
+            origin["machine"] = work.machine or origin["machine"] or machine_kind()
+            failed = work.run(lambda: _report(settings, baseline, origin))
+        if failed and not any(run.is_finished for run in runs.find_runs(settings.out)):
+            return failed
+        print(_report(settings, baseline, origin))
+    print("\n" + names_of(settings.out, *report.FILES))
+    return failed
+
+
+def _report(settings, baseline, origin):
+    ablation = collect(settings.out, baseline)
+    is_wish = settings.report_only and settings.given.get("baseline") == COMMAND_LINE
+    if is_wish and baseline not in ablation.methods:
+        raise ValueError(
+            f"--baseline must be one of the methods that are there, {list(ablation.methods)}; "
+            f"the nearest is {nearest(baseline, ablation.methods)!r}. Received: {baseline!r}"
+        )
+    return report.write(settings.out, ablation, origin)
 
 
 def _say(text):

@@ -4,15 +4,18 @@ import dataclasses
 import pathlib
 import typing
 
-from keras_tupe import SIZES
 from training.command import config_file
 from training.command.checks import PRECISIONS
 from training.command.kinds import nearest
 from training.command.settings import setting
 from training.command.toml_file import COUNT, RATE, read_settings, read_table, read_toml
+from training.command.without_keras import without_keras
 from training.finetune_glue.protocol import PROTOCOLS, TASKS
 from training.presets.variant import parse
 from training.pretrain.settings import Settings as PretrainSettings
+
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
 
 FOLDER = config_file.FOLDER / "experiments"
 ROWS_AND_SEEDS = ("length", "vocabulary_size", "seeds")  # no settings of training.pretrain

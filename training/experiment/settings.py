@@ -4,9 +4,6 @@ import dataclasses
 import os
 import pathlib
 
-from keras_tupe import data
-from keras_tupe._json_file import read_json_object
-from keras_tupe.data import write_json
 from training.command.checks import (
     COUNT,
     MACHINE_CHOICES,
@@ -21,10 +18,13 @@ from training.command.checks import (
 from training.command.checks import STRATEGIES as _ALL_STRATEGIES
 from training.command.kinds import nearest
 from training.command.settings import setting
+from training.command.without_keras import without_keras
 from training.experiment.definition import SCALES, find, names
-from training.experiment.plan import preset_facts
-from training.finetune_glue.protocol import TASKS
+from training.finetune_glue.protocol import GLUE_TASKS, TASKS
 from training.machine import settings as machine
+
+with without_keras():
+    from keras_tupe._json_file import read_json_object
 
 RECORD = "experiment.json"
 STRATEGIES = tuple(name for name in _ALL_STRATEGIES if name != "multiworker")
@@ -111,9 +111,11 @@ class Settings:
         name = os.path.splitext(os.path.basename(self.name))[0]
         identity = {"experiment": name, "scale": self.scale, **self.overrides()}
         if self.preset is not None:
+            from keras_tupe.data import file_hash
+
             files = sorted(pathlib.Path(self.preset).glob("*"))
             kept = [file for file in files if file.name.endswith((".weights.h5", "config.json"))]
-            identity["preset"] = {file.name: data.file_hash(file) for file in kept}
+            identity["preset"] = {file.name: file_hash(file) for file in kept}
         return identity
 
 
@@ -186,6 +188,8 @@ def _of_scale(settings, experiment):
     if scale.pretrain and settings.data is not None and os.path.isdir(settings.data):
         found += _rows(settings, scale)
     if scale.preset and settings.preset is not None and os.path.isdir(settings.preset):
+        from training.experiment.plan import preset_facts
+
         found += preset_facts(settings.preset, scale)[1]
     if settings.out is not None and not settings.plan:
         found += folder_problems(settings.out, settings.identity())
@@ -193,6 +197,8 @@ def _of_scale(settings, experiment):
 
 
 def _rows(settings, scale):
+    from keras_tupe import data
+
     try:
         rows = data.PreparedRows(settings.data)
     except (ValueError, OSError) as error:
@@ -211,7 +217,7 @@ def _tasks_problems(folder, tasks):
         return []
     missing = []
     for task in filter(TASKS.__contains__, tasks):
-        places = (pathlib.Path(folder) / data.GLUE_TASKS[task].folder, pathlib.Path(folder))
+        places = (pathlib.Path(folder) / GLUE_TASKS[task].folder, pathlib.Path(folder))
         if not any((place / name).is_file() for place in places for name in _GLUE_FILES):
             missing.append(task)
     if not missing:
@@ -220,7 +226,7 @@ def _tasks_problems(folder, tasks):
     hint = f"; --tasks {' '.join(others)} asks for the others alone" if others else ""
     return [
         f"--glue must hold the official files of {', '.join(missing)}, such as "
-        f"{data.GLUE_TASKS[missing[0]].folder}/train.tsv{hint}. Received: {folder!r}"
+        f"{GLUE_TASKS[missing[0]].folder}/train.tsv{hint}. Received: {folder!r}"
     ]
 
 
@@ -266,6 +272,8 @@ def begin(out, identity, command):
         identity: as in `folder_problems`.
         command: the command line.
     """
+    from keras_tupe.data import write_json
+
     path = pathlib.Path(out) / RECORD
     if not path.exists():
         write_json(path, {"identity": identity, "command": command})

@@ -3,12 +3,13 @@
 import dataclasses
 import math
 
-from keras_tupe import SIZES
-from keras_tupe.data import GLUE_TASKS
-from keras_tupe.trainer import step_flops
-from training.finetune_glue.protocol import PROTOCOLS
+from training.command.without_keras import without_keras
+from training.finetune_glue.protocol import GLUE_TASKS, PROTOCOLS
 from training.machine.facts import machine_facts
 from training.presets.variant import parse as parse_variant
+
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
 
 # Tokens of a row on the average, [CLS] and [SEP] included, as BERT's word pieces count them.
 # Counted on the training files; those of MNLI, QQP and QNLI are estimates.
@@ -118,6 +119,8 @@ def training(settings, length, vocabulary_size, device, looks=0):
         device: a `Device`.
         looks: steps that validations are worth.
     """
+    from keras_tupe.trainer import step_flops
+
     flops = step_flops(
         **_sizes(settings.size),
         vocabulary_size=vocabulary_size,
@@ -185,6 +188,8 @@ def squad(settings, length, size, position, device):
 
 def _tuning(size, position, device, tokens, rows, evaluated, batch_size):
     """Returns the cost of one run of fine-tuning, with its evaluation."""
+    from keras_tupe.trainer import step_flops
+
     flops = step_flops(**_sizes(size), vocabulary_size=0, batch_size=1, length=tokens, num_slots=0)
     steps, looks = rows / batch_size, evaluated / batch_size
     total = (rows + _FORWARD * evaluated) * flops

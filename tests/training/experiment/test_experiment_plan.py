@@ -9,14 +9,14 @@ import pytest
 
 from keras_tupe.data import GLUE_TASKS, PreparedRows, seal, write_rows
 from keras_tupe.trainer import step_flops
-from training import convert
 from training.ablate import settings as ablate_settings
 from training.ablate.tasks import tasks_of
 from training.command.settings import parse
-from training.experiment.__main__ import list_text
+from training.convert.settings import Settings as ConvertSettings
 from training.experiment.definition import SCALES, Glue, Squad, find, names
 from training.experiment.plan import GRAFTED, make_plan, nominal_device, plan_text
 from training.experiment.settings import Settings
+from training.experiment.work import list_text
 from training.finetune_glue import settings as finetune_glue_settings
 from training.finetune_squad import settings as finetune_squad_settings
 from training.machine.cost import H200, TWO_CORES, Cost, Device, glue, pretraining, slower, squad
@@ -84,10 +84,9 @@ def settings_of(name, scale, rows, files, out):
 def check_command(command, out):
     """Parses a command line as its command does; what is wrong with it ends the test."""
     if command.module == "training.convert":
-        options = convert._parser().parse_args(command.words)
-        assert convert._problems(options) == []
+        options = parse(ConvertSettings, command.words)
         position = parse_variant(options.graft)
-        cases.make_preset(out / GRAFTED, position.position, convert._graft_options(options))
+        cases.make_preset(out / GRAFTED, position.position, options.method_options())
     elif command.module == "training.finetune_squad":
         preset = out / command.words[0]
         if not preset.exists():  # of a pre-training, whose method this is

@@ -1,0 +1,64 @@
+"""What the classes of a preset have beside KerasHub's own: a look at files before they are used."""
+
+import os
+
+from keras_tupe.models.presets.check import BASES, check_preset, clear_errors
+from keras_tupe.models.presets.config_check import check_config
+from keras_tupe.models.presets.files import drop_mixed_policies, name_tasks
+from keras_tupe.models.presets.weights_file import check_values, check_weights
+
+
+class PresetClass:
+    """First parent of every class that a preset may hold.
+
+    Attributes:
+        preset_file: in a class that defines it, the file of a preset that describes its objects.
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "preset_file" in vars(cls):
+            BASES[cls.preset_file] = cls
+
+    @classmethod
+    def config_parts(cls):
+        """Returns which arguments of the class are objects: dictionary from name to class."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config):
+        check_config(cls, config)
+        return super().from_config(dict(config))
+
+    @classmethod
+    def from_preset(cls, preset, *args, **kwargs):
+        preset = os.fspath(preset) if isinstance(preset, os.PathLike) else preset
+        check_preset(preset)
+        with clear_errors(preset):
+            return super().from_preset(preset, *args, **kwargs)
+
+
+class PresetModel(PresetClass):
+    """First parent of the encoder and of every task."""
+
+    def save_to_preset(self, preset_dir, *args, **kwargs):
+        super().save_to_preset(preset_dir, *args, **kwargs)
+        drop_mixed_policies(preset_dir)
+        name_tasks(preset_dir, type(getattr(self, "backbone", self)))
+
+    def load_weights(self, filepath, *args, **kwargs):
+        if os.path.isfile(filepath):
+            check_weights(filepath)
+        return super().load_weights(filepath, *args, **kwargs)
+
+    def load_task_weights(self, filepath):
+        if os.path.isfile(filepath):
+            check_weights(filepath)
+        super().load_task_weights(filepath)
+
+    def load_own_variables(self, store):
+        # the one method of ours that Keras calls with the weights of a `.keras` file
+        if getattr(store, "h5_file", None) and not getattr(store, "checked_by_keras_tupe", False):
+            check_values(store.h5_file, store.h5_file.filename)
+            store.checked_by_keras_tupe = True
+        super().load_own_variables(store)
