@@ -1,7 +1,7 @@
 """What is wrong with a file is told with its place, and reading goes on."""
 
 import pytest
-from test_compressed import COMPRESS
+from compressed_cases import COMPRESS
 
 from keras_tupe.data import find_sources, read_source
 

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from test_compressed import COMPRESS
+from compressed_cases import COMPRESS
 
 from keras_tupe.data import Source, find_sources, read_source
 

@@ -1,25 +1,16 @@
 """Compressed files: read to the last byte, and never shorter than they were written."""
 
-import bz2
-import functools
-import gzip
 import itertools
-import lzma
 import random
 import tracemalloc
 
 import pytest
 import zstandard
+from compressed_cases import COMPRESS
 
 from keras_tupe.data import find_sources, read_source
 from keras_tupe.data.corpus._compressed import COMPRESSIONS, open_binary
 
-COMPRESS = {
-    ".gz": gzip.compress,
-    ".xz": functools.partial(lzma.compress, preset=0),
-    ".zst": zstandard.ZstdCompressor().compress,
-    ".bz2": bz2.compress,
-}
 SUFFIXES = pytest.mark.parametrize("suffix", COMPRESSIONS)
 
 

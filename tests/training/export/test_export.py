@@ -5,9 +5,8 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
-import sys
 
+import commands
 import numpy as np
 import pytest
 
@@ -21,9 +20,7 @@ from keras_tupe import (
 )
 from training import saved_models
 from training.command.tables import END, begin
-from training.export import __main__ as export
 from training.presets.load import load_preset, origin
-from training.query import __main__ as query
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
 
@@ -46,20 +43,13 @@ def preset(tmp_path_factory):
     return run / "preset"
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", *map(str, arguments)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
 @pytest.mark.slow
-def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset, tmp_path, capsys):
+def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset, tmp_path):
     out = tmp_path / "models" / "small"
-    done = run("training.export", preset, "--out", out, "--dynamic-length", "--length", 8)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "modules of keras_tupe in this process: 0" in done.stdout
-    assert "| text (strings in)" in done.stdout
+    done = commands.run_anew("export", preset, "--out", out, "--dynamic-length", "--length", 8)
+    assert done.code == 0, done.err[-2000:]
+    assert "modules of keras_tupe in this process: 0" in done.out
+    assert "| text (strings in)" in done.out
     names = {path.name for path in out.iterdir()} - {"assets"}
     assert names == {
         "assets.extra", "card.json", "example.npz", "fingerprint.pb", "preprocessor",
@@ -75,24 +65,21 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
 
     page = tmp_path / "models" / "README.md"
     page.write_text(f"before\n{begin(saved_models.COMMAND)}\n{END}\nafter\n")
-    saved_models.main(["--update", str(page)])
+    commands.done("saved_models", "--update", page)
     row = page.read_text().splitlines()[4]
     for part in ("[small](small)", "`tupe_r`", "8 tokens", "loss 2.250", "training.pretrain"):
         assert part in row, row
 
-    with pytest.raises(SystemExit) as stop:
-        export.main([str(preset), "--out", str(out)])
-    assert stop.value.code == 2
-    capsys.readouterr()
+    commands.refusal("export", preset, "--out", out, code=2)
     fits, cut = "a b c [MASK] d e", "[MASK] a b c d e f g h i"
-    assert query.main([str(out), "--fill", fits, "--fill", cut]) == 0
-    told = capsys.readouterr().out
+    told = commands.done("query", out, "--fill", fits, "--fill", cut)
     assert told.count("the model reads 8 tokens: the rest of this text was cut") == 1
     assert told.index("was cut") > told.index(cut)
     beyond = "a b c d e f g [MASK]"
     words = ["--fill", beyond, "--fill", "a b", "--nearest", "a b", "--nearest", "a b c d e f g"]
-    assert query.main([str(out), *words]) == 2
-    told = capsys.readouterr().out
+    ended = commands.run("query", out, *words)
+    assert ended.code == 2
+    told = ended.out
     assert f"{beyond}\n    the blank is beyond the 8 tokens that the model reads" in told
     assert "a b\n    no blank: write [MASK] where a word is missing" in told
     assert (
@@ -104,7 +91,7 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
         example = dict(found)
     example["pooled_output"] = example["pooled_output"] + 1e-3
     np.savez(out / "example.npz", **example)
-    assert query.main([str(out)]) == 1, "a difference must be seen"
+    assert commands.run("query", out).code == 1, "a difference must be seen"
 
 
 @pytest.mark.parametrize(
@@ -123,14 +110,11 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
     ],
 )
 def test_mistakes_are_answered_with_a_sentence_and_nothing_is_written(
-    arguments, expected, preset, tmp_path, capsys
+    arguments, expected, preset, tmp_path
 ):
     (tmp_path / "old").mkdir()
     paths = {"preset": preset, "new": tmp_path / "new", "old": tmp_path / "old"}
-    with pytest.raises(SystemExit) as stop:
-        export.main([word.format(**paths) for word in arguments])
-    told = capsys.readouterr().err if stop.value.code == 2 else stop.value.code
-    assert told.startswith("export: ")
+    told = commands.refusal("export", *(word.format(**paths) for word in arguments))
     assert expected in told
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
@@ -155,16 +139,13 @@ def test_a_preset_is_loaded_as_what_it_is(preset, tmp_path):
 
 @pytest.mark.slow
 def test_a_method_of_ones_own_is_exported_with_its_file(tmp_path, loaded_files):
-    file = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
+    file = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
     positions.load_file(file)
     sizes(position="linear_slope").save_to_preset(str(tmp_path / "preset"))
-    done = run("training.export", tmp_path / "preset", "--out", tmp_path / "out")
-    assert done.returncode == 1
-    assert "--position-file" in done.stderr
-    done = run(
-        "training.export", tmp_path / "preset", "--out", tmp_path / "out", "--position-file", file
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    words = (tmp_path / "preset", "--out", tmp_path / "out")
+    assert "--position-file" in commands.refusal("export", *words, code=1)
+    done = commands.run_anew("export", *words, "--position-file", file)
+    assert done.code == 0, done.err[-2000:]
 
 
 def test_the_run_beside_a_preset_is_named_only_if_it_ended_with_it(preset, tmp_path):
@@ -198,7 +179,7 @@ def test_a_damaged_card_is_named(tmp_path):
 
 
 def test_the_committed_table_is_what_the_cards_say(tmp_path):
-    root = pathlib.Path(__file__).parents[2]
+    root = pathlib.Path(__file__).parents[3]
     ignored = (root / ".gitignore").read_text()
     committed = re.findall(r"^!(saved_models/.+)/$", ignored, re.MULTILINE)
     for name in committed:  # there may be others of the user's own

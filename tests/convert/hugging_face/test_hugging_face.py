@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from bert_cases import (
-    GOLDEN,
     PIECES,
     copy_golden,
     outputs,
@@ -14,8 +13,7 @@ from bert_cases import (
     tiny_model,
     write_hf,
 )
-from test_golden import assert_close
-from test_golden_relative import DTYPES, skip_float64_on_jax
+from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 
 from keras_tupe.convert import from_hf_bert, to_hf_bert
 from keras_tupe.convert._assign import weights_by_path

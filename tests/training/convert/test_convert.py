@@ -1,31 +1,27 @@
 import json
 import pathlib
-import resource
 import shutil
 import signal
 
+import commands
 import numpy as np
 import pytest
+from golden_cases import GOLDEN
 
 from keras_tupe.convert import from_hf_bert, to_hf_bert
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
-from training.convert import __main__ as convert
 
-OUTSIDE = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
-GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
+OUTSIDE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
 SIZES = {"num_segments": 2, "max_sequence_length": 9}
 
 
-def refuse(arguments, capsys):
-    """Returns what a command line that must not run ends with."""
-    with pytest.raises(SystemExit) as stop:
-        convert.main(arguments)
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    told = printed.err if stop.value.code == 2 else stop.value.code
-    assert told.startswith("convert: ")
-    assert "Traceback" not in told
-    return told
+def refuse(*words):
+    """Returns what a command line that must not run prints."""
+    ended = commands.run("convert", *words)
+    assert ended.code in (1, 2)
+    assert ended.out == ""
+    assert "Traceback" not in ended.err
+    return ended.err
 
 
 def weights(model):
@@ -50,16 +46,18 @@ def source(model, tmp_path_factory):
 def preset(source, tmp_path_factory):
     """A preset made from that folder."""
     out = tmp_path_factory.mktemp("convert") / "new" / "preset"
-    convert.main([source, "--out", str(out)])
+    commands.done("convert", source, "--out", out)
     return out
 
 
-def test_a_hugging_face_folder_becomes_a_preset_and_back(model, preset, tmp_path, capsys):
+def test_a_hugging_face_folder_becomes_a_preset_and_back(model, preset, tmp_path):
     loaded = TupeMaskedLM.from_preset(str(preset))
     assert loaded.backbone.position == "qkr_4"
     out = tmp_path / "bert"
-    convert.main([str(preset), "--out", str(out), "--format", "huggingface"])
-    assert capsys.readouterr().out == f"written: {out}\n"
+    assert (
+        commands.done("convert", preset, "--out", out, "--format", "huggingface")
+        == f"written: {out}\n"
+    )
     again, report = from_hf_bert(out)
     assert not report.new
     for each in (loaded, again):
@@ -67,11 +65,10 @@ def test_a_hugging_face_folder_becomes_a_preset_and_back(model, preset, tmp_path
             np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_graft_is_reported_and_written(preset, tmp_path, capsys):
+def test_a_graft_is_reported_and_written(preset, tmp_path):
     out = tmp_path / "shaw"
     options = ["--graft", "shaw", "--graft-options", '{"k": 4}', "--graft-length", "40"]
-    convert.main([str(preset), "--out", str(out), *options])
-    printed = capsys.readouterr().out
+    printed = commands.done("convert", preset, "--out", out, *options)
     assert "dropped  1 weight: of the old method, qkr_4" in printed
     assert "block_0/attention/position_table/distance_embeddings" in printed
     backbone = TupeBackbone.from_preset(str(out))
@@ -80,19 +77,19 @@ def test_a_graft_is_reported_and_written(preset, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_released_checkpoint_becomes_a_preset(tmp_path, capsys):
+def test_a_released_checkpoint_becomes_a_preset(tmp_path):
     out = tmp_path / "preset"
-    convert.main([str(GOLDEN / "fairseq_tupe_r.pt"), "--out", str(out)])
-    assert "kept" in capsys.readouterr().out
+    assert "kept" in commands.done("convert", GOLDEN / "fairseq_tupe_r.pt", "--out", out)
     assert TupeMaskedLM.from_preset(str(out)).backbone.position == "tupe_r"
 
 
 @pytest.mark.slow
-def test_a_keras_hub_preset_becomes_ours(tmp_path, capsys):
+def test_a_keras_hub_preset_becomes_ours(tmp_path):
     keras_hub = pytest.importorskip("keras_hub")
     keras_hub.models.BertBackbone(13, 1, 3, 15, 8).save_to_preset(str(tmp_path / "bert"))
-    convert.main([str(tmp_path / "bert"), "--out", str(tmp_path / "out")])
-    assert "gelu" in capsys.readouterr().out
+    assert "gelu" in commands.done(
+        "convert", str(tmp_path / "bert"), "--out", str(tmp_path / "out")
+    )
     model = TupeMaskedLM.from_preset(str(tmp_path / "out"))
     assert model.backbone.position == "absolute"
 
@@ -104,7 +101,9 @@ def test_a_preset_stays_of_its_kind(kind, tmp_path):
     model = TupeBackbone(13, 1, 3, 15, 8, "absolute", **SIZES)
     model = model if kind is TupeBackbone else TupeTextClassifier(model, 2)
     model.save_to_preset(str(tmp_path / "old"))
-    convert.main([str(tmp_path / "old"), "--out", str(tmp_path / "new"), "--graft", "none"])
+    commands.done(
+        "convert", str(tmp_path / "old"), "--out", str(tmp_path / "new"), "--graft", "none"
+    )
     again = kind.from_preset(str(tmp_path / "new"))
     assert getattr(again, "backbone", again).position == "none"
 
@@ -130,25 +129,25 @@ def test_a_preset_stays_of_its_kind(kind, tmp_path):
     ],
 )
 def test_mistakes_in_the_command_line_are_answered_with_a_sentence(
-    arguments, expected, source, capsys, tmp_path
+    arguments, expected, source, tmp_path
 ):
     arguments = [source if word is ... else word for word in arguments]
-    printed = refuse([*arguments, "--out", str(tmp_path / "new" / "out")], capsys)
+    printed = refuse(*arguments, "--out", tmp_path / "new" / "out")
     for part in expected:
         assert part in printed
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_read_as_a_released_checkpoint(capsys, tmp_path):
+def test_a_file_is_read_as_a_released_checkpoint(tmp_path):
     (tmp_path / "model.pt").write_bytes(b"no checkpoint")
-    printed = refuse([str(tmp_path / "model.pt"), "--out", str(tmp_path / "out")], capsys)
+    printed = refuse(tmp_path / "model.pt", "--out", tmp_path / "out")
     assert "model.pt" in printed
     assert "Received: " in printed
     assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
 
 
-def test_all_mistakes_are_named_at_once_before_any_work(capsys, tmp_path):
-    printed = refuse(["nowhere", "--out", str(tmp_path), "--format", "x", "--graft", "y"], capsys)
+def test_all_mistakes_are_named_at_once_before_any_work(tmp_path):
+    printed = refuse("nowhere", "--out", tmp_path, "--format", "x", "--graft", "y")
     for part in ("--format must be", "Received: position='y'", "must not exist yet"):
         assert part in printed
 
@@ -164,30 +163,32 @@ def test_all_mistakes_are_named_at_once_before_any_work(capsys, tmp_path):
         ('{"model_type": "gpt2"}', "model_type must be 'bert', not 'gpt2'"),
     ],
 )
-def test_a_folder_of_something_else_is_named(content, expected, capsys, tmp_path):
+def test_a_folder_of_something_else_is_named(content, expected, tmp_path):
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "config.json").write_text(content)
-    assert expected in refuse([str(tmp_path / "source"), "--out", str(tmp_path / "out")], capsys)
+    assert expected in refuse(tmp_path / "source", "--out", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
-def test_a_damaged_preset_is_named_and_nothing_is_written(preset, capsys, tmp_path):
+def test_a_damaged_preset_is_named_and_nothing_is_written(preset, tmp_path):
     source = tmp_path / "source"
     shutil.copytree(preset, source)
     task = json.loads((source / "task.json").read_text())
     task["config"]["backbone"]["config"]["hidden_dim"] = 18
     (source / "task.json").write_text(json.dumps(task))
-    printed = refuse([str(source), "--out", str(tmp_path / "out")], capsys)
+    printed = refuse(source, "--out", tmp_path / "out")
     assert "SOURCE must be a whole preset" in printed
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("float64", "float64"), ("mixed_bfloat16", None)])
-def test_a_preset_keeps_the_type_of_its_weights(kind, expected, tmp_path, capsys):
+def test_a_preset_keeps_the_type_of_its_weights(kind, expected, tmp_path):
     backbone = TupeBackbone(13, 1, 3, 15, 8, "absolute", dtype=kind, **SIZES)
     model = TupeMaskedLM(backbone)
     model.save_to_preset(str(tmp_path / "old"))
-    convert.main([str(tmp_path / "old"), "--out", str(tmp_path / "new"), "--graft", "none"])
+    commands.done(
+        "convert", str(tmp_path / "old"), "--out", str(tmp_path / "new"), "--graft", "none"
+    )
     dtype = expected or "float32"
     config = json.loads((tmp_path / "new" / "config.json").read_text())
     assert config["config"]["dtype"]["config"]["name"] == dtype
@@ -206,26 +207,14 @@ def test_a_stop_leaves_nothing_behind(preset, loaded_files, tmp_path):
     text = OUTSIDE.read_text(encoding="utf-8").replace("def get_config", f"{stop}def get_config")
     (tmp_path / "stops.py").write_text(text.replace("import keras\n", "import keras, signal\n", 1))
     options = ["--position-file", str(tmp_path / "stops.py"), "--graft", "stops"]
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        with pytest.raises(SystemExit) as caught:
-            convert.main([str(preset), "--out", str(tmp_path / "new" / "out"), *options])
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert caught.value.code == 128 + signal.SIGTERM
+    ended = commands.run("convert", preset, "--out", tmp_path / "new" / "out", *options)
+    assert ended.code == 128 + signal.SIGTERM
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"stops.py"}
 
 
 @pytest.mark.parametrize("format", ["preset", "huggingface"])
-def test_a_write_that_fails_ends_in_a_sentence_and_leaves_nothing(format, preset, tmp_path, capsys):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
-    try:
-        with pytest.raises(SystemExit) as caught:
-            convert.main([str(preset), "--out", str(tmp_path / "a" / "out"), "--format", format])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    told = caught.value.code  # of the work, so that the exit code is 1
-    assert ("needs about" if format == "preset" else "cannot be written") in told
-    assert capsys.readouterr().out == ""
+def test_a_write_that_fails_ends_in_a_sentence_and_leaves_nothing(format, preset, tmp_path):
+    with commands.files_of_at_most(3000):
+        printed = refuse(preset, "--out", tmp_path / "a" / "out", "--format", format)
+    assert ("needs about" if format == "preset" else "cannot be written") in printed
     assert list(tmp_path.iterdir()) == []

@@ -3,17 +3,15 @@
 import concurrent.futures
 import itertools
 import json
-import os
 import pathlib
 import pickle
 import re
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import prepared_directories
 import pytest
+from interpreters import python
 
 from keras_tupe.data.rows._shard import Shard
 from keras_tupe.data.rows.dataset_writer import file_hash, seal
@@ -138,15 +136,8 @@ if __name__ == "__main__":
 def test_other_processes_read_the_same_or_say_why_not(prepared, tmp_path):
     script = tmp_path / "processes.py"
     script.write_text(PROCESSES, "utf-8")
-    root = pathlib.Path(__file__).resolve().parents[2]
-    result = subprocess.run(
-        [sys.executable, str(script), str(prepared)],
-        env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
+    root = pathlib.Path(__file__).resolve().parents[3]
+    python(script, prepared, environment={"PYTHONPATH": str(root)})
 
 
 def test_the_masking_is_that_of_the_vocabulary(prepared):

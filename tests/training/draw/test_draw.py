@@ -3,19 +3,20 @@
 import pathlib
 import re
 
+import commands
 import keras
 import numpy as np
 import pytest
 import tiny_vocabularies
 from matplotlib.image import imread
+from run_cases import cells
 
 from keras_tupe import TupeBackbone, TupeTokenizer
 from keras_tupe.analysis import ATTENTION_PATTERNS, DistanceTable, name_patterns, position_logits
-from training.draw import __main__ as draw
 from training.draw.distance_tables import draw_tables
 from training.draw.heads import draw_logits, draw_scores
 
-OUTSIDE = pathlib.Path(__file__).parents[1] / "outside"
+OUTSIDE = pathlib.Path(__file__).parents[2] / "outside"
 TEXT = "The quick brown fox jumps over the lazy dog, and a cat sat on the mat."
 
 
@@ -33,20 +34,14 @@ def preset(tmp_path_factory):
     return folder
 
 
-def run(capsys, *arguments):
+def run(*arguments):
     """Returns the rows of the table that a command line prints."""
-    draw.main([str(argument) for argument in arguments])
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+    return cells(commands.done("draw", *arguments))[1:]
 
 
-def refusal(capsys, *arguments):
+def refusal(*arguments):
     """Returns what a command line that must not run prints."""
-    with pytest.raises(SystemExit) as stop:
-        draw.main([str(argument) for argument in arguments])
-    assert stop.value.code not in (0, None)
-    printed = capsys.readouterr().err
-    return printed if stop.value.code == 2 else str(stop.value.code)
+    return commands.refusal("draw", *arguments)
 
 
 def pixels(path):
@@ -62,8 +57,8 @@ def files_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_methods_are_drawn_at_initialization(capsys, tmp_path):
-    rows = run(capsys, "tupe_r", "absolute", "tupe_r", "--length", 16, "--out", tmp_path)
+def test_methods_are_drawn_at_initialization(tmp_path):
+    rows = run("tupe_r", "absolute", "tupe_r", "--length", 16, "--out", tmp_path)
     files = ["absolute_position_logits.png", "tupe_r_position_logits.png"]
     assert files_in(tmp_path) == files
     assert sorted({row[0] for row in rows}) == files
@@ -74,8 +69,8 @@ def test_methods_are_drawn_at_initialization(capsys, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_table_says_what_the_analysis_says_of_the_model(capsys, tmp_path, preset):
-    rows = run(capsys, "--model", preset, "--out", tmp_path)
+def test_the_table_says_what_the_analysis_says_of_the_model(tmp_path, preset):
+    rows = run("--model", preset, "--out", tmp_path)
     patterns = name_patterns(position_logits(TupeBackbone.from_preset(str(preset)), 24))
     assert [row[2] for row in rows] == patterns
     assert all(0 < float(row[3]) < 1 for row in rows)
@@ -83,9 +78,9 @@ def test_the_table_says_what_the_analysis_says_of_the_model(capsys, tmp_path, pr
 
 
 @pytest.mark.slow
-def test_the_seed_makes_the_picture(capsys, tmp_path):
+def test_the_seed_makes_the_picture(tmp_path):
     for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
-        run(capsys, "tupe_a", "--length", 9, "--seed", seed, "--out", tmp_path / folder)
+        run("tupe_a", "--length", 9, "--seed", seed, "--out", tmp_path / folder)
     a, b, c = (
         pixels(tmp_path / folder / "tupe_a_position_logits.png")[60:] for folder in ("a", "b", "c")
     )
@@ -94,9 +89,9 @@ def test_the_seed_makes_the_picture(capsys, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_text_is_drawn_block_by_block(capsys, tmp_path, preset):
+def test_a_text_is_drawn_block_by_block(tmp_path, preset):
     arguments = ("tupe_r", "--model", preset, "--text", TEXT, "--out", tmp_path)
-    rows = run(capsys, *arguments)
+    rows = run(*arguments)
     files = ["tupe_r_attention_block_0.png", "tupe_r_attention_block_1.png"]
     assert files_in(tmp_path) == [*files, "tupe_r_position_logits.png"]
     for file in files:
@@ -106,32 +101,32 @@ def test_a_text_is_drawn_block_by_block(capsys, tmp_path, preset):
 
 
 @pytest.mark.slow
-def test_the_paragraphs_of_a_file_are_averaged(capsys, tmp_path, preset):
+def test_the_paragraphs_of_a_file_are_averaged(tmp_path, preset):
     text = tmp_path / "text.txt"
     text.write_text(f"{TEXT}\n\nA small dog.\r\n\r\n{TEXT[:30]}\n", encoding="utf-8")
-    run(capsys, "--model", preset, "--text", text, "More words to read.", "--out", tmp_path / "a")
-    run(capsys, "--model", preset, "--text", TEXT, "--out", tmp_path / "b")
+    run("--model", preset, "--text", text, "More words to read.", "--out", tmp_path / "a")
+    run("--model", preset, "--text", TEXT, "--out", tmp_path / "b")
     averaged, alone = (
         pixels(tmp_path / folder / "tupe_r_attention_block_0.png") for folder in ("a", "b")
     )
     assert averaged.shape != alone.shape or (averaged != alone).mean() > 0.01
 
 
-def test_a_method_from_a_file_is_drawn_like_the_others(capsys, tmp_path, loaded_files):
-    rows = run(capsys, OUTSIDE / "linear_slope.py", "--out", tmp_path)
+def test_a_method_from_a_file_is_drawn_like_the_others(tmp_path, loaded_files):
+    rows = run(OUTSIDE / "linear_slope.py", "--out", tmp_path)
     assert files_in(tmp_path) == ["linear_slope_position_logits.png"]
     assert [row[2:4] for row in rows] == [["locally", "1.000"]] + [["broadly", "1.000"]] * 3
     pixels(tmp_path / "linear_slope_position_logits.png")
 
 
-def test_tables_of_distances_are_drawn_even_where_the_logits_show_nothing(capsys, tmp_path):
-    rows = run(capsys, "qkr_2", "--length", 16, "--out", tmp_path)  # a table of ones
+def test_tables_of_distances_are_drawn_even_where_the_logits_show_nothing(tmp_path):
+    rows = run("qkr_2", "--length", 16, "--out", tmp_path)  # a table of ones
     assert rows == [["qkr_2_distance_tables.png", "all", "-", "-", "-"]]
     assert files_in(tmp_path) == ["qkr_2_distance_tables.png"]
 
 
-def test_factors_of_content_show_when_one_token_stands_in_all_places(capsys, tmp_path):
-    rows = run(capsys, "shaw", "--length", 16, "--out", tmp_path)
+def test_factors_of_content_show_when_one_token_stands_in_all_places(tmp_path):
+    rows = run("shaw", "--length", 16, "--out", tmp_path)
     assert files_in(tmp_path) == ["shaw_distance_tables.png", "shaw_position_logits.png"]
     energies = [float(row[3]) for row in rows if "logits" in row[0]]
     assert energies == [1.0] * 4  # the same content everywhere: distance is all there is
@@ -140,11 +135,11 @@ def test_factors_of_content_show_when_one_token_stands_in_all_places(capsys, tmp
 
 
 @pytest.mark.slow
-def test_pictures_replace_older_ones_and_leave_other_files(capsys, tmp_path):
+def test_pictures_replace_older_ones_and_leave_other_files(tmp_path):
     old = tmp_path / "t5_position_logits.png"
     old.write_text("an older one")
     (tmp_path / "thesis.txt").write_text("years of work")
-    run(capsys, "t5", "--length", 8, "--out", tmp_path)
+    run("t5", "--length", 8, "--out", tmp_path)
     assert files_in(tmp_path) == ["t5_position_logits.png", "thesis.txt"]
     pixels(old)
 
@@ -193,19 +188,19 @@ def test_tables_are_drawn_with_what_cls_has_beside_them(width, tmp_path):
     assert (shapes[0] != shapes[1]).mean() > 0.01
 
 
-def test_a_method_with_nothing_to_draw_says_what_would_help(capsys, tmp_path, preset):
+def test_a_method_with_nothing_to_draw_says_what_would_help(tmp_path, preset):
     out = tmp_path / "out"
-    printed = refusal(capsys, "t5", "none", "--out", out)
+    printed = refusal("t5", "none", "--out", out)
     assert "'none' has nothing to draw" in printed
     assert "--text" in printed
     assert not out.exists()
 
 
-def test_without_positions_a_text_can_be_drawn(capsys, tmp_path):
+def test_without_positions_a_text_can_be_drawn(tmp_path):
     pieces = tiny_vocabularies.wordpiece_pieces()
     TupeBackbone(len(pieces), 1, 2, 8, 16, position="none").save_to_preset(str(tmp_path / "in"))
     TupeTokenizer(pieces).save_to_preset(str(tmp_path / "in"))
-    rows = run(capsys, "--model", tmp_path / "in", "--text", TEXT, "--out", tmp_path / "out")
+    rows = run("--model", tmp_path / "in", "--text", TEXT, "--out", tmp_path / "out")
     assert files_in(tmp_path / "out") == ["none_attention_block_0.png"]
     assert [row[2] for row in rows] == ["broadly", "broadly"]
 
@@ -240,11 +235,11 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_method_file_is_answered_with_a_sentence(name, capsys, tmp_path, loaded_files):
+def test_a_broken_method_file_is_answered_with_a_sentence(name, tmp_path, loaded_files):
     source, expected = BROKEN[name]
     path = tmp_path / f"{name}.py"
     path.write_text(source, encoding="utf-8")
-    printed = refusal(capsys, "t5", path, "--out", tmp_path / "out")
+    printed = refusal("t5", path, "--out", tmp_path / "out")
     assert re.search(expected, printed), printed
     assert path.name in printed
     assert "\n" not in printed.strip()
@@ -271,37 +266,37 @@ def test_a_broken_method_file_is_answered_with_a_sentence(name, capsys, tmp_path
         (["--model", "PRESET", "--text", "a"], ["at least three pieces", "Received: ['a']"]),
     ],
 )
-def test_mistakes_are_answered_with_a_sentence(arguments, expected, capsys, tmp_path, preset):
+def test_mistakes_are_answered_with_a_sentence(arguments, expected, tmp_path, preset):
     arguments = [argument.replace("PRESET", str(preset)) for argument in arguments]
     out = tmp_path / "out"
-    printed = refusal(capsys, *arguments, "--out", out)
+    printed = refusal(*arguments, "--out", out)
     for part in expected:
         assert part in printed
     assert "Traceback" not in printed
     assert not out.exists()
 
 
-def test_an_output_that_is_a_file_is_left_alone(capsys, tmp_path):
+def test_an_output_that_is_a_file_is_left_alone(tmp_path):
     out = tmp_path / "out"
     out.write_text("mine")
-    assert "--out must be a folder" in refusal(capsys, "t5", "--out", out)
+    assert "--out must be a folder" in refusal("t5", "--out", out)
     assert out.read_text() == "mine"
 
 
-def test_a_file_that_is_no_text_and_a_preset_that_is_none_are_refused(capsys, tmp_path, preset):
+def test_a_file_that_is_no_text_and_a_preset_that_is_none_are_refused(tmp_path, preset):
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9 au lait")
     printed = refusal(
-        capsys, "--model", preset, "--text", tmp_path / "latin.txt", "--out", tmp_path / "out"
+        "--model", preset, "--text", tmp_path / "latin.txt", "--out", tmp_path / "out"
     )
     assert "readable UTF-8 text" in printed
     (tmp_path / "config.json").write_text("{}")
-    printed = refusal(capsys, "--model", tmp_path, "--out", tmp_path / "out")
+    printed = refusal("--model", tmp_path, "--out", tmp_path / "out")
     assert "could not be loaded as a TupeBackbone" in printed
     assert not (tmp_path / "out").exists()
 
 
-def test_a_run_folder_of_the_quickstart_is_answered_with_the_preset_in_it(capsys, tmp_path):
+def test_a_run_folder_of_the_quickstart_is_answered_with_the_preset_in_it(tmp_path):
     (tmp_path / "preset").mkdir()
     (tmp_path / "preset" / "config.json").write_text("{}")
-    printed = refusal(capsys, "--model", tmp_path, "--out", tmp_path / "out")
+    printed = refusal("--model", tmp_path, "--out", tmp_path / "out")
     assert f"Did you mean {str(tmp_path / 'preset')!r}?" in printed

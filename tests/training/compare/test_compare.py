@@ -1,7 +1,6 @@
-import contextlib
-import io
 import json
 
+import commands
 import numpy as np
 import pytest
 from matplotlib.image import imread
@@ -19,18 +18,14 @@ def make(folder, position, steps=300, shift=0.0, valid_every=20, rows="abc", **s
 
 
 def refusal(*arguments):
-    """Returns the sentences that a command line that must not run ends with."""
-    told = io.StringIO()
-    with pytest.raises(SystemExit) as stop, contextlib.redirect_stderr(told):
-        compare.main([str(argument) for argument in arguments])
-    return told.getvalue() if stop.value.code == 2 else stop.value.code
+    """Returns the sentence that a command line that must not run ends with."""
+    return commands.refusal("compare", *arguments)
 
 
-def test_runs_are_compared_in_a_table_and_a_picture(tmp_path, capsys):
+def test_runs_are_compared_in_a_table_and_a_picture(tmp_path):
     runs = [make(tmp_path / "a", "absolute", shift=0.5), make(tmp_path / "b", "tupe_r")]
     picture = tmp_path / "new" / "curves.png"
-    compare.main([*runs, "--out", str(picture)])
-    printed = capsys.readouterr().out
+    printed = commands.done("compare", *runs, "--out", str(picture))
     header, absolute, tupe_r = cells(printed)
     assert header[:5] == ["run", "steps", "tokens", "held-out loss", "masked accuracy"]
     assert header[5:] == ["tokens/s", "of peak FLOP/s", "time"]
@@ -43,21 +38,21 @@ def test_runs_are_compared_in_a_table_and_a_picture(tmp_path, capsys):
     assert [path.name for path in picture.parent.iterdir()] == ["curves.png"]
 
 
-def test_runs_of_different_lengths_are_compared_after_the_same_tokens(tmp_path, capsys):
+def test_runs_of_different_lengths_are_compared_after_the_same_tokens(tmp_path):
     runs = [make(tmp_path / "a", "absolute", 300), make(tmp_path / "b", "tupe_r", 150)]
-    compare.main([*runs, "--out", str(tmp_path / "curves.png")])
-    header, absolute, tupe_r = cells(capsys.readouterr().out)
+    printed = commands.done("compare", *runs, "--out", str(tmp_path / "curves.png"))
+    header, absolute, tupe_r = cells(printed)
     assert header[5] == "loss at 573,440 tokens"  # 140 steps, the last validation of the shorter
     assert tupe_r[5] == tupe_r[3] == f"{3 + 6 * np.exp(-140 / 60):.3f}"
     assert absolute[5] == tupe_r[5]
     assert absolute[3] == f"{3 + 6 * np.exp(-5):.3f}"
 
 
-def test_no_number_is_made_up_for_a_place_before_the_first_validation(tmp_path, capsys):
+def test_no_number_is_made_up_for_a_place_before_the_first_validation(tmp_path):
     runs = [make(tmp_path / "a", "absolute", 300, valid_every=100)]
     runs.append(make(tmp_path / "b", "tupe_r", 40))
-    compare.main([*runs, "--out", str(tmp_path / "curves.png")])
-    header, absolute, tupe_r = cells(capsys.readouterr().out)
+    printed = commands.done("compare", *runs, "--out", str(tmp_path / "curves.png"))
+    header, absolute, tupe_r = cells(printed)
     assert header[5] == "loss at 163,840 tokens"
     assert (absolute[5], tupe_r[5]) == ("-", tupe_r[3])
 
@@ -69,7 +64,7 @@ def test_a_curve_is_read_between_its_ends_only(place, value):
     assert compare.value_at([10, 20], [3.0, 2.0], place) == value
 
 
-def test_settings_that_differ_besides_the_method_are_named(tmp_path, capsys):
+def test_settings_that_differ_besides_the_method_are_named(tmp_path):
     runs = [
         make(tmp_path / "a", "t5", seed=1, steps_of="x", learning_rate=1e-3),
         make(
@@ -81,8 +76,8 @@ def test_settings_that_differ_besides_the_method_are_named(tmp_path, capsys):
             position_options='{"k": 3}',
         ),
     ]
-    compare.main([*runs, "--out", str(tmp_path / "curves.png")])
-    assert "The runs also differ in data, learning_rate, seed.\n" in capsys.readouterr().out
+    printed = commands.done("compare", *runs, "--out", str(tmp_path / "curves.png"))
+    assert "The runs also differ in data, learning_rate, seed.\n" in printed
 
 
 def test_runs_have_names_of_their_own():
@@ -97,10 +92,10 @@ def test_runs_have_names_of_their_own():
     assert names == ["tupe_r (runs/1)", "t5", "tupe_r (runs/3)", "my_slope"]
 
 
-def test_a_run_that_is_named_twice_is_one_run(tmp_path, capsys):
+def test_a_run_that_is_named_twice_is_one_run(tmp_path):
     run = make(tmp_path / "a", "t5")
-    compare.main([run, run, "--out", str(tmp_path / "curves.png")])
-    assert [row[0] for row in cells(capsys.readouterr().out)] == ["run", "t5"]
+    printed = commands.done("compare", run, run, "--out", str(tmp_path / "curves.png"))
+    assert [row[0] for row in cells(printed)] == ["run", "t5"]
 
 
 def test_what_cannot_be_compared_is_answered_with_a_sentence(tmp_path):

@@ -1,15 +1,13 @@
 """Batches through tf.data: the same bytes in the same order, whatever the threads."""
 
 import itertools
-import os
 import pathlib
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import prepared_directories
 import pytest
+from interpreters import python
 
 from keras_tupe import TupeBackbone, TupeMaskedLM
 from keras_tupe.data.rows.prepared import PreparedRows
@@ -161,13 +159,6 @@ assert losses[-1] < losses[0], losses
 
 @pytest.mark.slow
 def test_a_strategy_gives_each_replica_its_half(folder):
-    root = pathlib.Path(__file__).resolve().parents[2]
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", MIRRORED, str(folder)],
-        env={**os.environ, "KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"},
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
+    root = pathlib.Path(__file__).resolve().parents[3]
+    devices = {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"}
+    python("-c", MIRRORED, folder, environment=devices, cwd=root)
