@@ -38,13 +38,13 @@ MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.
 MAY_IMPORT_IT_TOO = {
     "benchmarks.round_trip",
-    "benchmarks._training_keras",
-    "benchmarks._training_matmul",
-    "benchmarks._export_cases",
-    "benchmarks._format_cells",
-    "benchmarks._serving_direct",
-    "benchmarks._serving_models",
-    "benchmarks._serving_runtime",
+    "benchmarks.training.keras_steps",
+    "benchmarks.training.products",
+    "benchmarks.exports.cases",
+    "benchmarks.formats.cells",
+    "benchmarks.serving.direct",
+    "benchmarks.serving.models",
+    "benchmarks.serving.runtime",
 }
 # Compile one function when Keras runs on TensorFlow, add a bias with its op, draw bits, make its
 # data sets on request, load SavedModels: all import it only then.

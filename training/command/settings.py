@@ -20,7 +20,7 @@ def setting(default, text, positional=False):
     return dataclasses.field(default=default, metadata={"help": text, "positional": positional})
 
 
-def parse(settings_class, arguments=None, description=None):
+def parse(settings_class, arguments=None, description=None, name=None):
     """Returns the settings that a command line asks for.
 
     A field `max_steps` becomes the option `--max-steps`. The type of the default is the type of
@@ -42,13 +42,14 @@ def parse(settings_class, arguments=None, description=None):
             `COMMAND_LINE` or the `--config`.
         arguments: list of strings; `sys.argv` by default.
         description: text above the options in `--help`.
+        name: of the command; lines about mistakes begin with it.
 
     Raises:
         SystemExit: with the mistakes on standard error.
     """
     fields = [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
     options = {field.name for field in fields}
-    parser = _parser(fields, description)
+    parser = _parser(fields, description, name)
     namespace, unknown = parser.parse_known_args(arguments)
     problems = _unknown_options(unknown, fields)
     given = {}
@@ -78,9 +79,10 @@ def parse(settings_class, arguments=None, description=None):
     return settings
 
 
-def _parser(fields, description):
+def _parser(fields, description, name):
     """Returns a parser that keeps the words as they are, and nothing about what is not given."""
     parser = argparse.ArgumentParser(
+        prog=name,
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,

@@ -5,15 +5,16 @@ import shlex
 import sys
 
 
-def command_of(name, arguments):
+def command_of(name, arguments, package="training"):
     """Returns the command line, for the record.
 
     Args:
         name: name of the command, such as `ablate`.
         arguments: list of words, or `None` for those of this process.
+        package: where the command is.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    return shlex.join(["python", "-m", f"training.{name}", *words])
+    return shlex.join(["python", "-m", f"{package}.{name}", *words])
 
 
 @contextlib.contextmanager

@@ -1,0 +1,33 @@
+"""The settings of `benchmarks.formats`."""
+
+import dataclasses
+
+from benchmarks.harness.checks import Lists, wrong_items
+from training.command.settings import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Lists):
+    """What to measure and where to write."""
+
+    positions: tuple = setting(("all",), "Position methods, or all.")
+    out: str = setting("benchmarks/results", "Folder of formats.json.")
+    update: str = setting("", "File whose table is to be made from formats.json; no measuring.")
+
+    def is_all(self):
+        """Returns whether all methods are asked for."""
+        return self.positions == ("all",)
+
+    def methods(self):
+        """Returns the names of the methods."""
+        from keras_tupe import positions
+
+        return sorted(positions.METHODS) if self.is_all() else self.positions
+
+    def problems(self):
+        """Returns a sentence for each setting that cannot be."""
+        if self.is_all():
+            return []
+        from keras_tupe import positions
+
+        return wrong_items(self, {"positions": positions.METHODS})
