@@ -125,6 +125,15 @@ def test_arrows_point_downwards(name):
             assert target in allowed, f"{name} imports {imported}"
 
 
+@pytest.mark.parametrize("name", sorted(n for n in MODULES if n.startswith("benchmarks.")))
+def test_benchmarks_share_the_harness_and_nothing_else(name):
+    room = name.split(".")[1]
+    allowed = {room, *({"harness"} if room != "harness" else ())}
+    allowed |= {"gpu": {"training"}}.get(room, set())  # the same batch
+    rooms = {i.split(".")[1] for i in imports(name) if i.startswith("benchmarks.")}
+    assert rooms <= allowed, f"{name} imports from {rooms - allowed}"
+
+
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_tensorflow_is_imported_only_where_it_must(name):
     wanted = {"tensorflow", "tensorflow_text", "tf_keras"}

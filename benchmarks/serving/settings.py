@@ -44,9 +44,8 @@ class Settings(Lists):
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        lists = ("outputs", "export") if self.export != () else ("outputs",)
         return [
-            *empty_lists(self, *lists),
+            *empty_lists(self, "outputs"),
             *out_of_range(self, _RANGES).values(),
             *wrong_choices(self, {"size": SIZES}),
             *no_folder(self.out),
