@@ -134,6 +134,22 @@ def test_benchmarks_share_the_harness_and_nothing_else(name):
     assert rooms <= allowed, f"{name} imports from {rooms - allowed}"
 
 
+@pytest.mark.parametrize(
+    ("name", "packages"),
+    [
+        ("methods.peer", {"numpy", "torch", "transformers"}),
+        ("training.torch_steps", {"numpy", "torch", "transformers"}),
+        ("training.products", {"numpy"}),
+        ("serving.clients", {"numpy", "tritonclient"}),
+    ],
+)
+def test_processes_in_other_environments_import_what_is_there(name, packages):
+    """Not Keras, and nothing of this repository but benchmarks."""
+    for reached in imported_with(f"benchmarks.{name}"):
+        tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
+        assert tops <= sys.stdlib_module_names | {"benchmarks"} | packages, reached
+
+
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_tensorflow_is_imported_only_where_it_must(name):
     wanted = {"tensorflow", "tensorflow_text", "tf_keras"}
