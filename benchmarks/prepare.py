@@ -7,12 +7,9 @@ no document is a duplicate. Each is prepared in a process of its own, from compr
 checked data set, vocabulary included; the words of its own table say where the time went.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import dataclasses
 import json
+import os
 import pathlib
 import shlex
 import subprocess
@@ -29,7 +26,7 @@ _SENTENCE = "This is another reading of the same text. "
 class Settings:
     """Settings of the benchmark."""
 
-    input: tuple = setting((), "Texts, as for training.prepare.")
+    input: tuple = setting((), "Texts, as for training.prepare.", texts=True)
     options: str = setting("", "More options for it, in one string.")
     out: str | None = setting(None, "JSON file to write.")
 

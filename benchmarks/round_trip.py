@@ -9,10 +9,6 @@ whose ids differ in a SavedModel of the same tokenizer that another process load
 writes it to `--out` if that is given.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import dataclasses
 import itertools
 import json

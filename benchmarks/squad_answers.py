@@ -9,10 +9,6 @@ match`, in percent) and to the letter (`verbatim`). Lists each answer that is no
 dev set with BERT's vocabulary takes some ten seconds.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import dataclasses
 import re
 import string

@@ -10,10 +10,6 @@ written to a temporary directory. Prints a table and writes all numbers to `--ou
 H200 kind takes in about 2,500 rows of 512 tokens per second. About a minute on two cores.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import contextlib
 import pathlib
 import tempfile

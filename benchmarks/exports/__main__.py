@@ -8,10 +8,6 @@ Every encoder is exported at each length, loaded as a SavedModel and called thro
 with their 95 % interval. Writes `exports.json` and `exports.md` to `--out`.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import dataclasses
 
 from benchmarks.exports.settings import Settings

@@ -5,6 +5,7 @@ import dataclasses
 from benchmarks.harness.checks import SIZES, Lists, wrong_items, wrong_numbers
 from training.command.checks import no_folder, out_of_range, wrong_choices
 from training.command.settings import setting
+from training.command.without_keras import method_names
 
 _ROUNDS = ("at least 10", lambda value: value >= 10)  # for an interval of the median
 
@@ -24,10 +25,8 @@ class Settings(Lists):
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        from keras_tupe import positions
-
         return [
-            *wrong_items(self, {"positions": positions.METHODS}),
+            *wrong_items(self, {"positions": method_names()}),
             *wrong_numbers(self, "lengths", "batches"),
             *out_of_range(self, {"rounds": _ROUNDS}).values(),
             *wrong_choices(self, {"size": SIZES}),

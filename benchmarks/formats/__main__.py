@@ -10,20 +10,15 @@ that file into a Markdown file and measures nothing. Ends with an error if a dif
 the format's limit.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import json
 import pathlib
 import sys
 
 from benchmarks.formats.settings import Settings
-from training.command.marked import replaced
 from training.command.report_files import replaced_text
 from training.command.settings import parse
 from training.command.shell import sentences
-from training.command.tables import table
+from training.command.tables import replaced, table
 
 COMMAND = "benchmarks.formats --update README.md"
 

@@ -4,6 +4,7 @@ import dataclasses
 
 from benchmarks.harness.checks import Lists, wrong_items
 from training.command.settings import setting
+from training.command.without_keras import method_names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,14 +21,8 @@ class Settings(Lists):
 
     def methods(self):
         """Returns the names of the methods."""
-        from keras_tupe import positions
-
-        return sorted(positions.METHODS) if self.is_all() else self.positions
+        return method_names() if self.is_all() else self.positions
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        if self.is_all():
-            return []
-        from keras_tupe import positions
-
-        return wrong_items(self, {"positions": positions.METHODS})
+        return [] if self.is_all() else wrong_items(self, {"positions": method_names()})

@@ -26,18 +26,13 @@ from training.command.shell import sentences
 
 def main(arguments=None):
     """Runs the command line."""
-    words = sys.argv[1:] if arguments is None else arguments
-    if not {"-h", "--help"} & set(words):
-        _check_backend()  # what follows imports Keras, which fails without its backend
-    settings = parse(Settings, words, __doc__, "gpu")
+    settings = parse(Settings, arguments, __doc__, "gpu")
+    _check_backend()  # what follows imports Keras, which fails without its backend
     from benchmarks.gpu.collect import collect
     from benchmarks.gpu.report import markdown
     from benchmarks.harness import provenance, report
 
-    facts = {
-        **provenance.origin("gpu", arguments),
-        "settings": dataclasses.asdict(settings),
-    }
+    facts = {**provenance.origin("gpu", arguments), "settings": dataclasses.asdict(settings)}
     with sentences("gpu", "Nothing was written."):
         record = {**facts, **collect(settings)}
     report.write(settings.out, "gpu", record, markdown(record))

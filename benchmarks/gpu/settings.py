@@ -7,6 +7,7 @@ from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items, wro
 from benchmarks.training.settings import POSITIONS, VOCABULARY_SIZE
 from training.command.checks import COUNT, no_folder, out_of_range
 from training.command.settings import setting
+from training.command.without_keras import method_names
 
 PEAK = ("operations per second, above 0, such as 312e12", lambda value: 0 < value < math.inf)
 
@@ -32,9 +33,7 @@ class Settings(Lists):
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        from keras_tupe import positions
-
-        known = {"sizes": SIZES, "positions": positions.METHODS, "precisions": PRECISIONS}
+        known = {"sizes": SIZES, "positions": method_names(), "precisions": PRECISIONS}
         counts = dict.fromkeys(("steps", "tokens", "product_width"), COUNT)
         ranges = {**counts, "vocabulary_size": VOCABULARY_SIZE, "peak_flops": PEAK}
         return [

@@ -1,16 +1,19 @@
-"""What can be wrong with the settings of more than one benchmark; no Keras until it is needed."""
+"""What can be wrong with the settings of more than one benchmark, told without Keras."""
 
 from training.command.checks import option
 from training.command.kinds import nearest
+from training.command.without_keras import without_keras
 
-SIZES = ("tiny", "mini", "small", "base", "large")  # of `keras_tupe.SIZES`, without Keras
+with without_keras():
+    pass
+
 PRECISIONS = ("float32", "bfloat16")
 
 
 class Lists:
-    """Settings whose tuples are given with spaces, commas or both, each item once.
+    """Settings that hold each item of a list once.
 
-    `NUMBERS` has the names of those that hold integers; what is none stays a text, for
+    `NUMBERS` has the names of the lists of integers; what is none stays a text, for
     `wrong_numbers` to tell.
     """
 
@@ -18,13 +21,12 @@ class Lists:
 
     @classmethod
     def fitted(cls, values, from_file, given):
-        """Returns the values with their lists cut into items; see `training.command.settings`."""
+        """Returns the values once more; see `training.command.settings`."""
         found = dict(values)
         for name, value in values.items():
             if isinstance(value, tuple):
-                items = [item.strip() for words in value for item in words.split(",")]
-                read = _number if name in cls.NUMBERS else str
-                found[name] = tuple(dict.fromkeys(read(item) for item in items if item))
+                items = map(_number, value) if name in cls.NUMBERS else value
+                found[name] = tuple(dict.fromkeys(items))
         return found
 
 

@@ -10,10 +10,6 @@ own, made once). Writes `methods.json` and `methods.md` to `--out`. With `KERAS_
 on what JAX finds, a GPU if there is one. All of it takes over an hour on two cores.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import dataclasses
 import sys
 

@@ -7,6 +7,7 @@ from benchmarks.harness.checks import SIZES, Lists, empty_lists, wrong_numbers
 from benchmarks.harness.environments import PEER, folder_of
 from training.command.checks import COUNT, no_folder, out_of_range, wrong_choices
 from training.command.settings import setting
+from training.command.without_keras import method_names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,10 +55,13 @@ class Settings(Lists):
 
     def _methods(self):
         """Returns names, files, and a sentence for each that cannot be."""
+        known = method_names()
+        if self.positions == ("all",):
+            return tuple(known), (), []
+        if set(self.positions) <= set(known):  # no record is needed, nor Keras
+            return self.positions, (), []
         from keras_tupe import positions
 
-        if self.positions == ("all",):
-            return tuple(sorted(positions.METHODS)), (), []
         names, files, problems = [], [], []
         for item in self.positions:
             try:

@@ -13,12 +13,9 @@ the server is stopped, and nothing of it is left, whatever happened. Writes `ser
 `serving.md` to `--out`. `--hold` serves until Ctrl-C instead. One minute on two cores.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import contextlib
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -115,7 +112,9 @@ def _terminated_as_interrupted():
     """Lets SIGTERM do what Ctrl-C does, so that the server is stopped."""
 
     def interrupt(number, frame):
-        raise KeyboardInterrupt
+        stopped = KeyboardInterrupt()
+        stopped.signal = number  # for the exit code
+        raise stopped
 
     if threading.current_thread() is not threading.main_thread():
         yield

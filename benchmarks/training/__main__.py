@@ -16,10 +16,6 @@ key, 6 per weight of the head and masked token). Writes `training.json` and `tra
 OMP_WAIT_POLICY=PASSIVE, or it is several times slower. Half an hour on two cores.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import sys
 
 from benchmarks.training.settings import Settings

@@ -6,6 +6,7 @@ from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items, wro
 from benchmarks.harness.environments import PEER, folder_of
 from training.command.checks import COUNT, no_folder, out_of_range
 from training.command.settings import setting
+from training.command.without_keras import method_names
 
 FEWER_TOKENS = {"base": 1024, "large": 512}
 LARGE_VOCABULARY = {"base": 30522, "large": 30522}
@@ -43,9 +44,7 @@ class Settings(Lists):
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        from keras_tupe import positions
-
-        known = {"sizes": SIZES, "positions": positions.METHODS, "precisions": PRECISIONS}
+        known = {"sizes": SIZES, "positions": method_names(), "precisions": PRECISIONS}
         ranges = {"rounds": COUNT, "tokens": COUNT, "vocabulary_size": VOCABULARY_SIZE}
         found = [
             *wrong_items(self, known),

@@ -3,6 +3,7 @@
 import jax
 import keras
 
+from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._update import updated
 from keras_tupe.trainer.non_finite_error import NonFiniteError
@@ -71,8 +72,8 @@ class JaxSteps:
             with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
                 outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
-            self._refuse_other_state(scope, mapping)
-            self._refuse_layer_losses(scope)
+            refuse_other_state(self.model, self._seed_states, scope, mapping)
+            refuse_layer_losses(self.model, scope)
             scaled = loss * counters["loss_scale"].astype(loss.dtype) if self._scales else loss
             return scaled, (loss, count, outputs if self.train_metrics else None)
 

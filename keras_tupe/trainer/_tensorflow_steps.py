@@ -5,6 +5,7 @@ import itertools
 import keras
 import tensorflow as tf
 
+from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._tensorflow_parts import (
     all_reduced,
@@ -139,8 +140,8 @@ class TensorFlowSteps:
                 outputs = self.model(inputs, training=True)
             loss, count = self._objective.sums(targets, outputs, weights)
             scaled = loss * tf.cast(self._loss_scale.value, loss.dtype) if self._scales else loss
-        self._refuse_other_state(scope, seeds)
-        self._refuse_layer_losses(scope)
+        refuse_other_state(self.model, self._seed_states, scope, seeds)
+        refuse_layer_losses(self.model, scope)
         variables = [v.value for v in self.model.trainable_variables]
         gradients = [
             None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(scaled, variables)

@@ -237,7 +237,7 @@ def test_nothing_is_left_when_it_is_stopped_while_clients_ask(number, exports, t
         time.sleep(1)
         os.killpg(process.pid, number)
         said = process.communicate(timeout=60)[1]
-    assert process.returncode == 1
+    assert process.returncode == 128 + number
     assert said.splitlines()[-1].endswith("stopped. Nothing was written, and the server is gone.")
     assert not any(map(answers, ports.values()))
     assert list(tmp_path.iterdir()) == []

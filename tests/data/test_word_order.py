@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from keras_tupe.data.tasks.word_order import word_order_pairs
+from keras_tupe.data.rows.tf_dataset import tf_dataset
+from keras_tupe.data.tasks.word_order import WordOrderRows, word_order_pairs
 
 IDS = {"start_id": 2, "end_id": 3, "pad_id": 0}
 NOUNS = ["cat", "dog", "bird", "fox", "hen", "cow", "horse", "goat", "sheep", "mouse"]
@@ -136,3 +137,50 @@ def test_text_without_such_sentences_is_refused():
 def test_rows_without_room_are_refused():
     with pytest.raises(ValueError, match=r"at least 14.*Received: length=13$"):
         word_order_pairs(make_documents(), tokenize, **IDS, seed=0, length=13)
+
+
+def test_batches_hold_whole_pairs_and_an_epoch_each_pair_once_in_the_generators_order(pairs):
+    rows = WordOrderRows(pairs, batch_size=64, seed=3)
+    count = len(pairs.labels) // 2
+    generator = np.random.default_rng(3)
+    for epoch in range(3):
+        order = generator.permutation(count)[: 32 * rows.num_batches]
+        assert count - len(order) < 32
+        for place in range(rows.num_batches):
+            inputs, labels, weights = rows.batch(epoch * rows.num_batches + place)
+            chosen = order[32 * place : 32 * (place + 1)]
+            for version in (0, 1):  # intact, disturbed
+                np.testing.assert_array_equal(
+                    inputs["token_ids"][version::2], pairs.token_ids[2 * chosen + version]
+                )
+                np.testing.assert_array_equal(
+                    inputs["padding_mask"][version::2], pairs.padding_mask[2 * chosen + version]
+                )
+            assert labels.tolist() == [0, 1] * 32
+            assert weights.tolist() == [1.0] * 64
+
+
+def test_batches_come_by_their_number_alone_also_through_tf_data(pairs):
+    rows = WordOrderRows(pairs, batch_size=200, seed=3)
+    assert rows.num_batches < 5, "the dataset must cross an epoch"
+    again = WordOrderRows(pairs, batch_size=200, seed=3)
+    expected = {step: again.batch(step) for step in (8, 2, 11, 5, 3, 4, 6, 7)}
+    elements = list(tf_dataset(rows, 2, 7, num_parallel_calls=3).as_numpy_iterator())
+    assert len(elements) == 7
+    for step, (inputs, labels, weights) in enumerate(elements, 2):
+        np.testing.assert_array_equal(inputs["token_ids"], expected[step][0]["token_ids"])
+        np.testing.assert_array_equal(inputs["padding_mask"], expected[step][0]["padding_mask"])
+        assert (labels.dtype, weights.dtype) == ("int32", "float32")
+        assert labels.tolist() == expected[step][1].tolist()
+    other = WordOrderRows(pairs, batch_size=200, seed=4).batch(2)[0]["token_ids"]
+    assert (other != expected[2][0]["token_ids"]).any()
+
+
+def test_few_pairs_are_a_batch_and_a_pair_is_never_cut(pairs):
+    rows = WordOrderRows(pairs, batch_size=10**6, seed=0)
+    assert (rows.batch_size, rows.num_batches) == (len(pairs.labels), 1)
+    for batch_size in (0, 7):
+        with pytest.raises(ValueError, match=f"even integer >= 2.*batch_size={batch_size}"):
+            WordOrderRows(pairs, batch_size=batch_size, seed=0)
+    with pytest.raises(ValueError, match="Received: step=-1"):
+        rows.batch(-1)

@@ -7,6 +7,7 @@ import json
 
 from training.ablate import checks
 from training.command.settings import setting
+from training.command.words import words
 from training.presets.variant import parse
 from training.pretrain import settings as pretrain_settings
 from training.pretrain.scaled_steps import scaled_warmup
@@ -141,24 +142,9 @@ class Settings(_Shared):
 
 
 def command_words(settings):
-    """Returns the command line of `training.pretrain` that `settings` come from, as short as it is.
+    """Returns the command line of `training.pretrain` that `settings` come from.
 
     Args:
         settings: a `Settings` of `training.pretrain`.
-
-    Returns:
-        List of strings.
     """
-    words = []
-    for name, field in _PRETRAIN.items():
-        value = getattr(settings, name)
-        # a warm-up that is not given would follow the steps
-        is_default = value == field.default and name != "warmup_steps"
-        if "help" not in field.metadata or is_default:
-            continue
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words += [f"--{option}", "none" if value is None else str(value)]
-    return words
+    return words(settings, always=("warmup_steps",))  # if not given it would follow the steps

@@ -6,8 +6,8 @@ import numpy as np
 
 from training.ablate.collect import ACCURACY, LOSS
 from training.ablate.statistics import LEVEL
+from training.command.durations import duration
 from training.command.tables import table
-from training.pretrain.report import duration
 
 
 def markdown(ablation, origin):

@@ -10,10 +10,10 @@ from training.ablate import runs
 from training.ablate.settings import command_words
 from training.ablate.tasks import check_equal, tasks_of
 from training.command.child import Stop
+from training.command.durations import duration
 from training.machine import time_left
 from training.machine.facts import machine_facts
 from training.pretrain import run as pretrain_run
-from training.pretrain.report import duration
 
 
 class Work:

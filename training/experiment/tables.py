@@ -4,11 +4,11 @@ import math
 
 from training.ablate.collect import LOSS
 from training.ablate.tables import spread
+from training.command.durations import duration
 from training.command.tables import table
 from training.experiment.results import AVERAGE
 from training.finetune_glue.protocol import PROTOCOLS
 from training.presets.variant import parse
-from training.pretrain.report import duration
 
 
 def markdown(content, plan, results):

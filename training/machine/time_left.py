@@ -6,9 +6,9 @@ import pathlib
 from keras_tupe import SIZES
 from keras_tupe._json_file import read_json_object
 from keras_tupe.trainer import step_flops
+from training.command.durations import duration
 from training.command.tables import table
 from training.pretrain.log import LOG, read_log
-from training.pretrain.report import duration
 
 # Share of a device's peak in matrix products that training reached where we measured it: small
 # encoders on two CPU cores 48 % to 91 %; on a GPU small ones reach less than large ones.

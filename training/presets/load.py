@@ -13,7 +13,7 @@ from keras_tupe import (
     TupeTokenizer,
     positions,
 )
-from keras_tupe.models._preset_check import check_preset
+from keras_tupe.models.presets.check import check_preset
 from training.presets.checks import read_object
 
 _TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, TupeSpanExtractor)}

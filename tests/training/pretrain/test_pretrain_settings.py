@@ -8,7 +8,7 @@ import pytest
 
 from training.command import config_file
 from training.command.settings import parse
-from training.pretrain.loop import Saver
+from training.pretrain.saver import Saver
 from training.pretrain.settings import CHANGEABLE, MODEL, Settings
 
 METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"

@@ -1,18 +1,6 @@
-"""Ask an exported model; needs TensorFlow alone, not keras_tupe.
+"""What an export answers: to the example beside it, and to questions."""
 
-    python -m training.query saved_models/quickstart
-    python -m training.query saved_models/quickstart --fill "returns a [MASK] of strings"
-    python -m training.query saved_models/quickstart --nearest "how to open a file"
-
-Checks the export against the outputs stored beside it, then answers the questions: fills the
-blank with the five likeliest pieces, ranks a small set of sentences by the cosine of their
-vectors with the question's. A text that is longer than what the model reads is cut, and told; a
-question without a blank that the model reads is a mistake.
-"""
-
-import argparse
 import pathlib
-import sys
 import zipfile
 
 import numpy as np
@@ -21,7 +9,7 @@ import tensorflow as tf
 TOLERANCE = 1e-5
 # what TensorFlow and NumPy raise for files that are not whole
 _DAMAGE = (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile, tf.errors.OpError)
-MASKS = ("[MASK]", "<mask>")  # as vocabularies write it
+MASKS = ("[MASK]", "<mask>")  # as vocabularies write it  # as vocabularies write it
 FILL = [
     "Returns a [MASK] of the array.",
     "If the file does not [MASK], an error is raised.",
@@ -38,6 +26,26 @@ SENTENCES = [
     "A layer that applies dropout to the input.",
     "Wait until the thread has finished.",
 ]
+
+
+def ask(settings):
+    """Checks an export and asks it; prints the answers.
+
+    Args:
+        settings: a `Settings` without problems.
+
+    Returns:
+        The largest difference from the stored outputs, and whether all questions have an answer.
+
+    Raises:
+        ValueError: if it cannot be read, or cannot answer such questions.
+    """
+    try:
+        worst = check_example(pathlib.Path(settings.folder))
+        return worst, answer(settings) if settings.has_text else True
+    except _DAMAGE as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ValueError(f"{reason} Received: {settings.folder!r}") from error
 
 
 def check_example(folder):
@@ -153,42 +161,3 @@ def answer(settings):
     if not (asked and not settings.nearest):
         rank_sentences(model, settings.nearest or NEAREST)
     return has_all
-
-
-def main(arguments=None):
-    """Runs the command line; returns the exit status: 1 after a difference, 2 after a mistake."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=pathlib.Path, help="export with a card.json")
-    parser.add_argument("--fill", action="append", metavar="TEXT", help="text with a [MASK]")
-    parser.add_argument("--nearest", action="append", metavar="TEXT", help="any text")
-    settings = parser.parse_args(arguments)
-    if not (settings.folder / "example.npz").is_file():
-        parser.exit(
-            2,
-            f"{parser.prog}: the folder must be an export of keras_tupe, with its example.npz. "
-            f"Make one with `python -m training.quickstart`. Received: {str(settings.folder)!r}\n",
-        )
-    has_text = (settings.folder / "text").is_dir()
-    if (settings.fill or settings.nearest) and not has_text:
-        parser.exit(
-            2,
-            f"{parser.prog}: --fill and --nearest need an export with text/, of a preset that has "
-            f"a tokenizer. Received: {str(settings.folder)!r}\n",
-        )
-    try:
-        worst = check_example(settings.folder)
-        has_all = answer(settings) if has_text else True
-    except _DAMAGE as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        parser.exit(2, f"{parser.prog}: {reason} Received: {str(settings.folder)!r}\n")
-    ours = sorted(name for name in sys.modules if name.split(".")[0] == "keras_tupe")
-    print(f"modules of keras_tupe in this process: {len(ours)}")
-    if worst > TOLERANCE:
-        return 1
-    return 0 if has_all else 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())
