@@ -5,8 +5,9 @@ from training.command.kinds import nearest
 from training.command.without_keras import without_keras
 
 with without_keras():
-    pass
+    from keras_tupe.models import sizes
 
+SIZES = tuple(sizes.SIZES)
 PRECISIONS = ("float32", "bfloat16")
 
 
