@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_tupe._keras_private import all_layers, loss_tracker
 from keras_tupe.models._compile_config import compile_from, seed_generators, with_progress
 from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.trainer._checks import check_arguments, refuse_layer_losses
@@ -112,7 +113,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         self.skip_bad_steps = skip_bad_steps
         self.train_metrics = train_metrics
         self._scales = any(
-            getattr(layer, "compute_dtype", None) == "float16" for layer in model._flatten_layers()
+            getattr(layer, "compute_dtype", None) == "float16" for layer in all_layers(model)
         )
         self._step = self._counter("step", 0)
         self._skipped_steps = self._counter("skipped_steps", 0)
@@ -263,7 +264,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
     def _logs(self, in_training):
         """What `fit` or `evaluate` shows: metrics that are not computed are left out."""
         if in_training and not self.train_metrics:
-            return {"loss": self._loss_tracker.result()}
+            return {"loss": loss_tracker(self).result()}
         return self.get_metrics_result()
 
     def _track(self, loss, count):
@@ -271,4 +272,4 @@ class Trainer(ChecksData, _steps(), keras.Model):
         is_good = keras.ops.isfinite(loss)
         counted = keras.ops.where(is_good, count, 0)
         mean = keras.ops.where(is_good, loss, 0) / keras.ops.maximum(count, 1e-6)
-        self._loss_tracker.update_state(mean, sample_weight=counted)
+        loss_tracker(self).update_state(mean, sample_weight=counted)

@@ -2,7 +2,7 @@
 
     python -m training.convert checkpoint_best.pt --dictionary dict.txt --out presets/tupe_r
     python -m training.convert bert-base-uncased --out presets/bert
-    python -m training.convert presets/bert --graft qkr_4 --out presets/bert_qkr_4 \
+    python -m training.convert presets/bert --graft qkr_4 --out presets/bert_qkr_4 \\
         --graft-options '{"share_heads": true}'
     python -m training.convert presets/bert_qkr_4 --format huggingface --out bert_hf
 

@@ -5,7 +5,7 @@ import pathlib
 from training.command.folder_lock import FolderLock
 from training.command.report_files import replaced_file
 from training.draw import sources
-from training.draw.collect import drawings_of
+from training.draw.drawings import drawings_of
 from training.draw.settings import LENGTH
 
 

@@ -1,7 +1,7 @@
 """Fine-tunes a preset on GLUE by a paper's protocol, over a grid of learning rates and seeds.
 
     python -m training.finetune_glue runs/tupe_r/preset --data glue --out runs/tupe_r/glue
-    python -m training.finetune_glue PRESET --data glue --tasks cola rte --seeds 3 --epochs 3 \
+    python -m training.finetune_glue PRESET --data glue --tasks cola rte --seeds 3 --epochs 3 \\
         --learning-rates 1e-4 3e-4 --out small
 
 Protocols: `tupe` (Ke et al. 2021: four rates, five seeds, the median of the seeds, then the best

@@ -1,6 +1,6 @@
 """Fine-tunes a preset on SQuAD v1.1 and scores its answers by the official rules.
 
-    python -m training.finetune_squad runs/tupe_r/preset --train train-v1.1.json \
+    python -m training.finetune_squad runs/tupe_r/preset --train train-v1.1.json \\
         --dev dev-v1.1.json --out runs/tupe_r/squad
     python -m training.finetune_squad PRESET --train T --dev D --length 640 --seeds 3 --out longer
 

@@ -6,17 +6,17 @@ import numpy as np
 import tqdm
 
 from keras_tupe import positions
-from keras_tupe.analysis import mean_attention_scores, name_patterns, position_logits
+from keras_tupe.analysis import mean_attention_scores, name_patterns
 from training.command.folder_lock import FolderLock
 from training.command.report_files import replaced_file, replaced_text
 from training.command.tables import table
+from training.draw.drawings import patterns_of_scores, telling_logits
 from training.gallery.picture import Entry, Heads, draw_gallery
 from training.quickstart import data as quickstart_data
 from training.quickstart import run
 
 TEXTS = 256  # held-out rows behind attention scores
 LINES = 8  # methods per picture
-SMALLEST_SCORE = 1e-9
 
 
 def make_gallery(settings):
@@ -35,14 +35,11 @@ def make_gallery(settings):
 
 def heads_of(backbone, rows):
     """Returns the `Heads` of an encoder: position logits if positions alone make any."""
-    length = rows["token_ids"].shape[1]
-    ids = np.unique(np.linspace(0, backbone.vocabulary_size - 1, 64).astype("int32"))
-    for repeated in (None, ids):
-        logits = position_logits(backbone, length, repeated)
-        if np.ptp(logits, axis=-1).max() > 1e-5 * max(np.abs(logits).max(), 1e-5):
-            return Heads("logits", logits, name_patterns(logits))
+    logits, _ = telling_logits(backbone, rows["token_ids"].shape[1])
+    if logits is not None:
+        return Heads("logits", logits, name_patterns(logits))
     scores = mean_attention_scores(backbone, rows["token_ids"], rows["padding_mask"])[0]
-    return Heads("scores", scores, name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE))))
+    return Heads("scores", scores, patterns_of_scores(scores))
 
 
 def entry_of(name, data, settings, rows):
@@ -54,10 +51,11 @@ def entry_of(name, data, settings, rows):
 
 
 def held_out_rows(data):
-    """Returns the inputs of some held-out rows."""
+    """Returns the inputs of some held-out rows, without those that fill the last batch up."""
     batches = [batch for batch, _, _ in data.held_out.evaluation_batches()]
+    count = min(TEXTS, len(data.held_out))
     return {
-        key: np.concatenate([batch[key] for batch in batches])[:TEXTS]
+        key: np.concatenate([batch[key] for batch in batches])[:count]
         for key in ("token_ids", "padding_mask")
     }
 

@@ -1,4 +1,4 @@
-"""What came out of a run of `training.pretrain`: a table, totals and a picture, from its logs."""
+"""The report of a run of `training.pretrain`: a table, totals and a picture, from its logs."""
 
 import dataclasses
 import pathlib

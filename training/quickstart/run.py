@@ -30,7 +30,7 @@ CURVE_BATCHES = 40  # held-out batches behind each point of the curve
 
 @dataclasses.dataclass
 class Result:
-    """What one method reached.
+    """The scores of one method.
 
     Attributes:
         position: name of the method.
@@ -118,12 +118,12 @@ def fine_tune(backbone, corpus, steps, seed):
 
 def run(position, corpus, settings, steps, task_steps):
     """Trains and tests one method; returns its `Result` and the pre-trained model."""
-    print(f"\n=== {position}: {steps} steps of masked language modeling ===")
+    print(f"\n=== {position}: {steps} steps of masked language modeling ===", flush=True)
     started = time.monotonic()
     model = build(position, corpus, settings.size, settings.seed)
     (tokens, losses), (loss, accuracy) = pretrain(model, corpus, steps)
     pretrained = model.get_weights()
-    print(f"--- {position}: {task_steps} steps of the word-order task ---")
+    print(f"--- {position}: {task_steps} steps of the word-order task ---", flush=True)
     word_order = fine_tune(model.backbone, corpus, task_steps, settings.seed)
     model.set_weights(pretrained)  # the task changed the shared encoder
     interval = 1.96 * math.sqrt(word_order * (1 - word_order) / len(corpus.task_test.labels))

@@ -50,7 +50,7 @@ def _train_and_publish(settings, names, command):
     documents = quickstart_data.load_documents(settings.corpus)
     data = quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed)
     facts = {key.replace("_", " "): value for key, value in data.facts.items()}
-    print("\n".join(f"{key:>20}: {value}" for key, value in facts.items()))
+    print("\n".join(f"{key:>20}: {value}" for key, value in facts.items()), flush=True)
 
     steps, task_steps = run.STEPS, run.TASK_STEPS
     if settings.minutes is not None:

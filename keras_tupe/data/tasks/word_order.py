@@ -1,5 +1,6 @@
 """A task that needs word order: is a sentence intact, or have two neighbours been exchanged?"""
 
+import copy
 import dataclasses
 import hashlib
 import itertools
@@ -73,6 +74,25 @@ class WordOrderRows:
         self._epoch = None, None
         self.batch_size = min(batch_size, len(pairs.labels))
         self.num_batches = len(pairs.labels) // self.batch_size
+        self._pairs_per_batch = self.batch_size // 2
+        self._part = slice(0, self.batch_size)  # of this worker
+
+    def shard(self, index, count):
+        """The part of one of several workers: rows index * n to (index + 1) * n - 1 of each batch.
+
+        Raises:
+            ValueError: if the parts would not be equal, or there is no such worker.
+        """
+        if count < 1 or self.batch_size % count or not 0 <= index < count:
+            raise ValueError(
+                "`batch_size` must be a multiple of the number of workers, and `index` below it. "
+                f"Received: batch_size={self.batch_size}, index={index}, count={count}"
+            )
+        part = copy.copy(self)
+        part.batch_size = self.batch_size // count
+        first = self._part.start + index * part.batch_size
+        part._part = slice(first, first + part.batch_size)
+        return part
 
     def batch(self, step):
         """Batch number `step` of training, any, in any order.
@@ -84,9 +104,9 @@ class WordOrderRows:
         epoch, place = divmod(operator.index(step), self.num_batches)
         if step < 0:
             raise ValueError(f"`step` must be at least 0. Received: step={step}")
-        size = self.batch_size // 2
+        size = self._pairs_per_batch
         chosen = self._order(epoch)[place * size : (place + 1) * size]
-        rows = (2 * chosen[:, np.newaxis] + [0, 1]).ravel()
+        rows = (2 * chosen[:, np.newaxis] + [0, 1]).ravel()[self._part]
         pairs = self._pairs
         inputs = {"token_ids": pairs.token_ids[rows], "padding_mask": pairs.padding_mask[rows]}
         return inputs, pairs.labels[rows], np.ones(len(rows), "float32")
