@@ -118,6 +118,25 @@ def test_rounds_are_interleaved_and_every_other_one_is_reversed():
     assert rows["a"]["train_ratio"] == 1
 
 
+def test_the_first_round_does_not_count(monkeypatch):
+    class Clock:
+        now = 0.0
+
+        def perf_counter(self):
+            return self.now
+
+        process_time = perf_counter
+
+    clock, seconds = Clock(), iter([9.0, 9.0, 2.0, 4.0])
+
+    def step():
+        clock.now += next(seconds)
+
+    monkeypatch.setattr(times, "time", clock)
+    row = times.measure({"a": (step, step)}, 1, lambda: None)["a"]
+    assert (row["train_ms"], row["inference_ms"]) == (2000, 4000)
+
+
 def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds():
     wall = {("a", "train"): [1.0, 2.0, 10.0], ("b", "train"): [3.0, 2.0, 20.0]}
     wall.update({(name, "inference"): wall[name, "train"] for name in "ab"})
