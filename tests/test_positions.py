@@ -223,7 +223,7 @@ def names_reached(module, function):
 def test_an_oracle_names_neither_keras_nor_a_layer(name):
     oracle = positions.get(name).logits_oracle
     _, names = names_reached(importlib.import_module(oracle.__module__), oracle.__name__)
-    assert "keras_tupe.positions._oracle" in names, "the search follows calls"
+    assert "keras_tupe.positions.oracle" in names, "the search follows calls"
     allowed = "keras_tupe.positions"
     forbidden = {
         found
@@ -236,14 +236,14 @@ def test_an_oracle_names_neither_keras_nor_a_layer(name):
 
 
 def test_the_pieces_of_oracles_import_numpy_and_math_only():
-    tree = module_tree(importlib.import_module("keras_tupe.positions._oracle"))
+    tree = module_tree(importlib.import_module("keras_tupe.positions.oracle"))
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert {alias.name for node in imports for alias in node.names} == {"math", "numpy"}
 
 
 def test_no_layer_uses_the_pieces_of_oracles():
     for file in pathlib.Path(layers.__file__).parent.rglob("*.py"):
-        assert "_oracle" not in file.read_text(encoding="utf-8"), file.name
+        assert "oracle" not in file.read_text(encoding="utf-8"), file.name
     of_oracles = set()
     for name in METHOD_NAMES:
         oracle = positions.get(name).logits_oracle
@@ -254,7 +254,7 @@ def test_no_layer_uses_the_pieces_of_oracles():
         for node in module_tree(importlib.import_module(module)).body:
             used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
             is_oracle = (module, getattr(node, "name", None)) in of_oracles
-            assert is_oracle or "_oracle" not in used, f"{name}, line {node.lineno}"
+            assert is_oracle or "oracle" not in used, f"{name}, line {node.lineno}"
 
 
 def test_sizes_of_the_cases_are_different_primes():

@@ -1,7 +1,15 @@
 """The registry of positional methods: one file in this folder is one method.
 
 `METHODS` maps the names of the files to their records. `get` looks a name up, `load_file` adds
-a method from a file outside the package.
+a method from a file outside the package. All that the file of a method needs is here:
+
+- `PositionMethod`, the record that it fills, with `Dims` and `DeadWeight`;
+- `attention`, `plain_attention`, `combined_bias` and `distance_method`, which make its layers;
+- `is_untied`, `is_released` and `boolean`, which read its options, and `EITHER_CLS`;
+- `KEY_BIAS`, `THETA_ROW`, `additive_dead_weights` and `always`, which fill fields of the record;
+- `oracle`, pieces of equations in NumPy.
+
+A folder in this folder is no method.
 """
 
 import importlib
@@ -11,14 +19,51 @@ import pkgutil
 import sys
 
 from keras_tupe._keywords import did_you_mean, refuse_unknown_keywords
-from keras_tupe.positions._method import DeadWeight, Dims, PositionMethod
+from keras_tupe.positions import oracle
+from keras_tupe.positions._distance_table import distance_method
+from keras_tupe.positions._method import PositionMethod
+from keras_tupe.positions._parts import (
+    EITHER_CLS,
+    KEY_BIAS,
+    THETA_ROW,
+    DeadWeight,
+    Dims,
+    additive_dead_weights,
+    always,
+    attention,
+    boolean,
+    combined_bias,
+    is_released,
+    is_untied,
+    plain_attention,
+)
 
-__all__ = ["METHODS", "DeadWeight", "Dims", "PositionMethod", "get", "load_file"]
+__all__ = [
+    "EITHER_CLS",
+    "KEY_BIAS",
+    "METHODS",
+    "THETA_ROW",
+    "DeadWeight",
+    "Dims",
+    "PositionMethod",
+    "additive_dead_weights",
+    "always",
+    "attention",
+    "boolean",
+    "combined_bias",
+    "distance_method",
+    "get",
+    "is_released",
+    "is_untied",
+    "load_file",
+    "oracle",
+    "plain_attention",
+]
 
 METHODS = {
     module.name: importlib.import_module(f"{__name__}.{module.name}").METHOD
     for module in pkgutil.iter_modules(__path__)
-    if not module.name.startswith("_")
+    if not module.ispkg and not module.name.startswith("_")
 }
 
 for _name in METHODS:

@@ -9,14 +9,15 @@ from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._initializers import fresh
 from keras_tupe.layers._lengths import checked_length
 from keras_tupe.layers._precision import at_least_float32
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import (
+from keras_tupe.positions import (
+    EITHER_CLS,
     DeadWeight,
     PositionMethod,
     additive_dead_weights,
     always,
     combined_bias,
     is_untied,
+    oracle,
 )
 
 
@@ -131,8 +132,8 @@ def logits_oracle(tokens, weights, dims, options):
     added = np.empty((dims.num_heads, len(tokens), len(tokens)))
     for h, i, j in np.ndindex(added.shape):
         added[h, i, j] = np.dot(query[i, h], key[j, h])
-    content = _oracle.content_logits(tokens, weights, dims, num_terms=1)
-    return content + _oracle.cls_option(added, weights, options)
+    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + oracle.cls_option(added, weights, options)
 
 
 METHOD = PositionMethod(
@@ -140,6 +141,7 @@ METHOD = PositionMethod(
     source="Chen et al. 2021, Sec. 3 (DIET-ABS)",
     logits_oracle=logits_oracle,
     options={"rank": 64, "cls": "tied"},
+    other_options=(*EITHER_CLS, {"rank": 3}),
     bias=bias,
     dead_weights=dead_weights,
     has_length_limit=always,
