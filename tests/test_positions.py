@@ -8,7 +8,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from numpy_encoder import encode
+from training.check_method.numpy_encoder import encode
 from position_cases import (
     BATCH,
     CASES,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keras import ops
 from layer_contract import run_layer_contract
-from numpy_encoder import encode
+from training.check_method.numpy_encoder import encode
 from position_cases import (
     ENCODER_CASES,
     METHOD_NAMES,

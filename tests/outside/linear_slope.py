@@ -39,6 +39,8 @@ METHOD = PositionMethod(
     source="Press et al. 2022, Sec. 3",
     logits_oracle=logits_oracle,
     options={"slope": 1.0},
+    other_options=({"slope": 0.3},),
+    shift_invariant=True,
     bias=lambda dims, options: LinearSlopeBias(
         dims.num_heads, options["slope"], dtype=dims.dtype, name="position_bias"
     ),

@@ -1,0 +1,23 @@
+"""The settings of `training.check_method`."""
+
+import dataclasses
+import pathlib
+
+from training._settings import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of `training.check_method`."""
+
+    method: str | None = setting(
+        None, "Python file of the method, or the name of one of the package's.", positional=True
+    )
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        if self.method is None:
+            return ["METHOD must be given: a Python file, or a name. Received: nothing"]
+        if self.method.endswith(".py") and not pathlib.Path(self.method).is_file():
+            return [f"METHOD must be an existing Python file. Received: {self.method!r}"]
+        return []
