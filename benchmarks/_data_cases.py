@@ -5,9 +5,9 @@ import importlib.util
 import statistics
 import time
 
-from keras_tupe.data.counter_rng import permute
-from keras_tupe.data.rows import Rows
-from keras_tupe.data.tf_dataset import tf_dataset
+from keras_tupe.data.rows.counter_rng import permute
+from keras_tupe.data.rows.rows import Rows
+from keras_tupe.data.rows.tf_dataset import tf_dataset
 
 THREADS = 2
 DEFINITION = (

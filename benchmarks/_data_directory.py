@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_tupe.data.dataset_writer import file_hash, seal, write_rows
+from keras_tupe.data.rows.dataset_writer import file_hash, seal, write_rows
 
 LENGTH = 512
 VOCABULARY_SIZE = 30_522  # as many as BERT's

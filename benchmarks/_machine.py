@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from benchmarks._child import ROOT
-from training._machine_kind import cpu_name
+from training.machine.kind import cpu_name
 
 
 def machine():

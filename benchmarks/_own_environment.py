@@ -8,7 +8,7 @@ import subprocess
 import sys
 import venv
 
-from training._folder_lock import FolderLock
+from training.command.folder_lock import FolderLock
 
 _LOCK_SECONDS = 3600  # while another process makes the same environment
 

@@ -5,7 +5,7 @@ import os
 import pathlib
 import tempfile
 
-from training._folder_lock import FolderLock
+from training.command.folder_lock import FolderLock
 
 _LOCK_SECONDS = 600  # others only write their files; what was measured must not be lost
 HEADER = (

@@ -9,7 +9,7 @@ from benchmarks import _child, _training_batch
 from benchmarks._report import _facts
 from keras_tupe import SIZES
 from keras_tupe.trainer import step_flops
-from training._peak_flops import known_peak
+from training.machine.peak import known_peak
 
 COLUMNS = (
     ("size", "size", "s"),

@@ -26,7 +26,7 @@ from tqdm import tqdm
 from benchmarks import _data_cases, _data_directory, _data_settings
 from benchmarks._machine import machine, source
 from benchmarks._report import write_files
-from keras_tupe.data.prepared import PreparedRows
+from keras_tupe.data.rows.prepared import PreparedRows
 
 
 def main(arguments=None):

@@ -26,8 +26,8 @@ from benchmarks._export_rounds import measure
 from benchmarks._machine import machine, source
 from benchmarks._report import write_files
 from keras_tupe import SIZES, positions
-from training._settings import parse, setting
-from training._tables import table
+from training.command.settings import parse, setting
+from training.command.tables import table
 
 HEADER = ["length", "batch", "encoder", "ms", "of absolute", "95 %", "of KerasHub's BERT", "95 %"]
 

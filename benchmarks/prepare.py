@@ -23,7 +23,7 @@ import time
 from benchmarks._child import ROOT
 from benchmarks._machine import machine, source
 from keras_tupe.data import find_sources, read_source
-from training._report_files import replaced_text
+from training.command.report_files import replaced_text
 
 _SENTENCE = "This is another reading of the same text. "
 

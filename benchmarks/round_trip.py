@@ -31,7 +31,7 @@ import tokenizers
 from benchmarks._machine import machine, source
 from keras_tupe.data import clean_text, find_sources, read_source, split_sentences
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
-from training._report_files import replaced_text
+from training.command.report_files import replaced_text
 
 _PER_CALL = 4096
 # Unicode's Default_Ignorable_Code_Point, which NFKC_Casefold removes, among them the joiners

@@ -26,9 +26,9 @@ import numpy as np
 
 from benchmarks._machine import machine, source
 from keras_tupe.data import train_sentencepiece_bpe
-from keras_tupe.data.squad import read_squad, squad_predictions, squad_windows
+from keras_tupe.data.tasks.squad import read_squad, squad_predictions, squad_windows
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
-from training._report_files import replaced_text
+from training.command.report_files import replaced_text
 
 _BERT_ANSWER_LENGTH = 30
 

@@ -52,7 +52,7 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._compiled",
     "keras_tupe.layers._dense",
     "keras_tupe.layers._random_bits",
-    "keras_tupe.data.tf_dataset",
+    "keras_tupe.data.rows.tf_dataset",
     "keras_tupe.models._saved_folder",
     "keras_tupe.models.saved_encoder",
 }

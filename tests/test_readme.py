@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from training import methods, prepare
+from training import methods
+from training.prepare import __main__ as prepare
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 

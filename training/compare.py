@@ -15,8 +15,8 @@ import sys
 import numpy as np
 
 from keras_tupe._json_file import read_json_object
-from training._pretrain_report import duration, load_run, write_picture
-from training._tables import table
+from training.command.tables import table
+from training.pretrain.report import duration, load_run, write_picture
 
 SETTINGS = "settings.json"
 # Where runs of different methods may differ, or that change nothing in what was learned.

@@ -24,10 +24,10 @@ import sys
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert, positions
 from keras_tupe._json_file import parse_json
 from keras_tupe._new_folder import check_is_new, new_folder
-from keras_tupe.convert._hf_config import read_json
-from training._folder_lock import FolderLock
-from training._preset_space import check_preset_space
-from training._setting_checks import no_folder
+from keras_tupe.convert.hugging_face.config import read_json
+from training.command.checks import no_folder
+from training.command.folder_lock import FolderLock
+from training.presets.space import check_preset_space
 
 FORMATS = ("preset", "huggingface")
 _OURS = "keras_tupe>"

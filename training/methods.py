@@ -9,9 +9,9 @@ import pathlib
 import sys
 
 from keras_tupe import positions
-from training._marked import replaced
-from training._report_files import replaced_text
-from training._tables import table
+from training.command.marked import replaced
+from training.command.report_files import replaced_text
+from training.command.tables import table
 
 COMMAND = "training.methods --update README.md"
 

@@ -11,9 +11,9 @@ import sys
 import urllib.parse
 
 from keras_tupe._json_file import read_json_object
-from training._marked import replaced
-from training._report_files import replaced_text
-from training._tables import table
+from training.command.marked import replaced
+from training.command.report_files import replaced_text
+from training.command.tables import table
 
 COMMAND = "training.saved_models --update saved_models/README.md"
 HEADER = [

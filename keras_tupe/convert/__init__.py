@@ -2,11 +2,11 @@
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.convert.graft_position import graft_position
-from keras_tupe.convert.hf_bert import from_hf_bert
+from keras_tupe.convert.hugging_face.from_hf_bert import from_hf_bert
+from keras_tupe.convert.hugging_face.to_hf_bert import to_hf_bert
 from keras_tupe.convert.keras_hub_bert import from_keras_hub_bert
 from keras_tupe.convert.report import Report
-from keras_tupe.convert.to_hf_bert import to_hf_bert
-from keras_tupe.convert.tupe_checkpoint import from_tupe_checkpoint
+from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
 
 __all__ = [
     "Report",

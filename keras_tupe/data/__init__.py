@@ -5,12 +5,51 @@ tokenizer's function.
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
-from keras_tupe.data.blimp import BlimpParadigm, read_blimp
-from keras_tupe.data.bucketed_rows import BucketedRows
-from keras_tupe.data.checks import check_rows
-from keras_tupe.data.clean import clean_text
-from keras_tupe.data.corpus import corpus_hash, count_words, read_documents, split_documents
-from keras_tupe.data.dataset_writer import (
+from keras_tupe.data.corpus.clean import clean_text
+from keras_tupe.data.corpus.documents import (
+    corpus_hash,
+    count_words,
+    read_documents,
+    split_documents,
+)
+from keras_tupe.data.corpus.embedded import SOURCES, embedded_documents
+from keras_tupe.data.corpus.packing import (
+    PackedRows,
+    pack_rows,
+    pack_sentences,
+    tokenize_documents,
+)
+from keras_tupe.data.corpus.placement import (
+    block_number,
+    choose_num_blocks,
+    document_digest,
+    is_held_out,
+    is_sampled,
+    multiset_hash,
+)
+from keras_tupe.data.corpus.prepared_vocabulary import PreparedVocabulary
+from keras_tupe.data.corpus.prose import prose_paragraphs
+from keras_tupe.data.corpus.sentences import split_sentences
+from keras_tupe.data.corpus.sources import (
+    FORMATS,
+    MAX_DOCUMENT_BYTES,
+    Document,
+    Source,
+    find_sources,
+    read_source,
+)
+from keras_tupe.data.corpus.vocabulary import (
+    sentencepiece_bpe_from_counts,
+    train_sentencepiece_bpe,
+    train_wordpiece,
+    wordpiece_from_counts,
+    wordpiece_words,
+)
+from keras_tupe.data.corpus.word_counts import WordCounts
+from keras_tupe.data.corpus.word_starts import word_starts
+from keras_tupe.data.rows.bucketed_rows import BucketedRows
+from keras_tupe.data.rows.checks import check_rows
+from keras_tupe.data.rows.dataset_writer import (
     PREPARATION_FILE,
     file_hash,
     order_hash,
@@ -20,34 +59,15 @@ from keras_tupe.data.dataset_writer import (
     seal,
     write_rows,
 )
-from keras_tupe.data.embedded import SOURCES, embedded_documents
-from keras_tupe.data.glue import TASKS as GLUE_TASKS
-from keras_tupe.data.glue import GlueRows, GlueTask, read_glue
-from keras_tupe.data.json_record import read_sealed_json, write_json, write_sealed_json
-from keras_tupe.data.masking import Masking, mask_rows
-from keras_tupe.data.packing import PackedRows, pack_rows, pack_sentences, tokenize_documents
-from keras_tupe.data.placement import (
-    block_number,
-    choose_num_blocks,
-    document_digest,
-    is_held_out,
-    is_sampled,
-    multiset_hash,
-)
-from keras_tupe.data.prepared import PreparedRows
-from keras_tupe.data.prepared_vocabulary import PreparedVocabulary
-from keras_tupe.data.prose import prose_paragraphs
-from keras_tupe.data.rows import Rows
-from keras_tupe.data.sentences import split_sentences
-from keras_tupe.data.sources import (
-    FORMATS,
-    MAX_DOCUMENT_BYTES,
-    Document,
-    Source,
-    find_sources,
-    read_source,
-)
-from keras_tupe.data.squad import (
+from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
+from keras_tupe.data.rows.masking import Masking, mask_rows
+from keras_tupe.data.rows.prepared import PreparedRows
+from keras_tupe.data.rows.rows import Rows
+from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
+from keras_tupe.data.tasks.blimp import BlimpParadigm, read_blimp
+from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
+from keras_tupe.data.tasks.glue import GlueRows, GlueTask, read_glue
+from keras_tupe.data.tasks.squad import (
     SquadQuestion,
     SquadWindows,
     read_squad,
@@ -55,17 +75,7 @@ from keras_tupe.data.squad import (
     squad_predictions,
     squad_windows,
 )
-from keras_tupe.data.tf_dataset import tf_dataset, tf_evaluation_dataset
-from keras_tupe.data.vocabulary import (
-    sentencepiece_bpe_from_counts,
-    train_sentencepiece_bpe,
-    train_wordpiece,
-    wordpiece_from_counts,
-    wordpiece_words,
-)
-from keras_tupe.data.word_counts import WordCounts
-from keras_tupe.data.word_order import WordOrderPairs, word_order_pairs
-from keras_tupe.data.word_starts import word_starts
+from keras_tupe.data.tasks.word_order import WordOrderPairs, word_order_pairs
 
 __all__ = [
     "FORMATS",

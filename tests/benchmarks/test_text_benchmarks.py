@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import prepare as prepare_benchmark
 from benchmarks import round_trip
-from training import prepare
+from training.prepare import __main__ as prepare
 
 SENTENCES = [f"The {number} Caf\u00e9s open at {number * number}." for number in range(101)]
 

@@ -19,8 +19,8 @@ from test_golden_relative import DTYPES, skip_float64_on_jax
 
 from keras_tupe.convert import from_hf_bert, to_hf_bert
 from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert._hf_tokenizer import hf_tokenizer
-from keras_tupe.convert._hf_weights import read_hf_weights
+from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
+from keras_tupe.convert.hugging_face.weights import read_hf_weights
 
 NAMES = {
     "bert_absolute": "absolute",

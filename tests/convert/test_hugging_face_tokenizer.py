@@ -5,8 +5,9 @@ import json
 import pytest
 from bert_cases import PIECES, write_hf
 
-from keras_tupe.convert import _wordpiece, from_hf_bert
-from keras_tupe.convert._hf_tokenizer import hf_tokenizer
+from keras_tupe.convert import from_hf_bert
+from keras_tupe.convert.bert import wordpiece
+from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 
 NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
 NORMALIZER |= {"strip_accents": None, "lowercase": True}
@@ -170,7 +171,7 @@ def test_a_vocabulary_that_ours_cannot_use_leaves_ids_and_a_note(pieces, expecte
 
 def test_a_vocabulary_that_the_op_refuses_leaves_ids_and_a_note(tmp_path, monkeypatch):
     pytest.importorskip("tensorflow_text")
-    monkeypatch.setattr(_wordpiece, "_why_unusable", lambda pieces: None)
+    monkeypatch.setattr(wordpiece, "_why_unusable", lambda pieces: None)
     tokenizer, (note,) = read(tmp_path, [*PIECES, "a\0b"])
     assert tokenizer is None
     assert "vocab.txt" in note

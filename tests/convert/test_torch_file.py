@@ -17,8 +17,8 @@ import pytest
 import torch_files
 from torch_files import called, legacy_file, named, outside, pickled, tensor, zip_file
 
-from keras_tupe.convert import _torch_pickle
-from keras_tupe.convert._torch_file import read_torch_file
+from keras_tupe.convert.torch_files import pickle as torch_files_pickle
+from keras_tupe.convert.torch_files.file import read_torch_file
 
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
 SIX = np.arange(6, dtype="<f4").tobytes()
@@ -176,7 +176,7 @@ def test_the_attacks_are_real(tmp_path, name):
         ("argparse", "Namespace.__init__"),
         ("argparse", "FileType"),
         ("builtins", "getattr"),
-        ("keras_tupe.convert._torch_globals", "find"),
+        ("keras_tupe.convert.torch_files.globals", "find"),
         ("torch", "QUInt8Storage"),
     ],
 )
@@ -344,7 +344,7 @@ def test_deep_and_doubling_data_is_read_or_refused_without_recursion(tmp_path):
 
 
 def test_copies_of_long_lists_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(_torch_pickle, "MAX_INSTRUCTIONS", 5_000)
+    monkeypatch.setattr(torch_files_pickle, "MAX_INSTRUCTIONS", 5_000)
     items = pickled([(str(place), 0) for place in range(100)])[:-1] + b"q\x00"
     copies = b"".join(named("collections", "OrderedDict") + b"h\x00\x85R0" for _ in range(100))
     read(tmp_path, zip_file(items + b".", {}))
@@ -352,7 +352,7 @@ def test_copies_of_long_lists_are_counted(tmp_path, monkeypatch):
 
 
 def test_a_pickle_of_the_size_of_weights_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_tupe.convert._torch_stream.MAX_PICKLE_BYTES", 1000)
+    monkeypatch.setattr("keras_tupe.convert.torch_files.stream.MAX_PICKLE_BYTES", 1000)
     for data in both_formats(lambda legacy: "a" * 1100):
         refused(tmp_path, data, "more than 1000 bytes")
 

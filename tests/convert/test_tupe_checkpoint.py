@@ -9,10 +9,10 @@ import pytest
 from keras import ops
 from torch_files import Raw, called, checkpoint_file, named, pickled, settings, zip_file
 
-from keras_tupe.convert._tupe_model import model_of_released_weights
-from keras_tupe.convert._tupe_settings import TupeSettings
-from keras_tupe.convert._tupe_weights import released_buckets
-from keras_tupe.convert.tupe_checkpoint import from_tupe_checkpoint
+from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
+from keras_tupe.convert.tupe.model import model_of_released_weights
+from keras_tupe.convert.tupe.settings import TupeSettings
+from keras_tupe.convert.tupe.weights import released_buckets
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 ENCODER = "decoder.sentence_encoder."

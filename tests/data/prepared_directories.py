@@ -5,7 +5,7 @@ import io
 import numpy as np
 import sentencepiece
 
-from keras_tupe.data.dataset_writer import file_hash, seal, write_rows
+from keras_tupe.data.rows.dataset_writer import file_hash, seal, write_rows
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY_SIZE = 500

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keras_tupe.data.blimp import read_blimp
+from keras_tupe.data.tasks.blimp import read_blimp
 
 
 def line(good="The cat sleeps.", bad="The cat sleep.", uid="agreement", **changes):

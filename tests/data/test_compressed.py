@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from keras_tupe.data import find_sources, read_source
-from keras_tupe.data._compressed import COMPRESSIONS, open_binary
+from keras_tupe.data.corpus._compressed import COMPRESSIONS, open_binary
 
 COMPRESS = {
     ".gz": gzip.compress,

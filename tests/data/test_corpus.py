@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from keras_tupe.data.corpus import corpus_hash, count_words, read_documents, split_documents
+from keras_tupe.data.corpus.documents import (
+    corpus_hash,
+    count_words,
+    read_documents,
+    split_documents,
+)
 
 
 def write(path, content):

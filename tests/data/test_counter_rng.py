@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from keras_tupe.data.counter_rng import check_seed, permute, random_below, random_bits
+from keras_tupe.data.rows.counter_rng import check_seed, permute, random_below, random_bits
 
 WORD = 2**64 - 1
 GAMMA = 0x9E3779B97F4A7C15

@@ -7,7 +7,7 @@ import sys
 PROGRAM = """
 import hashlib
 from keras_tupe import data
-from keras_tupe.data.word_starts import word_starts
+from keras_tupe.data.corpus.word_starts import word_starts
 
 documents = data.embedded_documents(("tqdm", "mpl_toolkits"))
 train, held_out = data.split_documents(documents, 0.2)

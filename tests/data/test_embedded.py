@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from keras_tupe.data.embedded import embedded_documents
+from keras_tupe.data.corpus.embedded import embedded_documents
 
 FIRST = "This is the first sentence of a text that has no other purpose than to be long enough."
 SECOND = "The second one is here so that the document has more than the twenty words it needs."

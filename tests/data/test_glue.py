@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from keras_tupe.data.glue import TASKS, read_glue
+from keras_tupe.data.tasks.glue import TASKS, read_glue
 
 # What the official files look like: header, train lines.
 FILES = {

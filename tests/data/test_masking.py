@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_tupe.data.masking import Masking, mask_rows
+from keras_tupe.data.rows.masking import Masking, mask_rows
 
 PAD, UNKNOWN, START, END, MASK = range(5)
 VOCABULARY_SIZE = 997

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from keras_tupe.data.masking import Masking
-from keras_tupe.data.rows import Rows
+from keras_tupe.data.rows.masking import Masking
+from keras_tupe.data.rows.rows import Rows
 
 PAD, UNKNOWN, START, END, MASK = range(5)
 VOCABULARY_SIZE = 2003

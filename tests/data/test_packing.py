@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_tupe.data.packing import pack_rows, tokenize_documents
+from keras_tupe.data.corpus.packing import pack_rows, tokenize_documents
 
 PAD, START, END = 0, 2, 3
 IDS = {"start_id": START, "end_id": END, "pad_id": PAD}

@@ -15,12 +15,12 @@ import numpy as np
 import prepared_directories
 import pytest
 
-from keras_tupe.data._shard import Shard
-from keras_tupe.data.dataset_writer import file_hash, seal
-from keras_tupe.data.json_record import is_sealed, write_sealed_json
-from keras_tupe.data.masking import Masking
-from keras_tupe.data.prepared import PreparedRows
-from keras_tupe.data.rows import Rows
+from keras_tupe.data.rows._shard import Shard
+from keras_tupe.data.rows.dataset_writer import file_hash, seal
+from keras_tupe.data.rows.json_record import is_sealed, write_sealed_json
+from keras_tupe.data.rows.masking import Masking
+from keras_tupe.data.rows.prepared import PreparedRows
+from keras_tupe.data.rows.rows import Rows
 
 LENGTH = 32
 ROWS = {
@@ -111,7 +111,7 @@ def test_rows_can_be_sent_to_another_process(prepared):
 PROCESSES = """
 import multiprocessing, sys, warnings
 import numpy as np
-from keras_tupe.data.prepared import PreparedRows
+from keras_tupe.data.rows.prepared import PreparedRows
 
 warnings.simplefilter("ignore")
 indices = np.arange(0, 450, 7)

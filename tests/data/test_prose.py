@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_tupe.data.prose import prose_paragraphs
+from keras_tupe.data.corpus.prose import prose_paragraphs
 
 GOOD = "This sentence is plain English and it is kept as it is."
 ALSO_GOOD = "Here is another one that a reader would call prose."

@@ -6,8 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from keras_tupe.data.masking import Masking
-from keras_tupe.data.rows import Rows
+from keras_tupe.data.rows.masking import Masking
+from keras_tupe.data.rows.rows import Rows
 
 MASKING = Masking(vocabulary_size=200, mask_id=4, pad_id=0, special_ids=(1, 2, 3), rate=0.3)
 LENGTH = 13

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_tupe.data.sentences import split_sentences
+from keras_tupe.data.corpus.sentences import split_sentences
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from tiny_vocabularies import sentencepiece_model, wordpiece_pieces
 
 from keras_tupe.data import train_sentencepiece_bpe, train_wordpiece
-from keras_tupe.data.squad import SquadQuestion, read_squad, squad_predictions, squad_windows
+from keras_tupe.data.tasks.squad import (
+    SquadQuestion,
+    read_squad,
+    squad_predictions,
+    squad_windows,
+)
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 
 CONTEXT = (

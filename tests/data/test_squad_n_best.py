@@ -5,7 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from keras_tupe.data.squad import SquadQuestion, squad_n_best, squad_predictions, squad_windows
+from keras_tupe.data.tasks.squad import (
+    SquadQuestion,
+    squad_n_best,
+    squad_predictions,
+    squad_windows,
+)
 
 
 class Words:

@@ -12,9 +12,9 @@ import prepared_directories
 import pytest
 
 from keras_tupe import TupeBackbone, TupeMaskedLM
-from keras_tupe.data.prepared import PreparedRows
-from keras_tupe.data.rows import Rows
-from keras_tupe.data.tf_dataset import tf_dataset, tf_evaluation_dataset
+from keras_tupe.data.rows.prepared import PreparedRows
+from keras_tupe.data.rows.rows import Rows
+from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
 
 # The pooler is no part of masked language modeling.
 NO_POOLER = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning")
@@ -128,9 +128,9 @@ tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfigur
 import keras
 import numpy as np
 from keras_tupe import TupeBackbone, TupeMaskedLM
-from keras_tupe.data.prepared import PreparedRows
-from keras_tupe.data.rows import Rows
-from keras_tupe.data.tf_dataset import tf_dataset
+from keras_tupe.data.rows.prepared import PreparedRows
+from keras_tupe.data.rows.rows import Rows
+from keras_tupe.data.rows.tf_dataset import tf_dataset
 
 source = PreparedRows(sys.argv[1])
 rows = Rows(source, source.masking(), batch_size=8, seed=4)

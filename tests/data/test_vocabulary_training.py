@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from keras_tupe.data.embedded import embedded_documents
-from keras_tupe.data.vocabulary import train_sentencepiece_bpe, train_wordpiece
+from keras_tupe.data.corpus.embedded import embedded_documents
+from keras_tupe.data.corpus.vocabulary import train_sentencepiece_bpe, train_wordpiece
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 
 ODD = "The Stra\u00dfe is 5 m\u00b2, caf\u00e9 na\u00efve \u2260 \u4e2d\u6587 x\u2011ray \u00aeabc."

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_tupe.data.counter_rng import random_bits
-from keras_tupe.data.masking import Masking, mask_rows
-from keras_tupe.data.word_starts import word_starts
+from keras_tupe.data.corpus.word_starts import word_starts
+from keras_tupe.data.rows.counter_rng import random_bits
+from keras_tupe.data.rows.masking import Masking, mask_rows
 
 PAD, UNKNOWN, START, END, MASK = range(5)
 SIZE = 60

@@ -26,7 +26,7 @@ def plain_count(documents, split_word):
 def test_counts_equal_a_plain_count_however_often_they_are_split(
     documents, lowercase, flush, monkeypatch
 ):
-    monkeypatch.setattr("keras_tupe.data.word_counts._WORDS_PER_FLUSH", flush)
+    monkeypatch.setattr("keras_tupe.data.corpus.word_counts._WORDS_PER_FLUSH", flush)
     split_word = wordpiece_words(lowercase)
     counts = WordCounts(split_word)
     for document in documents:

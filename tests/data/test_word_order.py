@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from keras_tupe.data.word_order import word_order_pairs
+from keras_tupe.data.tasks.word_order import word_order_pairs
 
 IDS = {"start_id": 2, "end_id": 3, "pad_id": 0}
 NOUNS = ["cat", "dog", "bird", "fox", "hen", "cow", "horse", "goat", "sheep", "mouse"]

@@ -13,7 +13,7 @@ from keras_tupe import (
     TupeTokenizer,
 )
 from keras_tupe.export import export_preprocessor, export_text_model
-from training._presets import load_preset
+from training.presets.load import load_preset
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
 

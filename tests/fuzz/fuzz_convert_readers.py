@@ -10,12 +10,12 @@ import torch_files
 from fuzz_engine import Reader
 
 from keras_tupe.convert import from_hf_bert, from_keras_hub_bert, from_tupe_checkpoint
-from keras_tupe.convert._fairseq_dictionary import read_fairseq_dictionary
-from keras_tupe.convert._hf_config import read_hf_config
-from keras_tupe.convert._hf_tokenizer import hf_tokenizer
-from keras_tupe.convert._hf_weights import read_hf_weights
-from keras_tupe.convert._torch_file import read_torch_file
-from keras_tupe.convert._wordpiece import read_pieces
+from keras_tupe.convert.bert.wordpiece import read_pieces
+from keras_tupe.convert.hugging_face.config import read_hf_config
+from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
+from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.torch_files.file import read_torch_file
+from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
 from training import convert
 
 _SETTINGS = {"do_lower_case": True, "strip_accents": None, "tokenizer_class": "BertTokenizer"}

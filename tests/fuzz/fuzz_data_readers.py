@@ -16,12 +16,12 @@ import zstandard
 from fuzz_engine import Reader
 
 from keras_tupe.data import PreparedRows, read_blimp, read_glue, read_squad
-from keras_tupe.data.dataset_writer import PREPARATION_FILE, file_hash
-from keras_tupe.data.json_record import write_sealed_json
-from keras_tupe.data.sources import find_sources, read_source
+from keras_tupe.data.corpus.sources import find_sources, read_source
+from keras_tupe.data.rows.dataset_writer import PREPARATION_FILE, file_hash
+from keras_tupe.data.rows.json_record import write_sealed_json
 from keras_tupe.trainer import strategies
 from keras_tupe.trainer.checkpoints import Checkpoints
-from training._pretrain_run import Saver
+from training.pretrain.loop import Saver
 
 _TEXT = "The cat sat.\nIt was grey.\n\nAnother document, of one line.\n"
 _WIKI = '<doc id="1" url="u" title="t">\nA title\n\nSome text.\n</doc>\n{"text": "x"}\n'

@@ -24,7 +24,7 @@ from keras_tupe.models._backbone_config import (
 )
 from keras_tupe.models._saved_folder import load_folder
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
-from training import _presets
+from training.presets import load
 
 _TEXTS = ["The quick brown fox!", "", "dog \u00e9\u4e2d [MASK]", "x" * 300]
 
@@ -166,7 +166,7 @@ READERS = [
     Reader(
         "preset: training.load_preset",
         functools.partial(_write_preset, kind=TupeMaskedLM),
-        _presets.load_preset,
+        load.load_preset,
         quick=1,
     ),
     Reader(

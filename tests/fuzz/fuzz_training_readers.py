@@ -14,33 +14,32 @@ import run_cases
 from fuzz_data_readers import _prepared_files, _repair_prepared
 from fuzz_engine import Reader
 
-from keras_tupe.data.json_record import write_json, write_sealed_json
+from keras_tupe.data.rows.json_record import write_json, write_sealed_json
 from keras_tupe.export.card import write_card
-from training import (
-    _ablate_collect,
-    _ablate_report,
-    _ablate_runs,
-    _ablate_tasks,
-    _config_file,
-    _draw_sources,
-    _experiment_definition,
-    _experiment_facts,
-    _experiment_folder,
-    _experiment_results,
-    _grid,
-    _prepare_folder,
-    _prepare_inspect,
-    _prepare_spill,
-    _prepare_stages,
-    _preset_checks,
-    _presets,
-    _pretrain_log,
-    _squad_run,
-    compare,
-    saved_models,
+from training import compare, saved_models
+from training.ablate import collect, report, tasks
+from training.ablate import runs as ablate_runs
+from training.command import config_file
+from training.command import grid as command_grid
+from training.draw import sources
+from training.experiment import (
+    definition,
+    results,
 )
-from training._prepare_blocks import no_statistics
-from training._pretrain_settings import Settings
+from training.experiment import (
+    facts as experiment_facts,
+)
+from training.experiment import (
+    folder as experiment_folder,
+)
+from training.finetune_squad import run as finetune_squad_run
+from training.prepare import folder as prepare_folder
+from training.prepare import inspect, stages
+from training.prepare import spill as prepare_spill
+from training.prepare.blocks import no_statistics
+from training.presets import checks, load
+from training.pretrain import log as pretrain_log
+from training.pretrain.settings import Settings
 
 _FINGERPRINT = {"input": ["a.txt"], "length": 8, "valid": 0.1}
 
@@ -80,23 +79,23 @@ def _write_ablation(folder):
 
 def _read_ablation(folder):
     out = folder / "ablation"
-    found = _ablate_runs.find_runs(out)
+    found = ablate_runs.find_runs(out)
     if found:
-        _ablate_runs.check_belongs(out, found, found[0].facts())
-    _ablate_tasks.check_equal(out)
-    ablation = _ablate_collect.collect(out, "absolute")
-    _ablate_report.as_json(ablation, {})
+        ablate_runs.check_belongs(out, found, found[0].facts())
+    tasks.check_equal(out)
+    ablation = collect.collect(out, "absolute")
+    report.as_json(ablation, {})
 
 
 def _read_experiment_results(folder):
-    return _experiment_results.collect_results(_ablation_files()[0], folder).headline
+    return results.collect_results(_ablation_files()[0], folder).headline
 
 
 def _read_reports(folder):
-    _ablate_report.recorded_machine(folder)
-    _experiment_folder.folder_problems(folder, {"name": "x"})
-    _ablate_tasks.Task("glue", "training.finetune_glue", []).is_done(
-        folder, _ablate_runs.Variant("absolute")
+    report.recorded_machine(folder)
+    experiment_folder.folder_problems(folder, {"name": "x"})
+    tasks.Task("glue", "training.finetune_glue", []).is_done(
+        folder, ablate_runs.Variant("absolute")
     )
 
 
@@ -128,8 +127,8 @@ def _read_runs(folder):
 
 def _read_log(folder):
     run = folder / "run"
-    _pretrain_log.read_log(run / "log.csv")
-    with _pretrain_log.RunLog(run, 20, tensorboard=False) as log:
+    pretrain_log.read_log(run / "log.csv")
+    with pretrain_log.RunLog(run, 20, tensorboard=False) as log:
         log.valid(step=30, tokens=3, valid_loss=1.0, valid_accuracy=0.5)
 
 
@@ -137,7 +136,7 @@ def _read_config(folder):
     import dataclasses
 
     fields = [field for field in dataclasses.fields(Settings) if "help" in field.metadata]
-    _, problems = _config_file.read(str(folder / "own.toml"), fields)
+    _, problems = config_file.read(str(folder / "own.toml"), fields)
     _all_received(problems)
 
 
@@ -150,26 +149,26 @@ def _all_received(problems):
 
 
 def _read_experiment(folder):
-    from training._experiment_cost import TWO_CORES
-    from training._experiment_plan import make_plan
-    from training._experiment_settings import Settings as ExperimentSettings
+    from training.experiment.plan import make_plan
+    from training.experiment.settings import Settings as ExperimentSettings
+    from training.machine.cost import TWO_CORES
 
-    experiment = _experiment_definition.find(str(folder / "nobody.toml"))
+    experiment = definition.find(str(folder / "nobody.toml"))
     if "laptop" in experiment.scales:
         settings = ExperimentSettings(name=str(folder / "nobody.toml"), scale="laptop")
         make_plan(experiment, settings, TWO_CORES)
 
 
 def _write_grid(folder):
-    with contextlib.redirect_stderr(io.StringIO()), _grid.Grid(folder) as grid:
-        cells = [_grid.Cell(f"seed-{seed}", {"seed": seed}) for seed in range(2)]
+    with contextlib.redirect_stderr(io.StringIO()), command_grid.Grid(folder) as grid:
+        cells = [command_grid.Cell(f"seed-{seed}", {"seed": seed}) for seed in range(2)]
         grid.run(cells, lambda cell, place: {"score": 1.0, "seconds": 2.0})
 
 
 def _read_grid(folder):
-    grid = _grid.Grid(folder)
+    grid = command_grid.Grid(folder)
     for seed in range(2):
-        grid.metrics(_grid.Cell(f"seed-{seed}", {"seed": seed}))
+        grid.metrics(command_grid.Cell(f"seed-{seed}", {"seed": seed}))
     grid.commits(["seed-0", "seed-1"])
 
 
@@ -191,14 +190,14 @@ def _write_prepared(folder):
 
 
 def _read_inspected(folder):
-    _prepare_folder.check_output(folder / "rows", {"a": 1})
-    _prepare_inspect.statistics(folder / "rows")
-    _prepare_inspect.verify(folder / "rows")
-    _prepare_inspect.describe(folder / "rows")
+    prepare_folder.check_output(folder / "rows", {"a": 1})
+    inspect.statistics(folder / "rows")
+    inspect.verify(folder / "rows")
+    inspect.describe(folder / "rows")
 
 
 def _read_work_folder(folder):
-    with _prepare_folder.work_folder(folder / "new", _FINGERPRINT):
+    with prepare_folder.work_folder(folder / "new", _FINGERPRINT):
         pass
 
 
@@ -208,7 +207,7 @@ def _write_work_folder(folder):
 
 
 def _write_spill(folder):
-    spill = _prepare_spill.Spill(folder / "spill")
+    spill = prepare_spill.Spill(folder / "spill")
     for text in ("one two", "three", "four five"):
         spill.add(text)
     problems = {"count": 0, "messages": []}
@@ -216,14 +215,14 @@ def _write_spill(folder):
     for path in (folder / "spill").iterdir():
         if not path.stat().st_size:
             path.unlink()
-    block = _prepare_stages.PackedBlock(folder / "train-00000000.npy")
+    block = stages.PackedBlock(folder / "train-00000000.npy")
     rows = prepared_directories.make_rows(4, 8)
     statistics = {**no_statistics(), "words": 3, "rows": 4}
     block.save(rows, {"statistics": statistics, "rows_hash": 1, "corpus_hash": 2})
 
 
 def _read_spill(folder):
-    spill = _prepare_spill.Spill(folder / "spill")
+    spill = prepare_spill.Spill(folder / "spill")
     try:
         for bucket in range(256):
             path = folder / "spill" / f"{bucket:02x}.index"
@@ -235,7 +234,7 @@ def _read_spill(folder):
 
 
 def _read_block(folder):
-    block = _prepare_stages.PackedBlock(folder / "train-00000000.npy")
+    block = stages.PackedBlock(folder / "train-00000000.npy")
     if block.is_there:
         block.rows()
 
@@ -246,9 +245,9 @@ def _preset_settings(folder):
 
 
 def _read_preset_settings(folder):
-    _, problems = _preset_checks.preset_problems(folder, "texts")
+    _, problems = checks.preset_problems(folder, "texts")
     plan = _ablation_files()[0]
-    _all_received(problems + _experiment_facts.preset_facts(folder, _grafted(plan.scale))[1])
+    _all_received(problems + experiment_facts.preset_facts(folder, _grafted(plan.scale))[1])
 
 
 def _grafted(scale):
@@ -323,20 +322,20 @@ READERS = [
     Reader(
         "origin of a preset",
         _write_origin,
-        lambda folder: _presets.origin(folder / "run" / "preset"),
+        lambda folder: load.origin(folder / "run" / "preset"),
         files=("run/settings.json", "run/valid.csv", "run/preset/config.json"),
         quick=12,
     ),
     Reader(
         "SQuAD predictions",
         _good("predictions.json", {"a": "x", "b": ""}),
-        _squad_run.read_predictions,
+        finetune_squad_run.read_predictions,
         quick=15,
     ),
     Reader(
         "texts to draw",
         lambda folder: (folder / "a.txt").write_text("One.\n\nTwo.") and None,
-        lambda folder: _draw_sources.read_texts([str(folder / "a.txt")]),
+        lambda folder: sources.read_texts([str(folder / "a.txt")]),
         quick=10,
     ),
 ]

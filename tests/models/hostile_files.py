@@ -95,7 +95,7 @@ def doors(kind):
     }[kind]
 
     def by_training(folder):
-        from training._presets import load_preset
+        from training.presets.load import load_preset
 
         return load_preset(folder)
 

@@ -11,7 +11,7 @@ from keras_tupe import (
     TupeMaskedLMPreprocessor,
     TupeTokenizer,
 )
-from training import evaluate_blimp
+from training.evaluate_blimp import __main__ as evaluate_blimp
 
 # how much likelier than others each piece is, whatever stands around it (log of the odds)
 ODDS = {

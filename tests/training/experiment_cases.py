@@ -7,13 +7,13 @@ import tomllib
 from run_cases import make_run
 
 from keras_tupe import positions
-from training._experiment_commands import ABLATION, SquadCell
-from training._experiment_cost import TWO_CORES
-from training._experiment_definition import find
-from training._experiment_plan import make_plan
-from training._experiment_settings import Settings
-from training._pretrain_settings import Settings as PretrainSettings
-from training._variant import parse
+from training.experiment.commands import ABLATION, SquadCell
+from training.experiment.definition import find
+from training.experiment.plan import make_plan
+from training.experiment.settings import Settings
+from training.machine.cost import TWO_CORES
+from training.presets.variant import parse
+from training.pretrain.settings import Settings as PretrainSettings
 
 TEXT = """
 question = "Does it matter who asks?"

@@ -146,7 +146,7 @@ def captured():
 
 def run(preset, data, out, *tasks, **options):
     """Runs in this process; returns `results.json`, and what was printed to both streams."""
-    from training import finetune_glue
+    from training.finetune_glue import __main__ as finetune_glue
 
     with captured() as (printed, told):
         finetune_glue.main(arguments(preset, data, out, *tasks, **options))
@@ -155,7 +155,7 @@ def run(preset, data, out, *tasks, **options):
 
 def failure(preset, data, out, *tasks, **options):
     """Runs in vain; returns the sentences, after a check that nothing was begun."""
-    from training import finetune_glue
+    from training.finetune_glue import __main__ as finetune_glue
 
     before = sorted(pathlib.Path(out).rglob("*")) if out else []
     with captured() as (printed, told):

@@ -12,7 +12,7 @@ import tensorflow_datasets as tfds
 
 from keras_tupe.data import clean_text, split_sentences
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
-from training import prepare
+from training.prepare import __main__ as prepare
 
 LENGTH = 29
 VALID = 0.23

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import prepare_cases
 
-from training import pretrain
+from training.pretrain import __main__ as pretrain
 
 LENGTH = 16
 # plain TensorFlow starts sooner than XLA; nothing here depends on the peak

@@ -11,7 +11,7 @@ import keras
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.data import read_squad, squad_windows
-from training import finetune_squad
+from training.finetune_squad import __main__ as finetune_squad
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 FILLERS = ["the", "farm", "was", "near", "a", "river", "and", "people", "lived", "there"]

@@ -11,9 +11,9 @@ from matplotlib.image import imread
 
 from keras_tupe import TupeBackbone, TupeTokenizer
 from keras_tupe.analysis import ATTENTION_PATTERNS, DistanceTable, name_patterns, position_logits
-from training import draw
-from training._draw_heads import draw_logits, draw_scores
-from training._draw_tables import draw_tables
+from training.draw import __main__ as draw
+from training.draw.distance_tables import draw_tables
+from training.draw.heads import draw_logits, draw_scores
 
 OUTSIDE = pathlib.Path(__file__).parents[1] / "outside"
 TEXT = "The quick brown fox jumps over the lazy dog, and a cat sat on the mat."

@@ -19,9 +19,10 @@ from keras_tupe import (
     TupeTokenizer,
     positions,
 )
-from training import export, query, saved_models
-from training._marked import END, begin
-from training._presets import load_preset, origin
+from training import query, saved_models
+from training.command.marked import END, begin
+from training.export import __main__ as export
+from training.presets.load import load_preset, origin
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
 

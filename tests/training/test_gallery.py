@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_quickstart import write_corpus
 
-from training._gallery_picture import Entry, Heads, draw_gallery
+from training.gallery.picture import Entry, Heads, draw_gallery
 
 
 def gallery(*arguments):

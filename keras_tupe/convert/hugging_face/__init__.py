@@ -1,0 +1,1 @@
+"""BERT of Hugging Face: its folders read, and written."""

@@ -1,0 +1,165 @@
+"""Our models in the format of Hugging Face's BERT."""
+
+import json
+import os
+import shutil
+
+import keras
+import numpy as np
+
+from keras_tupe._new_folder import check_is_new, new_folder
+from keras_tupe.convert._assign import weights_by_path
+from keras_tupe.convert.bert.layout import ABSOLUTE_TABLE, hugging_face_layout
+from keras_tupe.convert.hugging_face.config import POSITIONS
+from keras_tupe.convert.hugging_face.tokenizer_settings import SETTINGS, VOCABULARY
+from keras_tupe.convert.hugging_face.weights import SAFETENSORS
+from keras_tupe.models import TupeBackbone, TupeMaskedLM
+
+_NAMES = {ours: theirs for theirs, ours in POSITIONS.items()}
+_SEGMENTS = "embeddings.token_type_embeddings.weight"
+
+
+def to_hf_bert(model, folder):
+    """Writes a model in the format of Hugging Face's BERT.
+
+    `transformers` loads it with `BertForMaskedLM.from_pretrained(folder)` (a backbone alone with
+    `BertModel`): absolute positions in every version, relative ones in 4.x only. `from_hf_bert`
+    gives the same weights back, bit by bit.
+
+    Differences from the source: the absolute table that BERT has and does not use beside relative
+    positions is zero. A model without segments gets two segments of zero vectors, which change
+    nothing. BertForMaskedLM ignores the pooler, which is written too.
+
+    Args:
+        model: a `TupeMaskedLM` or a `TupeBackbone` whose method is "absolute", or "shaw" or
+            "qkr_4" with `share_heads=True` and the other options at their defaults.
+        folder: path of a folder that does not exist yet; it appears when it is complete.
+            It holds `config.json`, `model.safetensors` and, for a model with a WordPiece
+            tokenizer, `vocab.txt` and `tokenizer_config.json`.
+
+    Raises:
+        TypeError: if `model` is another kind of model.
+        ValueError: if the folder exists, or naming all that Hugging Face's BERT cannot do.
+        OSError: if the files cannot be written.
+
+    Example:
+        >>> import os, tempfile
+        >>> backbone = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, position="absolute")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     to_hf_bert(backbone, os.path.join(folder, "bert"))
+        ...     sorted(os.listdir(os.path.join(folder, "bert")))
+        ['config.json', 'model.safetensors']
+    """
+    check_is_new(folder)
+    if not isinstance(model, (TupeBackbone, TupeMaskedLM)):
+        raise TypeError(
+            "`model` must be a `TupeMaskedLM` or a `TupeBackbone`. Give the backbone of another "
+            f"task. Received: a {type(model).__name__}"
+        )
+    backbone = getattr(model, "backbone", model)
+    tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    _check(backbone, tokenizer)
+    import safetensors
+    import safetensors.numpy
+
+    weights = _weights(model, backbone)
+    with new_folder(folder) as partial:
+        if tokenizer is not None:
+            _write_tokenizer(tokenizer, backbone, partial)
+        _write_json(partial / "config.json", _config(model, backbone, tokenizer))
+        # transformers refuses files that do not name their framework
+        try:
+            safetensors.numpy.save_file(weights, partial / SAFETENSORS, metadata={"format": "pt"})
+        except safetensors.SafetensorError as error:
+            raise OSError(
+                "The weights cannot be written. Make room, or choose another folder. "
+                f"Received: {os.fspath(folder)!r}; {error}"
+            ) from error
+
+
+def _check(backbone, tokenizer):
+    problems = []
+    options = dict(backbone.position_options)
+    plain = {"share_heads": True, "share_layers": False, "k": None, "cls": "tied"}
+    if backbone.position not in _NAMES:
+        problems.append(f"position={backbone.position!r} is none of {list(_NAMES)}")
+    elif backbone.position != "absolute":
+        problems += [
+            f"{name}={options[name]!r} must be {value!r}"
+            for name, value in plain.items()
+            if options[name] != value
+        ]
+        if backbone.max_sequence_length < 2:
+            problems.append("max_sequence_length=1 must be at least 2 for relative positions")
+    if backbone.normalize_first:
+        problems.append("normalize_first=True: BERT is post-LN")
+    if backbone.zero_padded_embeddings:
+        problems.append("zero_padded_embeddings=True: BERT does not set padding to zero")
+    if tokenizer is not None and tokenizer.kind != "wordpiece":
+        problems.append(
+            f"a {tokenizer.kind} tokenizer: BERT's is WordPiece; set `model.preprocessor = None` "
+            "to write the weights alone"
+        )
+    elif tokenizer is not None and tokenizer.has_vocabulary:
+        size = tokenizer.vocabulary_size()
+        if size != backbone.vocabulary_size:
+            problems.append(
+                f"a tokenizer of {size} pieces for {backbone.vocabulary_size} token vectors"
+            )
+    if problems:
+        raise ValueError(
+            f"Hugging Face's BERT has no counterpart of this model. Received: {'; '.join(problems)}"
+        )
+
+
+def _weights(model, backbone):
+    """Returns the weights under their names, contiguous: safetensors writes the memory as it is."""
+    layout = hugging_face_layout(backbone.num_layers, backbone.position)
+    found = {}
+    for path, weight in weights_by_path(model).items():
+        array = layout[path].form.theirs(keras.ops.convert_to_numpy(weight), backbone.num_heads)
+        found[layout[path].name] = np.ascontiguousarray(array)
+    width = backbone.hidden_dim
+    kind = found["embeddings.word_embeddings.weight"].dtype
+    found.setdefault(ABSOLUTE_TABLE, np.zeros((backbone.max_sequence_length, width), kind))
+    found.setdefault(_SEGMENTS, np.zeros((2, width), kind))
+    if model is backbone:
+        return found
+    return {name if name.startswith("cls.") else f"bert.{name}": found[name] for name in found}
+
+
+def _config(model, backbone, tokenizer):
+    return {
+        "architectures": ["BertModel" if model is backbone else "BertForMaskedLM"],
+        "attention_probs_dropout_prob": backbone.dropout,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": backbone.dropout,
+        "hidden_size": backbone.hidden_dim,
+        "initializer_range": backbone.initializer_range,
+        "intermediate_size": backbone.intermediate_dim,
+        "layer_norm_eps": backbone.layer_norm_epsilon,
+        "max_position_embeddings": backbone.max_sequence_length,
+        "model_type": "bert",
+        "num_attention_heads": backbone.num_heads,
+        "num_hidden_layers": backbone.num_layers,
+        "pad_token_id": getattr(tokenizer, "pad_token_id", None) or 0,
+        "position_embedding_type": _NAMES[backbone.position],
+        "torch_dtype": backbone.dtype_policy.variable_dtype,
+        "type_vocab_size": backbone.num_segments or 2,
+        "vocab_size": backbone.vocabulary_size,
+    }
+
+
+def _write_tokenizer(tokenizer, backbone, folder):
+    tokenizer.save_assets(str(folder))
+    shutil.move(folder / tokenizer.file_assets[0], folder / VOCABULARY)
+    settings = {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": tokenizer.lowercase,
+        "model_max_length": backbone.max_sequence_length,
+    }
+    _write_json(folder / SETTINGS, settings)
+
+
+def _write_json(path, content):
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

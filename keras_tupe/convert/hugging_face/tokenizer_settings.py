@@ -1,0 +1,174 @@
+"""What the files of a Hugging Face folder say about its tokenizer."""
+
+import pathlib
+
+from keras_tupe.convert.hugging_face.config import read_json
+
+VOCABULARY, SETTINGS = "vocab.txt", "tokenizer_config.json"
+_CONFIG, _WHOLE = "config.json", "tokenizer.json"
+_SPECIAL_MAP, _ADDED = "special_tokens_map.json", "added_tokens.json"
+_CLASSES = ("BertTokenizer", "BertTokenizerFast")
+_SPECIAL = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+# What must be as here, or left out.
+_FIXED = {
+    "tokenize_chinese_chars": True,
+    "do_basic_tokenize": True,
+    "clean_text": True,
+    "wordpieces_prefix": "##",
+    "auto_map": None,
+}
+_FIXED_NORMALIZER = {"handle_chinese_chars": True, "clean_text": True}
+_FIXED_MODEL = {
+    "type": "WordPiece",
+    "unk_token": "[UNK]",
+    "continuing_subword_prefix": "##",
+    "max_input_chars_per_word": 100,
+}
+_KINDS = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "wordpiece"}
+# Their tokens are never cut; ours cuts all text, also that of special tokens.
+_WHOLE_TOKENS = (
+    *("additional_special_tokens", "extra_special_tokens", "never_split", "added_tokens_decoder"),
+    "added_tokens",
+)
+
+
+def read_files(folder):
+    """Returns the contents of the folder's files, by name; a file that is not there is empty.
+
+    Raises:
+        ValueError: if a file does not hold a JSON object.
+    """
+    names = (_CONFIG, SETTINGS, _WHOLE, _SPECIAL_MAP, _ADDED)
+    paths = {name: pathlib.Path(folder, name) for name in names}
+    return {name: read_json(path) if path.is_file() else {} for name, path in paths.items()}
+
+
+def lowercase_of(files):
+    """Returns whether text is lower-cased, and notes for the report if nothing decides it."""
+    if "do_lower_case" in files[SETTINGS]:
+        return files[SETTINGS]["do_lower_case"], ()
+    normalizer = _part(files[_WHOLE], "normalizer")
+    if "lowercase" in normalizer:
+        is_lower = normalizer["lowercase"]
+        return is_lower, (
+            f"text is {'' if is_lower else 'not '}lower-cased, as {_WHOLE} says; {SETTINGS} says "
+            "nothing",
+        )
+    return True, (f"text is lower-cased: neither {SETTINGS} nor {_WHOLE} says otherwise",)
+
+
+def differences(files, lowercase, pieces=None):
+    """Returns what the files ask for that our WordPiece does not do.
+
+    Args:
+        files: what `read_files` returned.
+        lowercase: whether ours would lower-case text and strip accents.
+        pieces: the vocabulary, to compare the files' ids with; without it they are not compared.
+
+    Returns:
+        List of strings, one for each file with differences.
+    """
+    found = {name: [] for name in files}
+    for name in (_CONFIG, SETTINGS):
+        kind = files[name].get("tokenizer_class")
+        if kind is not None and kind not in _CLASSES:
+            found[name].append(f"tokenizer_class={kind!r}")
+    found[SETTINGS] += _of_settings(files[SETTINGS], lowercase)
+    found[_WHOLE] += _of_whole(files[_WHOLE], lowercase)
+    for name in (SETTINGS, _SPECIAL_MAP):
+        found[name] += _other_special_tokens(files[name])
+    for name in (SETTINGS, _SPECIAL_MAP, _WHOLE):
+        found[name] += [
+            line
+            for entry in _WHOLE_TOKENS
+            for line in _kept_whole(entry, _texts(files[name].get(entry)))
+        ]
+    found[_ADDED] += _kept_whole("the tokens", list(files[_ADDED]))
+    if pieces is not None:
+        found[_WHOLE] += _other_vocabulary(files[_WHOLE], pieces)
+    return [f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines]
+
+
+def _of_settings(settings, lowercase):
+    found = []
+    if "do_lower_case" in settings and not isinstance(lowercase, bool):
+        found.append(f"do_lower_case={lowercase!r}")
+    if settings.get("strip_accents") not in (None, lowercase):
+        found.append(f"do_lower_case={lowercase}, strip_accents={settings['strip_accents']!r}")
+    found += _unlike(settings, _FIXED)
+    for name, value in settings.items():
+        if name.endswith("_tokenizer_type") and value not in (None, _KINDS.get(name)):
+            found.append(f"{name}={value!r}")
+    return found
+
+
+def _of_whole(whole, lowercase):
+    """Returns the differences in the file of the `tokenizers` library, entry by entry."""
+    found = []
+    for name, kind in (("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
+        if name in whole and _part(whole, name).get("type") != kind:
+            found.append(f"{name} of type {_part(whole, name).get('type')!r}")
+    normalizer = _part(whole, "normalizer")
+    is_lower = normalizer.get("lowercase", lowercase)
+    if is_lower is not lowercase:
+        found.append(f"lowercase={is_lower!r} against do_lower_case={lowercase!r}")
+    elif "lowercase" in normalizer and not isinstance(is_lower, bool):
+        found.append(f"lowercase={is_lower!r}")
+    if normalizer.get("strip_accents") not in (None, lowercase):
+        found.append(f"lowercase={lowercase}, strip_accents={normalizer['strip_accents']!r}")
+    return found + _unlike(normalizer, _FIXED_NORMALIZER) + _unlike(_model(whole), _FIXED_MODEL)
+
+
+def _other_special_tokens(content):
+    found = []
+    for name, value in content.items():
+        if name in _SPECIAL and _texts(value) != [_SPECIAL[name]]:
+            found.append(f"{name}={(_texts(value) or [None])[0]!r}")
+        elif name.endswith("_token") and name not in _SPECIAL and isinstance(value, (str, dict)):
+            found += _kept_whole(name, _texts(value))
+    return found
+
+
+def _kept_whole(name, tokens):
+    tokens = [token for token in tokens if token not in _SPECIAL.values()]
+    more = f" and {len(tokens) - 3} more" if len(tokens) > 3 else ""
+    return [f"{name} {', '.join(map(repr, tokens[:3]))}{more}"] if tokens else []
+
+
+def _other_vocabulary(whole, pieces):
+    vocabulary = _model(whole).get("vocab")
+    if vocabulary is None or vocabulary == {piece: place for place, piece in enumerate(pieces)}:
+        return []
+    return [f"other pieces than {VOCABULARY}"]
+
+
+def _unlike(content, fixed):
+    return [
+        f"{name}={content[name]!r}"
+        for name, value in fixed.items()
+        if name in content and content[name] != value
+    ]
+
+
+def _texts(value):
+    """Returns the tokens in an entry: a string, a dictionary with `content`, or many of them."""
+    if isinstance(value, dict):
+        value = [value["content"]] if "content" in value else list(value.values())
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [] if value is None else [str(value)]
+
+
+def _part(content, name):
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _model(whole):
+    return _part(whole, "model")

@@ -1,0 +1,97 @@
+"""The weights in a Hugging Face folder, whatever files they are in."""
+
+import os
+import pathlib
+
+import numpy as np
+
+from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.torch_files.file import read_torch_file
+
+SAFETENSORS, TORCH = "model.safetensors", "pytorch_model.bin"
+
+
+def read_hf_weights(folder):
+    """Returns all weights of a folder; nothing in it is run.
+
+    Looks for `model.safetensors`, then `pytorch_model.bin`, each whole or in parts with an index.
+
+    Args:
+        folder: path of the folder.
+
+    Returns:
+        Dictionary: name -> NumPy array, in the type of the file.
+
+    Raises:
+        FileNotFoundError: if there is none of these files, or a part of one is missing.
+        ValueError: if a file is damaged or does not hold what the index says.
+    """
+    folder = pathlib.Path(folder)
+    for name, read in ((SAFETENSORS, _read_safetensors), (TORCH, _read_torch)):
+        if (folder / name).is_file():
+            return read(folder / name)
+        index = folder / f"{name}.index.json"
+        if index.is_file():
+            return _read_parts(index, read)
+    raise FileNotFoundError(
+        f"A Hugging Face folder must hold its weights in {SAFETENSORS} or {TORCH}, or in parts "
+        f"with {SAFETENSORS}.index.json or {TORCH}.index.json. Received: {os.fspath(folder)!r}"
+    )
+
+
+def _read_parts(index, read):
+    places = read_json(index).get("weight_map")
+    is_map = isinstance(places, dict) and all(isinstance(name, str) for name in places.values())
+    # an index must not make us read files elsewhere
+    if not is_map or any(name != os.path.basename(name) or not name for name in places.values()):
+        raise ValueError(
+            "The index of a checkpoint must have a `weight_map` from weights to names of files "
+            f"beside it. Received: {os.fspath(index)!r}"
+        )
+    found, problems = {}, []
+    for name in sorted(set(places.values())):
+        part = read(index.parent / name)
+        listed = [key for key in places if places[key] == name]
+        problems += [f"{key} is not in {name}" for key in listed if key not in part]
+        problems += [f"{key} of {name} is not in the index" for key in part if key not in places]
+        found |= part
+    if problems:
+        raise ValueError(
+            "The parts of a checkpoint must hold what its index says. "
+            f"Received: {os.fspath(index)!r}; {'; '.join(problems)}"
+        )
+    return found
+
+
+def _read_safetensors(path):
+    try:
+        import safetensors
+        import safetensors.numpy
+    except ImportError as error:
+        raise ImportError(
+            "Weights in safetensors need the package of this name: pip install safetensors. "
+            f"Received: {error}"
+        ) from error
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"A part of the checkpoint is not there. Received: {os.fspath(path)!r}"
+        )
+    try:
+        return safetensors.numpy.load_file(path)
+    except (safetensors.SafetensorError, KeyError, TypeError) as error:
+        raise ValueError(
+            "The weights must be in a whole safetensors file of numbers that NumPy knows: "
+            f"{error}. Received: {os.fspath(path)!r}"
+        ) from None
+
+
+def _read_torch(path):
+    found = read_torch_file(path)
+    if not isinstance(found, dict) or not all(
+        isinstance(name, str) and isinstance(value, np.ndarray) for name, value in found.items()
+    ):
+        raise ValueError(
+            "The file must hold a dictionary from names of weights to tensors. "
+            f"Received: {os.fspath(path)!r}"
+        )
+    return found

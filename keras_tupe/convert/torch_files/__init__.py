@@ -1,0 +1,1 @@
+"""Files of PyTorch, read without PyTorch and without running anything in them."""

@@ -1,0 +1,1 @@
+"""The checkpoints of TUPE's authors."""

@@ -1,0 +1,71 @@
+"""Text files to documents, and documents to a training and a held-out part."""
+
+from keras_tupe.data.corpus.clean import clean_text
+from keras_tupe.data.corpus.placement import document_digest, is_held_out, multiset_hash
+from keras_tupe.data.corpus.sources import find_sources, read_source
+
+
+def read_documents(path):
+    """Reads and cleans (`clean_text`) the documents of a corpus that fits into memory.
+
+    Args:
+        path: what `find_sources` takes, such as a text file in which blank lines separate
+            documents, or a folder of such files.
+
+    Returns:
+        A list of strings, none of them blank.
+
+    Raises:
+        ValueError: if nothing is at `path`, something in it cannot be read (the message names
+            the place), or there is no text.
+    """
+    found = []
+    for source in find_sources([str(path)]):
+        for document in read_source(source):
+            if document.problem:
+                raise ValueError(document.message)
+            found.append(clean_text(document.text))
+    documents = [document for document in found if document]
+    if not documents:
+        raise ValueError(
+            f"The corpus must have text; it is empty or blank. Received: path={str(path)!r}"
+        )
+    return documents
+
+
+def split_documents(documents, held_out=0.1):
+    """Splits documents into a training and a held-out part by the hash of their text.
+
+    A document's part depends on nothing but its own text, so a document is never in both parts,
+    and more documents never move the old ones. Exact duplicates are dropped. Both parts are
+    sorted by hash: the result does not depend on the order in which the documents came.
+
+    Args:
+        documents: iterable of strings.
+        held_out: expected share of the documents that is held out, from 0 to 1.
+
+    Returns:
+        `(training documents, held-out documents)`, two lists of strings.
+
+    Raises:
+        ValueError: if `held_out` is not a share.
+    """
+    if not 0 <= held_out <= 1:
+        raise ValueError(
+            f"`held_out` must be a share from 0 to 1, such as 0.1. Received: held_out={held_out}"
+        )
+    by_digest = sorted({document_digest(document): document for document in documents}.items())
+    parts = [], []
+    for digest, document in by_digest:
+        parts[is_held_out(digest, held_out)].append(document)
+    return parts
+
+
+def corpus_hash(documents):
+    """Sixteen hexadecimal digits that name a multiset of documents, whatever their order."""
+    return f"{multiset_hash(map(document_digest, documents)):064x}"[:16]
+
+
+def count_words(documents):
+    """The number of words, separated by white space, in all documents."""
+    return sum(len(document.split()) for document in documents)

@@ -1,0 +1,179 @@
+"""FULL-SENTENCES rows: whole sentences side by side, across documents, up to a fixed length."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from keras_tupe.data.corpus.sentences import split_sentences
+
+_SENTENCES_PER_CALL = 8192
+
+
+@dataclasses.dataclass(frozen=True)
+class PackedRows:
+    """Rows of token ids and what went into them.
+
+    Args:
+        token_ids: int32, `(rows, length)`.
+        num_sentences: sentences with at least one token.
+        num_split: sentences longer than a row, which were split.
+        num_tokens: tokens of text; start, end, separator and padding not counted.
+    """
+
+    token_ids: np.ndarray
+    num_sentences: int
+    num_split: int
+    num_tokens: int
+
+
+def tokenize_documents(documents, tokenize):
+    """Yields each document as a list of sentences, each a list of token ids.
+
+    Args:
+        documents: iterable of strings.
+        tokenize: function of a list of strings that returns one list of ids for each; it is
+            called on some thousands of sentences at a time.
+    """
+    for sentences, sizes in _sentence_blocks(documents):
+        token_lists = iter(tokenize(sentences))
+        for size in sizes:
+            yield list(itertools.islice(token_lists, size))
+
+
+def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
+    """Packs documents into rows `start tokens ... end pad ...`.
+
+    Each row takes whole sentences, in order, as long as they fit. Where a row goes on with the
+    next document, an `end_id` stands between the two (RoBERTa's FULL-SENTENCES). A sentence that
+    no row can hold is split: it fills the row that is open and as many more as it needs.
+
+    Args:
+        documents: iterable of documents, each a list of sentences, each a list of token ids, as
+            `tokenize_documents` yields them.
+        length: tokens per row, at least 3, special ones included.
+        start_id: id of [CLS] or <s>.
+        end_id: id of [SEP] or </s>.
+        pad_id: id of [PAD] or <pad>.
+        part: what the documents are, for the message when they are too few.
+
+    Returns:
+        A `PackedRows`. Only the last row and rows before a sentence that did not fit hold padding.
+
+    Raises:
+        ValueError: if `length` is below 3, or there are not enough tokens for one full row.
+
+    Example:
+        >>> documents = [[[11, 12, 13], [14]], [[15, 16]]]
+        >>> pack_rows(documents, 6, start_id=2, end_id=3, pad_id=0).token_ids
+        array([[ 2, 11, 12, 13, 14,  3],
+               [ 2, 15, 16,  3,  0,  0]], dtype=int32)
+
+    References:
+        Liu et al. RoBERTa: A Robustly Optimized BERT Pretraining Approach. 2019. Section 4.2.
+    """
+    check_length(length)
+    flat, sizes, opens_document = _flatten(documents)
+    check_fills_a_row(len(flat), length, part)
+    return pack_sentences(
+        flat, sizes, opens_document, length, start_id=start_id, end_id=end_id, pad_id=pad_id
+    )
+
+
+def check_length(length):
+    """Raises a ValueError if a row of `length` tokens cannot hold a token of text."""
+    if length < 3:
+        raise ValueError(
+            "`length` must be at least 3, because each row has a start and an end token. "
+            f"Received: length={length}"
+        )
+
+
+def check_fills_a_row(num_tokens, length, part):
+    """Raises a ValueError, which calls the text `part`, if it has not enough tokens for a row."""
+    if num_tokens < length - 2:
+        raise ValueError(
+            f"The {part} is too small for one row of {length} tokens. Give more text (a blank line "
+            f"separates documents) or choose shorter rows. Received: tokens={num_tokens}"
+        )
+
+
+def pack_sentences(token_ids, sizes, opens_document, length, *, start_id, end_id, pad_id):
+    """Packs sentences that lie end to end in one array: `pack_rows` without Python lists.
+
+    Args:
+        token_ids: integers, `(tokens,)`: all sentences of all documents, at least one token.
+        sizes: integers >= 1, `(sentences,)`: tokens of each sentence.
+        opens_document: bool, `(sentences,)`: whether it is the first of its document.
+        length, start_id, end_id, pad_id: as in `pack_rows`.
+
+    Returns:
+        A `PackedRows`, with at least one row, which may be short.
+    """
+    pieces, separators, num_split = _place(sizes.tolist(), opens_document.tolist(), length - 2)
+    rows, columns, piece_sizes = np.array(pieces, "int64").T  # (pieces,)
+    packed = np.full((rows[-1] + 1, length), pad_id, "int32")
+    packed[:, 0] = start_id
+    piece_starts = np.cumsum(piece_sizes) - piece_sizes
+    shift = np.repeat(rows * length + columns - piece_starts, piece_sizes)
+    packed.ravel()[np.arange(len(token_ids)) + shift] = token_ids
+    for row, column in separators:
+        packed[row, column] = end_id
+    last_piece = np.flatnonzero(np.diff(rows, append=rows[-1] + 1))  # of each row
+    packed[rows[last_piece], columns[last_piece] + piece_sizes[last_piece]] = end_id
+    return PackedRows(packed, len(sizes), num_split, len(token_ids))
+
+
+def _sentence_blocks(documents):
+    """Yields (sentences, sentences per document) of whole documents, some thousands at a time."""
+    sentences, sizes = [], []
+    for document in documents:
+        found = split_sentences(document)
+        sentences.extend(found)
+        sizes.append(len(found))
+        if len(sentences) >= _SENTENCES_PER_CALL:
+            yield sentences, sizes
+            sentences, sizes = [], []
+    if sizes:
+        yield sentences, sizes
+
+
+def _flatten(documents):
+    """All tokens in a row; the size of each sentence, and whether it opens a document."""
+    blocks, sizes, opens = [], [], []
+    for document in documents:
+        sentences = [sentence for sentence in document if len(sentence)]
+        sizes.extend(map(len, sentences))
+        opens.extend(index == 0 for index in range(len(sentences)))
+        # one small array per document: nested Python lists of a whole corpus would not fit
+        blocks.append(np.fromiter(itertools.chain.from_iterable(sentences), "int32"))
+    flat = np.concatenate(blocks) if blocks else np.zeros(0, "int32")
+    return flat, np.array(sizes, "int64"), np.array(opens, bool)
+
+
+def _place(sizes, opens_document, capacity):
+    """Where each sentence, or part of one, goes.
+
+    Returns:
+        `(row, first column, size)` for each piece, `(row, column)` for each separator, and the
+        number of sentences that were split. Column 0 belongs to the start token.
+    """
+    pieces, separators, num_split = [], [], 0
+    row = used = 0
+    for size, opens in zip(sizes, opens_document, strict=True):
+        separator = 1 if opens and used else 0
+        is_long = size > capacity
+        if used + separator + (1 if is_long else size) > capacity:
+            row, used, separator = row + 1, 0, 0
+        if separator:
+            separators.append((row, 1 + used))
+            used += 1
+        num_split += is_long
+        while size:
+            if used == capacity:
+                row, used = row + 1, 0
+            taken = min(size, capacity - used)
+            pieces.append((row, 1 + used, taken))
+            used += taken
+            size -= taken
+    return pieces, separators, num_split

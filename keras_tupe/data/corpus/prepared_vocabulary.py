@@ -1,0 +1,69 @@
+"""The vocabulary of prepared rows."""
+
+import dataclasses
+import functools
+import pathlib
+
+from keras_tupe.data.corpus.word_starts import word_starts
+
+
+@dataclasses.dataclass(frozen=True)
+class PreparedVocabulary:
+    """What a directory of prepared rows says about its vocabulary.
+
+    Args:
+        path: `pathlib.Path` of the file.
+        sha256: its hash, hexadecimal.
+        kind: `"wordpiece"` (a text file, one piece a line) or `"sentencepiece"` (a model).
+        size: number of pieces.
+        lowercase: whether text is lower-cased.
+        start_id: id of [CLS] or <s>.
+        end_id: id of [SEP] or </s>.
+        pad_id: id of [PAD] or <pad>.
+        mask_id: id of [MASK] or <mask>.
+        unknown_id: id of [UNK] or <unk>.
+        special_ids: the five, ascending.
+    """
+
+    path: pathlib.Path
+    sha256: str
+    kind: str
+    size: int
+    lowercase: bool
+    start_id: int
+    end_id: int
+    pad_id: int
+    mask_id: int
+    unknown_id: int
+    special_ids: tuple
+
+    @functools.cached_property
+    def pieces(self):
+        """The pieces, strings; the place is the id."""
+        try:
+            return _READERS[self.kind](self.path)
+        except (UnicodeDecodeError, RuntimeError) as error:  # the latter of SentencePiece
+            raise ValueError(
+                f"The vocabulary of prepared rows is no {self.kind} vocabulary: {error}. Prepare "
+                f"the rows again. Received: {str(self.path)!r}"
+            ) from error
+
+    @functools.cached_property
+    def begins_word(self):
+        """See `word_starts`."""
+        return word_starts(self.pieces, self.kind)
+
+
+def _wordpiece(path):
+    # only at line ends: str.splitlines would also cut at Unicode's separators
+    return tuple(path.read_text("utf-8").removesuffix("\n").split("\n"))
+
+
+def _sentencepiece(path):
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
+    return tuple(model.id_to_piece(list(range(model.get_piece_size()))))
+
+
+_READERS = {"wordpiece": _wordpiece, "sentencepiece": _sentencepiece}

@@ -1,0 +1,227 @@
+"""Files, folders, globs and TFDS data sets to raw documents, one at a time."""
+
+import dataclasses
+import glob
+import os
+import pathlib
+import re
+
+from keras_tupe.data.corpus._compressed import COMPRESSIONS, is_broken_file, open_binary
+from keras_tupe.data.corpus._formats import PARSERS, FormatOptions, Problem, decode
+
+FORMATS = ("auto", *PARSERS)
+MAX_DOCUMENT_BYTES = 2**26
+
+_SUFFIXES = {".txt": "text", ".md": "text", ".rst": "text"}
+_SUFFIXES |= dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl")
+_WIKIEXTRACTOR = re.compile(r"wiki_\d+")
+_TFDS = "tfds:"
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """One document as it stands in its source, or what is wrong with it.
+
+    Attributes:
+        place: where it is, such as `"corpus.jsonl, line 7"`.
+        text: the text, not yet cleaned; empty if there is a problem.
+        problem: one or two sentences, or `""`.
+    """
+
+    place: str
+    text: str = ""
+    problem: str = ""
+
+    @property
+    def message(self):
+        """The problem with its place, or `""`."""
+        return self.problem and f"{self.problem} Received: {self.place}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A file, or a split of a TFDS data set, that documents are read from.
+
+    Attributes:
+        name: path of the file, or `tfds:NAME:SPLIT`.
+        format: a key of `PARSERS`, or `"tfds"`.
+        num_bytes: size on disk; 0 for TFDS.
+        version: changes when the source does (time of the last change).
+    """
+
+    name: str
+    format: str
+    num_bytes: int
+    version: int
+
+
+def find_sources(inputs, format="auto"):
+    """Finds what the inputs of a command line name.
+
+    Args:
+        inputs: list of strings: files, folders (searched at any depth for `.txt`, `.md`, `.rst`,
+            `.jsonl`, `.ndjson`, `.json` and WikiExtractor's `wiki_00`, each also with `.gz`,
+            `.xz`, `.zst` or `.bz2`), globs, and `tfds:NAME` or `tfds:NAME:SPLIT`.
+        format: `"auto"` goes by the file's name, and takes other names for plain text; or the
+            one format of all files: `"text"`, `"jsonl"` or `"wikiextractor"`.
+
+    Returns:
+        A list of `Source`, sorted by name, each file once.
+
+    Raises:
+        ValueError: if an input names nothing, or `format` is unknown.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"`format` must be one of {FORMATS}. Received: format={format!r}")
+    if not inputs:
+        raise ValueError("There must be at least one input. Received: inputs=[]")
+    found = {}
+    for name in inputs:
+        if name.startswith(_TFDS):
+            found[name] = Source(name, "tfds", 0, 0)
+            continue
+        for path in _files(name, format):
+            stat = path.stat()
+            kind = _format_of(path) or "text" if format == "auto" else format
+            found[str(path.resolve())] = Source(str(path), kind, stat.st_size, stat.st_mtime_ns)
+    return [found[key] for key in sorted(found)]
+
+
+def read_source(source, text_field="text", max_document_bytes=MAX_DOCUMENT_BYTES, advance=None):
+    """Yields the `Document`s of one source, in order. Memory holds one document at a time.
+
+    What is wrong with the content is told in `Document.problem`, and reading goes on with the
+    next document; after a compressed file that is cut off or damaged nothing follows. So whoever
+    reads decides whether a problem stops the work.
+
+    Args:
+        source: a `Source`.
+        text_field: the field of JSON lines and of TFDS data sets that holds the text.
+        max_document_bytes: larger documents are a problem.
+        advance: function that is told how many bytes of the file have been read since it was
+            last called; for progress bars.
+    """
+    if source.format == "tfds":
+        yield from _read_tfds(source, text_field)
+        return
+    options = FormatOptions(text_field, max_document_bytes)
+    path = pathlib.Path(source.name)
+    num_documents = 0
+    with open_binary(path) as (reader, raw):
+        lines = _Lines(reader, raw, max_document_bytes, advance)
+        try:
+            for number, text in PARSERS[source.format](lines, options):
+                num_documents += 1
+                place = f"{path}, line {number}"
+                if isinstance(text, Problem):
+                    yield Document(place, problem=text.sentence)
+                else:
+                    yield Document(place, text)
+        except Exception as error:
+            if not is_broken_file(error):
+                raise
+            yield Document(
+                f"{path}, after line {lines.number}",
+                problem=f"The compressed file is cut off or damaged ({error}). Fetch it again.",
+            )
+            return
+    if not num_documents:
+        yield Document(str(path), problem="The file is empty, or holds nothing but white space.")
+
+
+class _Lines:
+    """Iterates over `(line number, bytes)`; what is longer than a document may be is dropped."""
+
+    def __init__(self, reader, raw, max_bytes, advance):
+        self.number = 0
+        self._reader, self._raw = reader, raw
+        self._limit = max_bytes + 1
+        self._advance = advance
+        self._told = 0
+
+    def __iter__(self):
+        read = self._reader.readline
+        while line := read(self._limit):
+            self.number += 1
+            end = line
+            while len(end) == self._limit and not end.endswith(b"\n"):
+                end = read(self._limit) or b"\n"
+            if self.number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            yield self.number, line
+            if self._advance is not None and self.number % 64 == 0:
+                self._tell()
+        if self._advance is not None:
+            self._tell()
+
+    def _tell(self):
+        position = self._raw.tell()
+        self._advance(position - self._told)
+        self._told = position
+
+
+def _files(name, format):
+    path = pathlib.Path(name)
+    if path.is_dir():
+        files = [file for file in path.rglob("*") if file.is_file()]
+        files = [file for file in files if format != "auto" or _format_of(file)]
+        if not files:
+            raise ValueError(
+                f"The folder must hold files named {', '.join(_SUFFIXES)} or wiki_00 (also with "
+                f"{', '.join(COMPRESSIONS)}); name others as files. Received: input={name!r}"
+            )
+        return files
+    if path.exists():
+        return [path]
+    files = [pathlib.Path(file) for file in glob.glob(name, recursive=True)]
+    files = [file for file in files if file.is_file()]
+    if not files:
+        raise ValueError(
+            "An input must be a file, a folder, a glob in quotes or tfds:NAME, and there is "
+            f"nothing under this name. Received: input={name!r}"
+        )
+    return files
+
+
+def _format_of(path):
+    """The format that a file's name tells, or `None`."""
+    name = path.name.lower()
+    stem, suffix = os.path.splitext(name)
+    if suffix in COMPRESSIONS:
+        name, suffix = stem, os.path.splitext(stem)[1]
+    if _WIKIEXTRACTOR.fullmatch(name):
+        return "wikiextractor"
+    return _SUFFIXES.get(suffix)
+
+
+def _read_tfds(source, text_field):
+    import tensorflow_datasets as tfds
+
+    _, name, split = (*source.name.split(":", 2), "train")[:3]  # a split may be train[:9%]
+    try:
+        builder = tfds.builder(name)
+        if text_field not in builder.info.features:
+            yield Document(
+                source.name,
+                problem=f"The data set has no feature {text_field!r} (--text-field names it). Its "
+                f"features are {sorted(builder.info.features)}.",
+            )
+            return
+        builder.download_and_prepare()
+        if builder.info.file_format is tfds.core.FileFormat.ARRAY_RECORD:
+            examples = builder.as_data_source(split=split)
+        else:
+            examples = tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False))
+    except (ValueError, OSError, tfds.core.DatasetNotFoundError) as error:  # OSError: the network
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        yield Document(source.name, problem=f"TFDS does not give this data set: {first_line}")
+        return
+    for number, example in enumerate(examples):
+        value = example[text_field]
+        place = f"{source.name}, example {number}"
+        text = decode(value) if isinstance(value, bytes) else None
+        if isinstance(text, str):
+            yield Document(place, text)
+        else:
+            wrong = f"The feature {text_field!r} holds no text."
+            yield Document(place, problem=wrong if text is None else text.sentence)

@@ -1,0 +1,186 @@
+"""Dynamic masking: which tokens are hidden is a pure function of (seed, global example number)."""
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+
+from keras_tupe.data.rows._choose_positions import POSITION_BITS, choose_positions
+from keras_tupe.data.rows.checks import check_rows
+from keras_tupe.data.rows.counter_rng import random_below, random_bits
+from keras_tupe.data.rows.whole_words import starts_of_words
+
+_KIND = 3  # stream of random bits
+_BLOCK = 256  # rows at a time: more would leave the cache of the processor
+_MASK_BELOW = int(0.8 * 2**32)
+_RANDOM_BELOW = int(0.9 * 2**32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Masking:
+    """How rows are masked; one record for training and evaluation.
+
+    Args:
+        vocabulary_size: number of pieces; random words are drawn from them, special ones apart.
+        mask_id: id of [MASK].
+        pad_id: id of [PAD]; never masked, and the label of unused slots.
+        special_ids: ids of all special tokens, such as [CLS]; `mask_id` and `pad_id` are added.
+        rate: share of the maskable tokens that is masked, above 0, at most 1. Defaults to 0.15.
+        max_masked: slots per row, or `None` for as many as `rate` can need.
+        mask_special: whether special tokens except padding are masked like any other, as the
+            released fairseq code does. Defaults to `False`.
+        begins_word: whether each piece begins a word, bools `(vocabulary_size,)` such as
+            `word_starts` makes, to mask whole words; or `None` to mask tokens one by one.
+            Defaults to `None`.
+
+    Raises:
+        ValueError: if an id is outside the vocabulary, no piece is left to draw, `rate` is not a
+            share, `max_masked` is below 1, or `begins_word` has not one value per piece.
+    """
+
+    vocabulary_size: int
+    mask_id: int
+    pad_id: int
+    special_ids: tuple = ()
+    rate: float = 0.15
+    max_masked: int | None = None
+    mask_special: bool = False
+    begins_word: tuple | None = dataclasses.field(default=None, repr=False)
+
+    def __post_init__(self):
+        special = sorted({int(token) for token in (*self.special_ids, self.mask_id, self.pad_id)})
+        object.__setattr__(self, "special_ids", tuple(special))
+        if special[0] < 0 or special[-1] >= self.vocabulary_size:
+            raise ValueError(
+                f"Special ids must be from 0 to {self.vocabulary_size - 1}. "
+                f"Received: special_ids={tuple(special)}"
+            )
+        if len(special) == self.vocabulary_size:
+            raise ValueError(
+                "The vocabulary must have a piece that is not special, to draw random words from. "
+                f"Received: vocabulary_size={self.vocabulary_size}"
+            )
+        if not 0 < self.rate <= 1:
+            raise ValueError(
+                f"`rate` must be above 0 and at most 1, such as 0.15. Received: rate={self.rate}"
+            )
+        if self.max_masked is not None and self.max_masked < 1:
+            raise ValueError(
+                f"`max_masked` must be at least 1, or None. Received: max_masked={self.max_masked}"
+            )
+        if self.begins_word is not None:
+            if len(self.begins_word) != self.vocabulary_size:
+                raise ValueError(
+                    "`begins_word` must have one value per piece of the vocabulary, "
+                    f"{self.vocabulary_size}. Received: len(begins_word)={len(self.begins_word)}"
+                )
+            # a tuple, so that two records can be compared
+            object.__setattr__(self, "begins_word", tuple(map(bool, self.begins_word)))
+
+    def num_slots(self, length):
+        """Masked slots of a row of `length` tokens: the same for every row of that length."""
+        needed = min(math.ceil(self.rate * length), length)
+        return needed if self.max_masked is None else min(self.max_masked, length)
+
+    @functools.cached_property
+    def ordinary_ids(self):
+        """The ids that random words are drawn from, int32, ascending."""
+        return np.setdiff1d(np.arange(self.vocabulary_size, dtype="int32"), self.special_ids)
+
+    @functools.cached_property
+    def is_maskable(self):
+        """Whether a token of each id may be masked, bool, `(vocabulary_size,)`."""
+        never = [self.pad_id] if self.mask_special else list(self.special_ids)
+        maskable = np.ones(self.vocabulary_size, bool)
+        maskable[never] = False
+        return maskable
+
+    def starts_of_words(self, token_ids):
+        """Where words begin in rows `(batch, length)`, bool; see `whole_words`."""
+        return starts_of_words(token_ids, *self._word_tables)
+
+    @functools.cached_property
+    def _word_tables(self):
+        is_special = np.zeros(self.vocabulary_size, bool)
+        is_special[list(self.special_ids)] = True
+        return np.array(self.begins_word), is_special
+
+
+def mask_rows(token_ids, example_numbers, masking, *, seed):
+    """Hides some tokens of every row, for the masked language model.
+
+    Of the n maskable tokens of a row, m = int(rate * n + U[0, 1)) are chosen uniformly, without
+    replacement; each is then replaced by [MASK] (80 %), by a random ordinary piece (10 %), or
+    kept (10 %). The number of slots is fixed, so shapes are static; unused slots have position 0,
+    label `pad_id` and weight 0. A row's result depends on nothing but the row, its example number
+    and the seed: not on the batch it is in.
+
+    With `begins_word` the words of the row are tried in random order instead, and each is taken
+    whole if it fits into what is left of m (and of the slots); one that does not fit is passed
+    over, and smaller ones after it are tried, as BERT's code for whole-word masking does. So m may
+    be missed, when every word left is too long, but is never exceeded, and words of more than m
+    tokens are never masked. A special token, [UNK] with them, is a word of its own and follows
+    `mask_special`. Each piece of a word still draws its own 80/10/10, as BERT's do. If every
+    piece begins a word, the result is that of masking tokens.
+
+    Args:
+        token_ids: integers, `(batch, length)`.
+        example_numbers: integers >= 0, `(batch,)`; the number of each example since the start of
+            training, so that a row is masked differently in every epoch.
+        masking: a `Masking`.
+        seed: integer from 0 to 2**64 - 1.
+
+    Returns:
+        `(inputs, labels, weights)`: a dictionary of `token_ids` (masked), `padding_mask` (1 = real
+        token), both int32 `(batch, length)`, and `mask_positions`, int32 `(batch, slots)`,
+        ascending; the hidden ids, int32 `(batch, slots)`; 1 or 0, float32 `(batch, slots)`.
+
+    Raises:
+        ValueError, TypeError: as `check_rows`; or if there is not one number per row.
+    """
+    token_ids = check_rows(token_ids, masking.vocabulary_size).astype("int32", copy=False)
+    numbers = _check_numbers(example_numbers, token_ids.shape)
+    blocks = [
+        choose_positions(
+            token_ids[first : first + _BLOCK], numbers[first : first + _BLOCK], masking, seed
+        )
+        for first in range(0, len(token_ids), _BLOCK)
+    ]
+    positions, used = map(np.concatenate, zip(*blocks, strict=True))  # (b, slots)
+    labels = np.take_along_axis(token_ids, positions, axis=1)
+
+    bits = random_bits(seed, _KIND, numbers[:, np.newaxis], positions)
+    kind = bits >> np.uint64(32)
+    words = masking.ordinary_ids[random_below(bits, len(masking.ordinary_ids))]
+    hidden = np.where(kind < _RANDOM_BELOW, words, labels)
+    hidden = np.where(kind < _MASK_BELOW, np.int32(masking.mask_id), hidden)
+    masked = token_ids.copy()
+    row_index, slot_index = np.nonzero(used)
+    masked[row_index, positions[used]] = hidden[row_index, slot_index]
+
+    inputs = {
+        "token_ids": masked,
+        "padding_mask": (token_ids != masking.pad_id).astype("int32"),
+        "mask_positions": positions.astype("int32"),
+    }
+    return inputs, np.where(used, labels, np.int32(masking.pad_id)), used.astype("float32")
+
+
+def _check_numbers(example_numbers, shape):
+    numbers = np.asarray(example_numbers)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise TypeError(
+            f"`example_numbers` must be integers. Received: example_numbers.dtype={numbers.dtype}"
+        )
+    if numbers.shape != shape[:1] or numbers.min() < 0:
+        raise ValueError(
+            "`example_numbers` must have one number >= 0 per row. Received: "
+            f"example_numbers.shape={numbers.shape}, smallest={numbers.min(initial=0)}, "
+            f"token_ids.shape={shape}"
+        )
+    if shape[1] > 2**POSITION_BITS:
+        raise ValueError(
+            f"Rows must have at most 2**{POSITION_BITS} tokens. Received: token_ids.shape={shape}"
+        )
+    return numbers

@@ -1,0 +1,165 @@
+"""Rows to batches: random access by step, so that a run starts or resumes anywhere."""
+
+import copy
+import operator
+
+import numpy as np
+
+from keras_tupe.data.rows.checks import check_rows
+from keras_tupe.data.rows.counter_rng import check_seed, permute
+from keras_tupe.data.rows.masking import mask_rows
+
+_ORDER = 0  # stream of random bits; `masking` uses the others
+
+
+class Rows:
+    """Training and evaluation batches of a masked language model, from packed rows.
+
+    Example number e (from 0, over all epochs) is row order(seed, e // rows)[e % rows], masked by
+    (seed, e); batch number `step` holds the examples from step * batch_size on. So each epoch is
+    a new order with new masks, nothing depends on the batches before, and no step costs more
+    time or memory than another, whatever the number of rows.
+
+    Args:
+        source: where the rows are: integers, `(rows, length)`, such as `pack_rows` makes; or an
+            object that reads them when they are asked for, such as `PreparedRows`: with `len`, an
+            attribute `length` (tokens per row), and an array of integers as index, which gives
+            the rows of these numbers, `(n, length)`.
+        masking: a `Masking`.
+        batch_size: rows per batch, at least 1.
+        seed: integer from 0 to 2**64 - 1.
+
+    Attributes:
+        length: tokens per row.
+        num_evaluation_batches: how many batches `evaluation_batches` yields.
+
+    Raises:
+        TypeError: if the ids are not integers.
+        ValueError: if an id of an array is outside the vocabulary, `batch_size` is below 1, or
+            there is no row.
+
+    Example:
+        >>> from keras_tupe.data.rows.masking import Masking
+        >>> masking = Masking(vocabulary_size=30, mask_id=4, pad_id=0, special_ids=(1, 2, 3))
+        >>> rows = Rows(np.arange(5, 29).reshape(3, 8), masking, batch_size=2, seed=1)
+        >>> inputs, labels, weights = rows.batch(1000)
+        >>> inputs["token_ids"].shape, inputs["mask_positions"].shape, labels.shape, weights.shape
+        ((2, 8), (2, 2), (2, 2), (2, 2))
+    """
+
+    def __init__(self, source, masking, *, batch_size, seed):
+        if batch_size < 1:
+            raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
+        if not hasattr(source, "length"):  # an array: all of it is checked at once
+            source = check_rows(source, masking.vocabulary_size)
+        elif not len(source):
+            raise ValueError(f"`source` must have at least one row. Received: {source!r}")
+        self.source = source
+        self.masking = masking
+        self.batch_size = batch_size
+        self.seed = check_seed(seed)
+        self.length = getattr(source, "length", None) or source.shape[1]
+        self._stride = batch_size  # rows of the batch of all workers
+        self._offset = 0  # of this worker's rows in it
+
+    def __len__(self):
+        """Number of rows."""
+        return len(self.source)
+
+    @property
+    def num_evaluation_batches(self):
+        """The same for every worker."""
+        return -(-len(self) // self._stride)
+
+    def shard(self, index, count):
+        """The part of one of several workers.
+
+        Worker `index` gets rows index * n to (index + 1) * n - 1 of each batch of
+        `batch_size` = count * n rows: one after the other the parts of all workers are the batch.
+
+        Args:
+            index: number of the worker, from 0 to `count - 1`.
+            count: number of workers; `batch_size` must be a multiple of it.
+
+        Returns:
+            A `Rows` with `batch_size // count` rows in each batch.
+
+        Raises:
+            ValueError: if the workers' parts would not be equal, or there is no such worker.
+        """
+        if count < 1 or self.batch_size % count:
+            raise ValueError(
+                "`batch_size` must be a multiple of the number of workers, so that each gets as "
+                f"many rows. Received: batch_size={self.batch_size}, count={count}"
+            )
+        if not 0 <= index < count:
+            raise ValueError(
+                f"`index` must be from 0 to {count - 1}, the number of a worker. "
+                f"Received: index={index}"
+            )
+        part = copy.copy(self)
+        part.batch_size = self.batch_size // count
+        part._offset = self._offset + index * part.batch_size
+        return part
+
+    def batch(self, step):
+        """Batch number `step` of training.
+
+        Args:
+            step: integer >= 0; any, in any order.
+
+        Returns:
+            `(inputs, labels, weights)` as `mask_rows` gives them, of `batch_size` rows.
+        """
+        rows = self.source[self.row_numbers(step)]
+        return mask_rows(rows, self._examples(step), self.masking, seed=self.seed)
+
+    def row_numbers(self, step):
+        """Numbers of the rows of `batch(step)`, int64 `(batch_size,)`."""
+        epochs, places = np.divmod(self._examples(step), len(self))
+        return permute(self.seed, _ORDER, epochs, places, len(self))
+
+    def batches(self, start_step=0):
+        """Yields `batch(start_step)`, `batch(start_step + 1)`, ... without end."""
+        step = start_step
+        while True:
+            yield self.batch(step)
+            step += 1
+
+    def evaluation_batch(self, step):
+        """Batch number `step` of `evaluation_batches`, from 0 to `num_evaluation_batches - 1`."""
+        examples = self._examples(step)
+        if step >= self.num_evaluation_batches:
+            raise ValueError(
+                f"`step` must be below the number of evaluation batches, "
+                f"{self.num_evaluation_batches}. Received: step={step}"
+            )
+        token_ids = np.full((len(examples), self.length), self.masking.pad_id, "int32")
+        indices = examples[examples < len(self)]
+        if len(indices):
+            token_ids[: len(indices)] = self.source[indices]
+        return mask_rows(token_ids, examples, self.masking, seed=self.seed)
+
+    def evaluation_batches(self):
+        """Yields every row once, in order, masked by (seed, row number): the same at each call.
+
+        The last batch is filled up with rows of padding, of weight 0: shapes stay static, and
+        every worker has the same number of batches, so that none waits for another.
+        """
+        for step in range(self.num_evaluation_batches):
+            yield self.evaluation_batch(step)
+
+    @property
+    def signature(self):
+        """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
+        row = (self.batch_size, self.length), "int32"
+        slots = self.batch_size, self.masking.num_slots(self.length)
+        inputs = {"token_ids": row, "padding_mask": row, "mask_positions": (slots, "int32")}
+        return inputs, (slots, "int32"), (slots, "float32")
+
+    def _examples(self, step):
+        """Numbers of the examples of a batch, ascending: int64 `(batch_size,)`."""
+        first = operator.index(step) * self._stride + self._offset
+        if step < 0:
+            raise ValueError(f"`step` must be at least 0. Received: step={step}")
+        return np.arange(first, first + self.batch_size)

@@ -1,0 +1,303 @@
+import contextlib
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from matplotlib.image import imread
+from run_cases import cells, make_run
+
+from training.ablate import __main__ as ablate
+from training.pretrain import settings as pretrain_settings
+
+MACHINE = {"cpu": "a processor", "cores": 2, "gpu": None, "backend": "tensorflow"}
+STEPS = 300
+# Losses above those of `absolute`, by seed.
+SHIFTS = {
+    "absolute": (0.0, 0.2, 0.1),
+    "tupe_r": (-1.0, -0.78, -0.89),
+    "none": (0.5, 0.75, 0.61),
+    "t5": (0.1, 0.15, 0.1),
+}
+
+
+def make(folder, position, seed, shift=0.0, finished=True, **changes):
+    """Writes what a run of `training.pretrain` leaves."""
+    make_run(folder, STEPS, shift)
+    settings = {"position": position, "seed": seed, "steps": STEPS, "warmup_steps": 9, **changes}
+    settings = {**vars(pretrain_settings.Settings(**settings)), "out": str(folder)}
+    settings.pop("given")
+    record = {
+        "command": f"python -m training.pretrain --position {position}",
+        "commit": "0123abc",
+        "settings": settings,
+        "data": {"rows_hash": "abc", "length": 16},
+        "backend": "tensorflow",
+    }
+    (folder / "settings.json").write_text(json.dumps(record))
+    if finished:
+        (folder / "preset").mkdir()
+        (folder / "preset" / "config.json").write_text("{}")
+        count = {"parameter_count": 1000 + len(position)}
+        (folder / "preset" / "metadata.json").write_text(json.dumps(count))
+    return folder
+
+
+def make_ablation(out):
+    """Four methods, three seeds."""
+    for name, shifts in SHIFTS.items():
+        for seed, shift in enumerate(shifts):
+            make(out / "runs" / name / f"seed-{seed}", name, seed, shift)
+    (out / "ablation.json").write_text(json.dumps({"machine": MACHINE}))
+    return out
+
+
+@pytest.fixture
+def ablation(tmp_path):
+    return make_ablation(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    """An ablation with its report: folder, record, and what was printed."""
+    out, printed = make_ablation(tmp_path_factory.mktemp("ablation")), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        record = report(out)
+    return out, record, printed.getvalue()
+
+
+def report(out, *more):
+    ablate.main(["--report-only", "--out", str(out), *map(str, more)])
+    return json.loads((out / "ablation.json").read_text())
+
+
+def refusal(out, *more):
+    with pytest.raises(SystemExit) as stop:
+        report(out, *more)
+    assert isinstance(stop.value.code, str)
+    assert stop.value.code.startswith("ablate: ")
+    return stop.value.code
+
+
+def rows_of(text, heading):
+    """The table under a heading of the Markdown file: method -> dictionary of cells."""
+    header, *rows = cells(text.split(f"## {heading}\n")[1].split("\n## ")[0])
+    return {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+
+
+def last_loss(shift=0.0):
+    return 3 + shift + 6 * math.exp(-STEPS / 60)
+
+
+def test_the_table_is_what_independent_statistics_say(reported):
+    out, record, printed = reported
+    text = (out / "ablation.md").read_text()
+    assert text in printed
+    rows = rows_of(text, "Held-out loss")
+    assert list(rows) == ["tupe_r", "absolute", "t5", "none"]  # lowest first
+    base = np.add(SHIFTS["absolute"], last_loss())
+    for name, shifts in SHIFTS.items():
+        losses = np.add(shifts, last_loss())
+        summary = record["methods"][name]["scores"]["held-out loss"]
+        assert summary["mean"] == pytest.approx(losses.mean(), abs=1e-6)
+        assert rows[name]["seeds"] == "3"
+        assert rows[name]["held-out loss"].startswith(f"{losses.mean():.4f}")
+        assert rows[name]["masked accuracy"].startswith(f"{100 * np.mean(1 / losses):.2f}")
+        if name in ("absolute", "t5"):
+            continue
+        expected = scipy.stats.ttest_rel(losses, base)
+        found = summary["difference"]
+        assert found["p_value"] == pytest.approx(expected.pvalue, rel=1e-2)  # of written logs
+        interval = expected.confidence_interval()
+        np.testing.assert_allclose([found["low"], found["high"]], interval, atol=1e-4)
+        assert summary["adjusted_p"] >= found["p_value"]
+    assert rows["absolute"]["conclusion"] == "-"
+    assert rows["tupe_r"]["conclusion"] == "lower"
+    assert rows["none"]["conclusion"] == "higher"
+    assert rows["t5"]["conclusion"] == "too few seeds to tell"
+    assert "Too few to tell" in text
+    assert "Differences are the method less `absolute`" in text
+    assert "There are 3 comparisons" in text
+
+
+def test_steps_saved_are_read_from_the_curves(reported):
+    out, record, _ = reported
+    rows = rows_of((out / "ablation.md").read_text(), "Steps, size and speed")
+    curve_steps = np.arange(20, STEPS + 1, 20)
+    curve = 3 + 6 * np.exp(-curve_steps / 60)
+    expected = []
+    for ours, theirs in zip(SHIFTS["tupe_r"], SHIFTS["absolute"], strict=True):
+        fine = np.linspace(20, STEPS, 100_001)
+        below = np.interp(fine, curve_steps, curve + ours) <= last_loss(theirs)
+        expected.append(fine[below.argmax()] / STEPS)
+    share = record["methods"]["tupe_r"]["share_of_steps_to_baseline"]
+    np.testing.assert_allclose(list(share["values"].values()), expected, atol=1e-4)
+    assert share["mean"] == pytest.approx(np.mean(expected), abs=1e-4)
+    assert rows["tupe_r"]["share of the steps to the baseline's final loss"].startswith(
+        f"{np.mean(expected):.0%} ("
+    )
+    assert rows["none"]["share of the steps to the baseline's final loss"] == "-"
+    assert rows["none"]["not reached"] == "3 of 3"
+    assert rows["t5"]["not reached"] == "1 of 3"
+    assert record["methods"]["t5"]["share_of_steps_to_baseline"]["num_not_reached"] == 1
+    assert rows["absolute"]["not reached"] == "0 of 3"
+    assert rows["tupe_r"]["parameters of the encoder"] == "1,006"
+    assert rows["tupe_r"]["tokens/s"] == "1,000"
+
+
+def test_everything_is_in_the_record(reported):
+    out, record, _ = reported
+    assert record["command"] == f"python -m training.ablate --report-only --out {out}"
+    assert record["machine"] == MACHINE
+    assert record["seeds"] == [0, 1, 2]
+    assert record["positions"] == sorted(SHIFTS)
+    assert record["settings"]["steps"] == STEPS
+    assert record["seconds"] == pytest.approx(12 * STEPS / 2)
+    run = record["methods"]["none"]["runs"]["2"]
+    assert run["steps"] == list(range(20, STEPS + 1, 20))
+    assert run["losses"][-1] == pytest.approx(last_loss(0.61), abs=1e-6)
+    assert run["commit"] == "0123abc"
+    text = (out / "ablation.md").read_text()
+    assert "a processor, 2 cores, tensorflow" in text
+    assert "0123abc" in text
+
+
+def test_the_picture_shows_every_method_and_grows_with_them(reported, tmp_path):
+    few = imread(reported[0] / "ablation.png")
+    for number in range(14):
+        options = json.dumps({"max_distance": 9 + number})
+        folder = tmp_path / "runs" / f"t5.max_distance={9 + number}" / "seed-0"
+        make(folder, "t5", 0, number / 9, position_options=options)
+    record = report(tmp_path, "--baseline", "t5:max_distance=9")
+    assert len(record["methods"]) == 14
+    many = imread(tmp_path / "ablation.png")
+    assert many.shape[0] > few.shape[0] > 400
+    assert many.shape[1] == few.shape[1]
+    colors = (many[..., :3] * 255).round().astype(int)
+    for color in ([0x1F, 0x77, 0xB4], [0xFF, 0x7F, 0x0E], [0x17, 0xBE, 0xCF]):
+        assert (np.abs(colors - color).max(axis=-1) < 8).sum() > 100
+
+
+def test_one_seed_is_told_to_be_too_few_and_null_in_json(tmp_path):
+    for name in ("absolute", "t5"):
+        make(tmp_path / "runs" / name / "seed-0", name, 0)
+    record = report(tmp_path)
+    summary = record["methods"]["t5"]["scores"]["held-out loss"]
+    assert summary["low"] is None
+    assert summary["difference"]["p_value"] is None
+    assert summary["conclusion"] == "too few seeds to tell"
+    assert "NaN" not in (tmp_path / "ablation.json").read_text()
+    assert record["machine"] is None
+    assert "Machine not recorded" in (tmp_path / "ablation.md").read_text()
+
+
+def test_a_partial_ablation_has_a_report_of_what_is_finished(tmp_path):
+    make(tmp_path / "runs" / "t5" / "seed-0", "t5", 0)
+    make(tmp_path / "runs" / "absolute" / "seed-0", "absolute", 0, finished=False)
+    record = report(tmp_path)
+    assert record["positions"] == ["t5"]
+    assert record["unfinished"] == ["absolute, seed 0"]
+    text = (tmp_path / "ablation.md").read_text()
+    assert "Not finished, and not in the tables: absolute, seed 0." in text
+    assert "nothing to compare with" in text
+
+
+def test_scores_of_tasks_are_compared_too(ablation):
+    constant = {"absolute": 50.0, "t5": 48.0}
+    for name, shifts in SHIFTS.items():
+        for seed, shift in enumerate(shifts):
+            run = ablation / "runs" / name / f"seed-{seed}"
+            score = {"score": 60 - 10 * shift}
+            columns = {"cola": {"columns": {"cola": score}}, "rte": {"columns": {"rte": score}}}
+            scored = {
+                "glue": {"tasks": columns, "average": 60 - 10 * shift, "seconds": 7.0},
+                "squad": {
+                    "exact_match": {"mean": 40 - shift},
+                    "f1": {"mean": constant.get(name, 50 - shift)},
+                },
+                "blimp": {"overall": {"accuracy": 0.7 - shift / 10}, "seconds": 3.0},
+            }
+            for task, content in scored.items():
+                (run / task).mkdir()
+                (run / task / "results.json").write_text(json.dumps(content))
+    record = report(ablation)
+    scores = record["methods"]["tupe_r"]["scores"]
+    names = ["GLUE cola", "GLUE rte", "GLUE average", "SQuAD EM", "SQuAD F1", "BLiMP"]
+    assert list(scores) == ["held-out loss", "masked accuracy", *names]
+    assert scores["GLUE cola"]["mean"] == pytest.approx(60 + 10 * 0.89)
+    assert scores["BLiMP"]["difference"]["mean"] == pytest.approx(9.9, abs=0.1)
+    assert record["seconds"] == pytest.approx(12 * (STEPS / 2 + 10))
+    rows = rows_of((ablation / "ablation.md").read_text(), "GLUE cola")
+    assert list(rows) == ["tupe_r", "absolute", "t5", "none"]  # highest first
+    assert rows["tupe_r"]["conclusion"] == "higher"
+    rows = rows_of((ablation / "ablation.md").read_text(), "SQuAD F1")
+    assert list(rows["t5"].values())[-3:] == ["-", "-", "no spread to judge by"]
+    assert record["methods"]["t5"]["scores"]["SQuAD F1"]["difference"]["p_value"] is None
+    picture = imread(ablation / "tasks.png")  # two rows of three panels, four colors
+    assert min(picture.shape[:2]) > 400
+    pixels = (picture[..., :3] * 255).round().astype(int)
+    for color in ([0x1F, 0x77, 0xB4], [0xFF, 0x7F, 0x0E], [0x2C, 0xA0, 0x2C], [0xD6, 0x27, 0x28]):
+        assert (np.abs(pixels - color).max(axis=-1) < 8).sum() > 6 * 30
+
+
+def test_another_baseline_may_be_asked_for(ablation):
+    record = report(ablation, "--baseline", "none")
+    assert record["methods"]["absolute"]["scores"]["held-out loss"]["conclusion"] == "lower"
+    assert record["methods"]["none"]["scores"]["held-out loss"]["difference"] is None
+
+
+def test_runs_of_two_ablations_are_refused_with_what_differs(ablation):
+    make(ablation / "runs" / "xlnet" / "seed-0", "xlnet", 0, learning_rate=0.5, valid_every=7)
+    before = (ablation / "ablation.json").read_bytes()
+    message = refusal(ablation)
+    assert "xlnet/seed-0 differs in learning_rate 0.5 there, 0.0001 here" in message
+    assert "valid_every 7 there" in message
+    assert (ablation / "ablation.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("damage", "parts"),
+    [
+        (lambda run: (run / "settings.json").write_text("{"), ["runs of training.pretrain"]),
+        (lambda run: (run / "valid.csv").unlink(), ["valid.csv"]),
+        (lambda run: (run / "preset" / "metadata.json").unlink(), ["metadata.json"]),
+        (lambda run: run.rename(run.with_name("seed-9")), ["seed is 0", "seed-9"]),
+        (
+            lambda run: (run / "valid.csv").write_text(
+                "\n".join((run / "valid.csv").read_text().split("\n")[:3]) + "\n"
+            ),
+            ["at its last step, 300"],
+        ),
+    ],
+)
+def test_damaged_runs_are_answered_with_a_sentence(ablation, damage, parts):
+    damage(ablation / "runs" / "t5" / "seed-0")
+    message = refusal(ablation)
+    assert "Received: " in message
+    for part in parts:
+        assert part in message
+
+
+def test_a_folder_without_a_finished_run_has_no_report(tmp_path, capsys):
+    assert "0 runs were begun" in refusal(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        report(tmp_path / "nowhere")
+    assert stop.value.code == 2
+    assert "--report-only needs --out" in capsys.readouterr().err
+
+
+def test_a_baseline_that_is_not_there_is_refused(ablation):
+    message = refusal(ablation, "--baseline", "tupe_a")
+    assert "--baseline must be one of the methods that are there" in message
+    assert "the nearest is 'tupe_r'" in message
+
+
+def test_a_damaged_result_of_a_task_is_named(ablation):
+    folder = ablation / "runs" / "t5" / "seed-0" / "blimp"
+    folder.mkdir()
+    (folder / "results.json").write_text('{"overall": {}}')
+    message = refusal(ablation)
+    assert "The results of a task must be those that its command wrote" in message
+    assert "blimp" in message

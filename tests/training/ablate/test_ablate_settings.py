@@ -1,0 +1,245 @@
+import dataclasses
+import json
+import math
+
+import pretrain_cases
+import pytest
+
+from training.ablate import runs
+from training.ablate.settings import OWN_CHOICE, PASSED_ON, Settings, command_words
+from training.command.settings import parse
+from training.machine import time_left
+from training.presets.variant import Variant
+from training.pretrain import settings as pretrain_settings
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    return pretrain_cases.make_rows(tmp_path_factory.mktemp("rows"))
+
+
+def settings_of(rows, *words, positions=("absolute", "t5")):
+    common = ["--data", str(rows), "--out", "out", "--positions", *positions, "--steps", "100"]
+    return parse(Settings, [*common, *map(str, words)])
+
+
+def mistakes(capsys, *words):
+    with pytest.raises(SystemExit) as stop:
+        parse(Settings, list(map(str, words)))
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_every_setting_of_a_run_is_passed_on_or_decided_here():
+    fields = {field.name for field in dataclasses.fields(pretrain_settings.Settings)}
+    left_out = {"out", "config", "preset", "allow_change", "given"}
+    assert {*PASSED_ON, *OWN_CHOICE} == fields - left_out
+    usual = {f.name: f.default for f in dataclasses.fields(pretrain_settings.Settings)}
+    ours = Settings()
+    assert all(getattr(ours, name) == usual[name] for name in PASSED_ON)
+
+
+def test_a_command_line_gives_the_settings_it_was_made_of(rows):
+    settings = settings_of(
+        rows, "--normalize-first", "--no-tensorboard", "--valid-batches", "none", "--beta-2", 0.98
+    )
+    run = settings.pretraining(Variant("bert_r", {"max_distance": 16}), 3, "out/run")
+    again = parse(pretrain_settings.Settings, command_words(run))
+    assert again == run
+    assert (again.normalize_first, again.tensorboard, again.valid_batches) == (True, False, None)
+    assert (again.position, again.seed, again.beta_2) == ("bert_r", 3, 0.98)
+    assert again.method_options() == {"max_distance": 16}
+
+
+def test_warm_up_and_validations_follow_the_steps_unless_given(rows):
+    run = settings_of(rows).pretraining(Variant("t5"), 0, "out")
+    assert (run.steps, run.warmup_steps, run.valid_every) == (100, 1, 5)
+    words = ("--warmup-steps", 7, "--valid-every", 50)
+    run = settings_of(rows, *words).pretraining(Variant("t5"), 0, "out")
+    assert (run.warmup_steps, run.valid_every) == (7, 50)
+    calls = ("--steps-per-call", 4, "--save-every", 4, "--log-every", 4)
+    run = settings_of(rows, *calls).pretraining(Variant("t5"), 0, "out")
+    assert run.valid_every % 4 == 0
+
+
+def test_the_warm_up_of_a_file_follows_the_steps_too(rows):
+    words = ["--data", str(rows), "--out", "out", "--positions", "t5,absolute"]
+    settings = parse(Settings, [*words, "--config", "laptop", "--steps", "50"])
+    run = settings.pretraining(settings.variants[0], 0, "out")
+    assert (run.steps, run.warmup_steps) == (50, 3)
+    assert parse(pretrain_settings.Settings, command_words(run)) == run
+
+
+@pytest.mark.parametrize("numbers", [(1_000_000, 10_000), (100_000, 10_000), (2_000, 20)])
+def test_command_words_keep_the_warm_up(rows, numbers):
+    steps, warmup = numbers
+    settings = pretrain_settings.Settings(
+        data=str(rows), out="out", steps=steps, warmup_steps=warmup
+    )
+    assert parse(pretrain_settings.Settings, command_words(settings)) == settings
+
+
+def test_a_file_for_one_run_is_good_for_an_ablation(rows):
+    """Its method, its seed and what it keeps are decided here."""
+    for name in ("laptop", "demo", "tupe-base", "huang-base"):
+        words = ["--data", str(rows), "--out", "out", "--positions", "t5,absolute"]
+        settings = parse(Settings, [*words, "--config", name])
+        run = settings.pretraining(settings.variants[0], 1, "out")
+        assert (run.position, run.seed, run.keep_steps) == ("t5", 1, "")
+        theirs = parse(
+            pretrain_settings.Settings, ["--data", str(rows), "--out", "o", "--config", name]
+        )
+        names = ("size", "learning_rate", "steps", "warmup_steps", "valid_every", "batch_size")
+        assert all(getattr(run, name) == getattr(theirs, name) for name in names)
+
+
+def test_methods_may_be_given_with_commas_spaces_or_all(rows):
+    settings = settings_of(rows, positions=("absolute,t5", "bert_r:max_distance=16:cls=untied"))
+    assert [variant.label for variant in settings.variants] == [
+        "absolute",
+        "t5",
+        "bert_r:cls=untied:max_distance=16",
+    ]
+    assert len(settings_of(rows, positions=("all",)).variants) >= 20
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["--positions", "absolut"], ["no positional method 'absolut'", "nearest is 'absolute'"]),
+        (["--positions", "absolute", "shaw:kk=3"], ["no option 'kk'", "nearest is 'k'"]),
+        (["--positions", "absolute", "shaw:k=16"], ["shaw:k=16: `k` is the distance", "= 15"]),
+        (["--positions", "absolute", "t5:num_buckets=7"], ["t5:num_buckets=7: ", "even integer"]),
+        (["--positions", "absolute", "t5", "t5"], ["every method once", "'t5' and 't5'"]),
+        (["--positions", "absolute", "t5", "t5:cls=tied"], ["'t5' and 't5:cls=tied'"]),
+        (["--positions", ","], ["--positions must name the methods", "Received: ,"]),
+        (["--positions", "t5"], ["--baseline must be one of --positions, ['t5']", "'absolute'"]),
+        (["--baseline", "t6"], ["the nearest is 't5'", "Received: 't6'"]),
+        (["--seeds", "0"], ["--seeds must be an integer >= 1. Received: 0"]),
+        (["--seeds", "two"], ["--seeds must be an integer. Received: 'two'"]),
+        (["--seed", "3"], ["--seed is not for an ablation", "seed=3"]),
+        (["--position", "t5"], ["--position is not for an ablation"]),
+        (["--valid-every", "0"], ["--valid-every must be above 0"]),
+        (["--strategy", "multiworker"], ["starts its runs on one machine"]),
+        (["--size", "tni"], ["--size must be one of", "nearest is 'tiny'"]),
+        (["--learning-rate", "0"], ["--learning-rate must be a number above 0"]),
+        (["--max-sequence-length", "8"], ["absolute: rows must not be longer than"]),
+        (["--config", "laptopp"], ["nearest is 'laptop'"]),
+        (["--tasks", "cola"], ["--tasks and --glue belong together", "['cola']"]),
+        (["--glue", "."], ["--tasks and --glue belong together"]),
+        (["--squad-train", "x"], ["--squad-dev belong together", "must be a file"]),
+        (["--blimp", "nowhere"], ["--blimp must be a folder that exists", "'nowhere'"]),
+        (["--glue-options", "--seeds 1"], ["--glue-options is of no use without --tasks"]),
+        (["--blimp", ".", "--blimp-options", "--x 'y"], ["--blimp-options must be words of a"]),
+    ],
+)  # fmt: skip
+def test_mistakes_are_answered_with_a_sentence(words, parts, rows, capsys):
+    base = ["--data", rows, "--out", "out", "--steps", 100]
+    base += [] if "--positions" in words else ["--positions", "absolute", "t5"]
+    told = mistakes(capsys, *base, *words)
+    assert "Received: " in told
+    assert "Traceback" not in told
+    for part in parts:
+        assert part in told
+
+
+def test_all_mistakes_are_named_at_once(capsys):
+    told = mistakes(capsys, "--positions", "absolut", "--seeds", 0, "--batch-size", 0)
+    assert len(told.splitlines()) == 5
+    for part in ("'absolut'", "--seeds", "--batch-size", "--data", "--out"):
+        assert part in told
+
+
+def test_the_options_of_tasks_are_checked_before_anything_runs(rows, capsys, tmp_path):
+    words = ["--data", rows, "--out", "out", "--steps", 100, "--positions", "absolute", "t5"]
+    tasks = ["--tasks", "colaa", "--glue", tmp_path, "--glue-options", "--seeds 0 --lenth 3"]
+    told = mistakes(capsys, *words, *tasks)
+    assert "training.finetune_glue: unrecognized arguments: --lenth; the nearest option" in told
+    assert "training.finetune_glue: --seeds must be an integer >= 1. Received: 0" in told
+    assert "the nearest is 'cola'. Received: 'colaa'" in told
+    assert len(told.splitlines()) == 3
+    own = ["--tasks", "cola", "--glue", tmp_path, "--glue-options", "--epochs 1 --out elsewhere"]
+    assert "training.finetune_glue: --out cannot be among" in mistakes(capsys, *words, *own)
+    right = [*words, "--tasks", "cola", "--glue", tmp_path, "--blimp", tmp_path]
+    assert parse(Settings, list(map(str, right))).tasks == ("cola",)
+
+
+def test_the_cost_of_a_run_is_counted(rows):
+    from keras_tupe import data
+
+    prepared = data.PreparedRows(str(rows))
+    run = settings_of(rows, "--size", "tiny", "--batch-size", 8).pretraining(Variant("t5"), 0, "o")
+    cost = time_left.run_cost(run, prepared)
+    assert cost.tokens == 100 * 8 * 16
+    assert cost.epochs == 100 * 8 / len(prepared)
+    tokens, slots, m, f, vocabulary = 8 * 16, 8 * 3, 128, 512, prepared.vocabulary.size
+    assert prepared.masking().num_slots(16) == 3
+    blocks = 2 * (6 * tokens * (4 * m * m + 2 * m * f) + 12 * tokens * 16 * m)
+    assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))
+    left = time_left.TimeLeft(60.0)
+    table = time_left.plan_table(cost, time_left.Work(4, 3, 10), left, 2e12)
+    assert "12 (4 methods, 3 seeds), 10 to train" in table
+    assert "no tests" in table
+    assert f"12,800 ({cost.epochs:.3g} epochs of the rows)" in table
+    assert "about 10 min (a guess, of the device's 2 TFLOP/s" in table
+    for seconds in (30.0, 90.0, 60.0):
+        left.add_training(seconds)
+    assert left.seconds(5, 5) == 300.0
+    table = time_left.plan_table(cost, time_left.Work(4, 3, 0, 5), left, 1)
+    assert "0 to train" in table
+    assert "known after the first, 5 models to test" in table
+    left.add_tests(100.0)
+    left.add_tests(140.0)
+    assert left.seconds(5, 12) == 300.0 + 12 * 120.0
+    table = time_left.plan_table(cost, time_left.Work(1, 1, 1, 1), left, 1)
+    assert "about 60 s (as long as the finished ones took)" in table
+    assert "about 2 min, 1 model to test" in table
+
+
+def test_methods_and_seeds_may_be_added_and_nothing_else(rows, tmp_path):
+    settings = settings_of(rows)
+    facts = {"rows_hash": "abc", "length": 16}
+    for variant in settings.variants:
+        folder = runs.run_folder(tmp_path, variant, 0)
+        run = settings.pretraining(variant, 0, folder)
+        folder.mkdir(parents=True)
+        values = {name: value for name, value in vars(run).items() if name != "given"}
+        record = {"settings": values, "data": facts, "backend": "tensorflow"}
+        (folder / "settings.json").write_text(json.dumps(record))
+    found = runs.find_runs(tmp_path)
+    assert [(run.variant.label, run.seed) for run in found] == [("absolute", 0), ("t5", 0)]
+
+    def check(*words, positions=("absolute", "t5"), backend="tensorflow", hashed="abc"):
+        settings = settings_of(rows, *words, positions=positions)
+        run = settings.pretraining(settings.variants[0], 0, tmp_path)
+        ours = runs.facts_of(run, {**facts, "rows_hash": hashed}, backend)
+        runs.check_belongs(tmp_path, found, ours, settings.variants)
+
+    check()
+    check("--seeds", 9, positions=("xlnet", "absolute", "bert_r:max_distance=16"))
+    check("--xla", "off", "--save-every", 7, "--log-every", 3, "--no-tensorboard")
+    for words, named in (
+        (("--learning-rate", 1e-3), "learning_rate 0.0001 there, 0.001 here"),
+        (("--batch-size", 8, "--dropout", 0.0), "batch_size 256 there, 8 here; dropout 0.1 there"),
+        (("--valid-every", 50), "valid_every 5 there, 50 here"),
+    ):
+        with pytest.raises(ValueError, match="runs of another ablation") as error:
+            check(*words)
+        assert f"absolute/seed-0 differs in {named}" in str(error.value)
+    with pytest.raises(ValueError, match="rows_hash 'abc' there, 'xyz' here"):
+        check(hashed="xyz")
+    with pytest.raises(ValueError, match="backend 'tensorflow' there, 'jax' here"):
+        check(backend="jax")
+
+
+def test_a_method_from_a_file_is_kept_and_must_not_change(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("one = 1\n")
+    variant = Variant("mine", {}, str(file))
+    runs.keep_method_file(tmp_path, variant)
+    runs.keep_method_file(tmp_path, variant)
+    assert (tmp_path / "runs" / "mine" / "method.py").read_text() == "one = 1\n"
+    file.write_text("one = 2\n")
+    with pytest.raises(ValueError, match="must not change between the runs"):
+        runs.keep_method_file(tmp_path, variant)
+    assert [path.name for path in (tmp_path / "runs" / "mine").iterdir()] == ["method.py"]

@@ -1,0 +1,313 @@
+"""One process at a time in a folder: real processes, other hosts, several workers, no leftovers."""
+
+import ast
+import errno
+import fcntl
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from training.command import folder_lock
+from training.command.folder_lock import FolderLock
+from training.command.out_folder import check_own
+
+TRAINING = pathlib.Path(folder_lock.__file__).parents[1]
+# a process that holds a folder as `FolderLock` does, without importing Keras for it
+HOLDER = """
+import fcntl, json, os, sys, time
+file = open(os.path.join(sys.argv[1], ".lock"), "a+b")
+fcntl.flock(file, fcntl.LOCK_EX)
+file.truncate(0)
+file.write(json.dumps({"process": os.getpid(), "host": "here", "kernel": sys.argv[2]}).encode())
+file.flush()
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process, which holds the folder `tmp_path`."""
+    words = [sys.executable, "-c", HOLDER, str(tmp_path), folder_lock._kernel()]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        process.kill()
+
+
+def refusal(*args, **kwargs):
+    with pytest.raises(ValueError, match=r"--out") as error, FolderLock(*args, **kwargs):
+        pass
+    return str(error.value)
+
+
+def test_a_second_process_is_refused_and_the_lock_of_a_killed_one_is_free(holder, tmp_path):
+    message = refusal(tmp_path)
+    assert message.startswith("Another process works in --out: wait for its end, or ")
+    assert message.endswith(f"Received: {str(tmp_path)!r}, process {holder.pid} on host here")
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait()
+    assert (tmp_path / ".lock").exists()
+    with FolderLock(tmp_path):
+        assert json.loads((tmp_path / ".lock").read_text())["process"] == os.getpid()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_owner_is_named_with_host_time_and_command(tmp_path):
+    with FolderLock(tmp_path):
+        message = refusal(tmp_path)
+    command = re.escape(sys.orig_argv[0])
+    pattern = rf"process {os.getpid()} on host \S+, since 2\S+ \d\d:\d\d:\d\d UTC: `{command}.*`$"
+    assert re.search(pattern, message)
+
+
+@pytest.mark.parametrize("out", ["run", "new/run", "."])
+def test_nothing_is_left_of_a_lock(out, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with FolderLock(out):
+        assert pathlib.Path(out, ".lock").exists()
+    assert not list(tmp_path.iterdir())
+    with FolderLock(out):
+        pathlib.Path(out, "mine").touch()
+    assert [path.name for path in pathlib.Path(out).iterdir()] == ["mine"]
+
+
+def test_a_lock_may_be_beside_what_is_made(tmp_path):
+    out = tmp_path / "new" / "model.onnx"
+    with FolderLock(out, beside=True):
+        assert [path.name for path in out.parent.iterdir()] == [".model.onnx.lock"]
+        assert repr(str(out)) in refusal(out, beside=True)
+        with FolderLock(tmp_path / "new" / "other", beside=True):
+            pass
+        out.touch()
+    assert [path.name for path in out.parent.iterdir()] == ["model.onnx"]
+
+
+def test_processes_that_are_started_do_not_inherit_the_lock(tmp_path):
+    with FolderLock(tmp_path) as lock:
+        assert not os.get_inheritable(lock._file.fileno())
+
+
+def test_a_file_that_was_removed_meanwhile_is_no_lock(tmp_path, monkeypatch):
+    """The last holder removes its file: who had opened that one must take the new one."""
+    flock, calls = fcntl.flock, []
+
+    def remove_first(file, how):
+        flock(file, how)
+        if not calls:
+            os.unlink(file.name)
+        calls.append(how)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    with FolderLock(tmp_path):
+        assert len(calls) == 2
+        assert "process" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("out", ["/proc/x", "/proc/x/y", "file", "file/x"])
+def test_a_folder_that_cannot_be_made_is_told(out, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("file").touch()
+    message = refusal(out)
+    assert message.startswith("--out must be a folder that can be written (")
+    assert message.endswith(f"Received: {out!r}")
+
+
+def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    message = refusal(tmp_path / "run")
+    assert message.startswith("--out must be on a file system with locks, without which two runs")
+
+
+# === Other hosts, whose locks the kernel may not see ===
+
+
+def other_host(folder, **more):
+    owner = {"process": 7, "host": "far", "kernel": "another", **more}
+    (folder / ".lock").write_text(json.dumps(owner))
+
+
+def test_a_silent_holder_on_another_host_is_dead(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(folder_lock, "SILENT_SECONDS", 0.3)
+    other_host(tmp_path)
+    with FolderLock(tmp_path):
+        assert "last held by process 7 on host far: looking" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_holder_on_another_host_that_lives_is_not_disturbed(tmp_path):
+    other_host(tmp_path)
+    with open(tmp_path / ".lock", "rb") as file:
+        timer = threading.Timer(0.2, os.utime, [file.fileno()])
+        timer.start()
+        assert "process 7 on host far" in refusal(tmp_path)
+        timer.join()
+    assert json.loads((tmp_path / ".lock").read_text())["process"] == 7
+
+
+def test_a_holder_gives_signs_of_life(tmp_path, monkeypatch):
+    beats, beaten = [], threading.Event()
+
+    def utime(*_):
+        beats.append(1)
+        beaten.set()
+
+    monkeypatch.setattr(folder_lock, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(os, "utime", utime)
+    with FolderLock(tmp_path):
+        assert beaten.wait(10)
+    count = len(beats)
+    assert threading.active_count() == len(threading.enumerate())
+    assert len(beats) == count
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"{", b"[1]", b"12345", b'{"process": 3}'])
+def test_a_lock_of_an_earlier_version_or_a_damaged_one_is_free(content, tmp_path):
+    (tmp_path / ".lock").write_bytes(content)
+    with FolderLock(tmp_path):
+        pass
+
+
+# === Workers of one run ===
+
+
+def test_workers_of_one_run_share_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder_lock, "_WRITE_SECONDS", 0.1)
+    with FolderLock(tmp_path, run="a,b"), FolderLock(tmp_path, worker=1, run="a,b"):
+        assert "process" in refusal(tmp_path, worker=1, run="c,d")
+        assert "process" in refusal(tmp_path, worker=2, run="c,d,e")
+        assert "process" in refusal(tmp_path, run="c,d")
+        assert "process" in refusal(tmp_path)
+        assert "process" in refusal(tmp_path, worker=1, run="a,b")
+    with FolderLock(tmp_path), pytest.raises(ValueError, match="Another process"):
+        FolderLock(tmp_path, worker=1, run="a,b").__enter__()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_is_not_refused_for_what_a_dead_run_has_left(tmp_path):
+    """The first worker holds the folder already, and has still to write whose it is now."""
+    (tmp_path / ".lock").write_text(json.dumps({"process": 7, "run": "c,d"}))
+
+    def write():
+        (tmp_path / ".lock").write_text(json.dumps({"process": 8, "run": "a,b"}))
+
+    with open(tmp_path / ".lock", "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        timer = threading.Timer(0.2, write)
+        timer.start()
+        with FolderLock(tmp_path, worker=1, run="a,b", seconds=60):
+            pass
+        timer.join()
+
+
+def test_a_worker_waits_for_the_end_of_the_same_run(tmp_path):
+    first = FolderLock(tmp_path, run="a,b").__enter__()
+    timer = threading.Timer(0.2, first.__exit__)
+    timer.start()
+    with FolderLock(tmp_path, run="a,b", seconds=60):
+        pass
+    timer.join()
+
+
+# === Folders of other programs ===
+
+FOLDERS = {
+    "prepare": ["preparation.json", "dataset_info.json", "vocabulary.txt"],
+    "pretrain": ["settings.json", "log.csv", "valid.csv", "checkpoints", "preset", "glue"],
+    "ablate": ["runs", "ablation.md", "ablation.json", "ablation.png"],
+    "experiment": ["experiment.json", "ablation", "report.md", "report.json"],
+    "finetune_glue": ["cola", "mnli", "results.json", "results.md", "grid.png"],
+    "finetune_squad": ["seed-0", "results.json", "results.md", "squad.png"],
+    "evaluate_blimp": ["paradigms", "results.json", "blimp.png"],
+    "draw": ["tupe_r_position_logits.png"],
+    "gallery": ["README.md", "heads_1.png"],
+    "export": ["saved_model.pb", "variables", "card.json"],
+    None: ["thesis.tex", "README.md", "settings.json"],
+}
+LOCKED = [name for name in FOLDERS if name not in (None, "prepare", "export")]
+
+
+def fill(folder, names):
+    folder.mkdir()
+    for name in names:
+        if "." in name:
+            (folder / name).write_text("{}")
+        else:
+            (folder / name).mkdir()
+
+
+@pytest.mark.parametrize("program", LOCKED)
+def test_the_folder_of_another_program_is_refused(program, tmp_path):
+    for maker, names in FOLDERS.items():
+        out = tmp_path / str(maker)
+        fill(out, names)
+        if maker == program:
+            check_own(out, program)
+            continue
+        with pytest.raises(ValueError, match=rf"one that training\.{program} made") as error:
+            check_own(out, program)
+        assert f"{str(out)!r}, which holds {sorted(names)[0]}" in str(error.value)
+        of_whom = f", as of training.{maker}"
+        assert str(error.value).endswith(of_whom) == (maker is not None)
+
+
+@pytest.mark.parametrize("program", LOCKED)
+def test_an_empty_folder_and_what_a_kill_left_are_no_other_program(program, tmp_path):
+    check_own(tmp_path / "none", program)
+    for name in (".lock", ".partial.settings.json", ".unfinished-.partial.settings.json"):
+        (tmp_path / name).touch()
+        check_own(tmp_path, program)
+
+
+def test_a_run_that_wrote_nothing_but_its_settings_is_a_run(tmp_path):
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"command": "x", "settings": {"steps": 3}, "data": {}}))
+    check_own(tmp_path, "pretrain")
+    path.write_text(json.dumps({"steps": 3, "learning_rate": 1e-3}))  # of a fine-tuning
+    with pytest.raises(ValueError, match=r"which holds settings\.json$"):
+        check_own(tmp_path, "pretrain")
+
+
+def test_every_command_that_writes_a_folder_locks_it():
+    """Reads the source: a new command with `--out` must reach the lock."""
+    reached = {}
+    for path in TRAINING.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+        modules = {node.module for node in found}
+        modules |= {f"{node.module}.{alias.name}" for node in found for alias in node.names}
+        name = path.relative_to(TRAINING.parent).with_suffix("").as_posix().replace("/", ".")
+        reached[name] = modules
+    commands = [
+        name
+        for name in reached
+        if (name.endswith(".__main__") or name.count(".") == 1)
+        and any("--out" in text or "\n    out: " in text for text in sources_of_command(name))
+    ]
+    assert len(commands) > 10
+    for command in set(commands) - {"training.compare"}:  # one picture, whole or not at all
+        seen, todo = set(), [command]
+        while todo:
+            name = todo.pop()
+            todo += reached.get(name, set()) - seen
+            seen |= {name}
+        assert "training.command.folder_lock" in seen, command
+
+
+def sources_of_command(name):
+    """Returns the text of a command's file, or of its `__main__` and its settings."""
+    path = TRAINING.parent / name.replace(".", "/")
+    files = [path.with_suffix(".py"), path.with_name("settings.py")]
+    if path.name != "__main__":
+        del files[1]
+    return [file.read_text(encoding="utf-8") for file in files if file.exists()]

@@ -1,0 +1,167 @@
+import dataclasses
+
+import experiment_cases as cases
+import pytest
+
+from training.experiment.definition import find, names
+from training.experiment.definition_checks import check
+from training.experiment.schema import SCALES
+from training.experiment.verdict import claims
+from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
+from training.presets.variant import parse
+
+NAMES = (
+    "diet-table2",
+    "huang-graft",
+    "huang-lengths",
+    "huang-table2",
+    "huang-table3",
+    "huang-table4-clip",
+    "tupe-ablation",
+    "tupe-figure4",
+    "tupe-table1",
+)
+
+
+def test_the_experiments_are_those_of_the_papers():
+    assert tuple(names()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_has_every_scale_its_source_and_its_question(name):
+    experiment = find(name)
+    assert tuple(experiment.scales) == SCALES
+    assert experiment.question.endswith("?")
+    assert experiment.source["url"].startswith("https://arxiv.org/abs/")
+    assert experiment.unknown
+    for scale in experiment.scales.values():
+        assert all(sentence.endswith(".") for sentence in [*scale.differs, *experiment.unknown])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_of_a_paper_names_a_method_that_is_run_at_its_own_scale(name):
+    experiment = find(name)
+    first = experiment.tables[0]
+    answered = {parse(row["position"]).label for row in first.rows if row["position"]}
+    assert answered == {parse(text).label for text in experiment.scales["paper"].positions}
+
+
+def test_averages_in_the_tables_are_those_of_their_cells():
+    rows = {
+        row["name"]: row["values"]
+        for n in NAMES
+        for t in find(n).tables
+        for row in t.rows
+        if t.headline == "Avg"
+    }
+    assert len(rows) == 8
+    for *cells, average in rows.values():
+        assert len(cells) == 9
+        assert abs(sum(cells) / 9 - average) < 0.011
+
+
+def test_the_disagreement_is_that_of_the_issue():
+    for name in ("tupe-table1", "diet-table2"):
+        found = claims(find(name))
+        assert {(one["who"], one["against"]): one["difference"] for one in found} == {
+            ("Ke et al. 2021", "relative"): 1.38,
+            ("Chen et al. 2021", "relative"): 0.0,
+            ("Ke et al. 2021", "absolute"): 2.08,
+            ("Chen et al. 2021", "absolute"): 0.4,
+        }
+
+
+def test_the_papers_scales_are_the_papers_settings():
+    tupe = find("tupe-table1").scales["paper"]
+    values = tupe.pretraining()
+    assert (values["steps"], values["batch_size"], values["length"]) == (1_000_000, 256, 512)
+    assert (values["learning_rate"], values["warmup_steps"]) == (1e-4, 10_000)
+    protocol = PROTOCOLS["tupe"]
+    assert tuple(tupe.glue["learning_rates"]) == protocol.learning_rates
+    assert (tupe.glue["seeds"], tupe.glue["epochs"]) == (protocol.seeds, None)
+    assert {column.task for column in COLUMNS.values()} == set(tupe.glue["tasks"])
+    diet = find("diet-table2").scales["paper"].pretraining()
+    assert (diet["steps"], diet["batch_size"], diet["length"]) == (500_000, 4096, 128)
+    assert find("huang-lengths").scales["paper"].squad["lengths"] == [512, 576, 640, 704]
+    huang = find("huang-table3").scales["paper"]
+    assert huang.pretraining()["whole_word"] is True
+    assert {COLUMNS[name].task for name in PROTOCOLS["huang"].columns} == set(huang.glue["tasks"])
+
+
+def test_lengths_have_the_papers_ratios_at_every_scale():
+    for name in ("huang-lengths", "huang-graft"):
+        for scale in find(name).scales.values():
+            ratios = [length / scale.length for length in scale.squad["lengths"]]
+            assert ratios == [1, 1.125, 1.25, 1.375][: len(ratios)]
+
+
+def test_a_file_of_ones_own_is_an_experiment(tmp_path):
+    experiment = find(str(cases.write(tmp_path)))
+    assert (experiment.name, experiment.tables[0].value("new", "Mean")) == ("nobody", 72.5)
+    scale = experiment.scales["laptop"]
+    assert scale.glue["batch_size"] == 32  # a default
+    assert scale.pretraining()["beta_2"] == 0.999
+    assert dataclasses.replace(scale, pretrain={"config": "laptop"}).pretraining()["beta_2"] == 0.98
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("question", "qestion", "nearest known key is 'question'"),
+        ('protocol = ["Everything was done twice."]', "protocol = 3", "a list of texts"),
+        (
+            '"qkr_4:k=3" },\n]\n\n[source]',
+            '"qkr_9" },\n]\n\n[source]',
+            "Received: 'qkr_9'",
+        ),
+        ("values = [72.5, 61]", "values = [72.5]", "a value for each of the 2 columns"),
+        ('headline = "Mean"', 'headline = "Avg"', "must be one of ['Mean', 'EM']"),
+        ('row = "new"', 'row = "newer"', "two rows and a column"),
+        ('contrasts = [{ against = "old"', 'contrasts = [{ against = "it"', "that of a claim"),
+        (
+            "[scales.laptop]",
+            "[scales.lapto]\nx = 1\n[scales.laptop]",
+            "nearest known key is 'laptop'",
+        ),
+        ("steps = 300", "steps = 3.5", "steps in [scales.laptop] pretrain must be an integer"),
+        ("learning_rate = 1e-3", 'config = "laptob"', "the nearest is 'laptop'"),
+        ("batch_size = 4", "batch = 4", "nearest known key is 'batch_size'"),
+        ('"rte", "mrpc"', '"rte", "mrpd"', "the nearest is 'mrpc'"),
+        ('protocol = "huang"', 'protocol = "hwang"', "must be one of ['tupe', 'huang']"),
+        ('precision = "float32"', 'precision = "int8"', "precision in [scales.laptop] must be"),
+        ("seeds = 3", "seeds = 0", "an integer >= 1"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named(old, new, expected):
+    assert old in cases.TEXT
+    found = check(cases.entries(cases.TEXT.replace(old, new)))
+    assert any(expected in sentence for sentence in found), found
+
+
+def test_a_scale_trains_new_models_or_takes_a_preset():
+    both = cases.TEXT + '\n[scales.laptop.preset]\nsize = "tiny"\nlength = 9\nvocabulary_size = 9\n'
+    neither = cases.without(cases.TEXT, "[scales.laptop.pretrain]", "[scales.laptop.glue]")
+    for text in (both, neither):
+        assert any("either pretrain" in sentence for sentence in check(cases.entries(text)))
+    for text in (cases.graft_text(), cases.lengths_text()):
+        assert check(cases.entries(text)) == []
+    wide = cases.graft_text().replace("doc_stride = 8", "doc_stride = 24")
+    assert any("doc_stride" in sentence for sentence in check(cases.entries(wide)))
+
+
+def test_all_mistakes_of_a_file_are_named_at_once(tmp_path):
+    text = cases.TEXT.replace("seeds = 3", "seeds = 0").replace('"rte"', '"rta"')
+    with pytest.raises(ValueError, match="seeds in .*\n.*'rta'"):
+        find(str(cases.write(tmp_path, text)))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tupe-table", "the nearest is 'tupe-table1'"),
+        ("nowhere.toml", "readable TOML file"),
+    ],
+)
+def test_an_unknown_experiment_is_answered_with_the_nearest(name, expected):
+    with pytest.raises(ValueError, match=expected):
+        find(name)

@@ -1,0 +1,133 @@
+"""Apache Beam, with any number of workers, makes the rows that one process makes."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_tupe.data import PreparedRows
+from training.prepare import __main__ as prepare
+
+pytest.importorskip("apache_beam", reason="needs Apache Beam: pip install 'keras-tupe[beam]'")
+
+ROOT = pathlib.Path(prepare.__file__).parents[2]
+OPTIONS = [
+    *("--length", "23"),
+    *("--vocabulary-size", "300"),
+    *("--vocabulary-words", "2500"),  # a sample of the documents
+    *("--valid", "0.2"),
+    *("--block-bytes", "3000"),  # several blocks
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Seven files of documents, some twice: in one file, and in two files."""
+    folder = tmp_path_factory.mktemp("corpus")
+    chance = random.Random(5)
+    words = ["".join(chance.choices("abcdefgh", k=chance.randint(1, 6))) for _ in range(200)]
+
+    def document():
+        sentences = (" ".join(chance.choices(words, k=chance.randint(2, 29))) for _ in range(7))
+        return ". ".join(sentence.capitalize() for sentence in sentences) + "."
+
+    documents = [document() for _ in range(101)]
+    documents += documents[3:10] + documents[:1]
+    for number in range(7):
+        text = "\n\n".join(documents[number::7])
+        (folder / f"{number}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def one_process(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("one") / "rows"
+    prepare.main(["--input", str(corpus), "--out", str(out), *OPTIONS])
+    return out
+
+
+def record(folder):
+    return json.loads((folder / "preparation.json").read_text("utf-8"))
+
+
+def on_beam(corpus, out, beam_options, options=OPTIONS):
+    """Runs the command in another process, where Beam's warnings are no errors."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "training.prepare"),
+            *("--input", corpus, "--out", out, *options),
+            *("--runner", "DirectRunner", f"--beam-options={beam_options}"),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=600,
+        check=False,
+    )
+
+
+def assert_same_rows(ours, theirs):
+    """The same rows in the same order, which batches are made of."""
+    for part in ("train", "valid"):
+        mine, other = (PreparedRows(folder, part) for folder in (ours, theirs))
+        np.testing.assert_array_equal(mine[np.arange(len(mine))], other[np.arange(len(other))])
+    ours, theirs = record(ours), record(theirs)
+    assert ours["splits"] == theirs["splits"]  # statistics and hashes of the rows
+    for key in ("corpus_hash", "duplicates", "skipped", "vocabulary", "fingerprint"):
+        assert ours[key] == theirs[key], key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "beam_options",
+    [
+        "--direct_running_mode=multi_processing --direct_num_workers=2",
+        "--direct_running_mode=multi_threading --direct_num_workers=3",
+        "",
+    ],
+)
+def test_the_rows_are_those_of_one_process(corpus, one_process, tmp_path, beam_options):
+    out = tmp_path / "rows"
+    result = on_beam(corpus, out, beam_options)
+    assert result.returncode == 0, result.stderr
+    assert record(one_process)["duplicates"] == 8
+    assert record(one_process)["splits"]["train"]["rows"] > 100
+    assert_same_rows(out, one_process)
+    prepare.main(["--verify", str(out)])
+    assert [file.name for file in tmp_path.iterdir()] == ["rows"]
+
+
+@pytest.fixture
+def with_a_bad_file(corpus, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    for file in corpus.iterdir():
+        (tmp_path / "corpus" / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "corpus" / "z.txt").write_bytes("na\u00efve".encode("latin-1"))
+    return tmp_path / "corpus"
+
+
+@pytest.mark.slow
+def test_a_bad_document_is_told_in_one_line(with_a_bad_file, tmp_path):
+    result = on_beam(with_a_bad_file, tmp_path / "rows", "")
+    assert result.returncode == 1
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("prepare: The text is not UTF-8")
+    assert "z.txt, line 1" in last
+    assert "Traceback" not in result.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["corpus"]
+
+
+@pytest.mark.slow
+def test_bad_documents_are_skipped_and_listed_if_asked(with_a_bad_file, one_process, tmp_path):
+    out = tmp_path / "rows"
+    result = on_beam(with_a_bad_file, out, "", [*OPTIONS, "--skip-bad"])
+    assert result.returncode == 0, result.stderr
+    assert record(out)["skipped"] == 1
+    assert record(out)["splits"] == record(one_process)["splits"]
+    assert "z.txt, line 1" in (out / "skipped.txt").read_text("utf-8")

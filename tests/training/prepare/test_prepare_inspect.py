@@ -1,0 +1,105 @@
+"""What is in a prepared folder is told, and every change of its files is found."""
+
+import json
+import random
+
+import prepare_cases as cases
+import pytest
+from prepare_cases import documents, files, record, rows, run
+
+from training.prepare import __main__ as prepare
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """One prepared folder for the tests that only look at it."""
+    folder = tmp_path_factory.mktemp("prepared")
+    source = cases.write_text(folder / "corpus.txt", documents())
+    return run(folder / "rows", source, more=["--rows-per-shard", 101])
+
+
+def test_describe_prints_statistics_the_command_and_rows_as_text(prepared, capsys):
+    prepare.main(["--describe", str(prepared)])
+    printed = capsys.readouterr().out
+    found = record(prepared)
+    assert printed.startswith(f"made by: {found['command']}\n{prepared}: rows of 29 tokens")
+    for name in ("documents", "rows", "padding_tokens"):
+        counts = [f"{found['splits'][part][name]:,}" for part in ("train", "valid")]
+        line = next(
+            one for one in printed.split("\n") if one.startswith(f"| {name} ".replace("_", " "))
+        )
+        assert [cell.strip() for cell in line.split("|")[2:4]] == counts
+    assert "duplicate documents dropped: 0; bad documents skipped: 0" in printed
+    pieces = (prepared / "vocabulary.txt").read_text("utf-8").split()
+    for part in ("train", "valid"):
+        for number, row in enumerate(rows(prepared, part)[:3]):
+            words = [pieces[token] for token in row if token > 4 and token < len(pieces)]
+            line = printed.split(f"\n{part} row {number}: ")[1].split("\n")[0]
+            assert (
+                line.split()[-3:]
+                == "".join(f" {word}" for word in words).replace(" ##", "").split()[-3:]
+            )
+            in_pieces = " ".join(pieces[token] for token in row[:30])
+            assert f"\nit begins with the pieces: {in_pieces}\n" in printed
+
+
+def test_verify_says_that_all_is_well(prepared, capsys):
+    prepare.main(["--verify", str(prepared)])
+    number = len(files(prepared))
+    assert capsys.readouterr().out == f"{prepared}: all {number} files are what was written.\n"
+
+
+@pytest.mark.parametrize("lines", [None, "not JSON", "[]", "{}", '{"format": 1}'])
+@pytest.mark.parametrize("task", ["--describe", "--verify"])
+def test_a_folder_without_a_good_record_is_refused(task, lines, tmp_path):
+    if lines is not None:
+        (tmp_path / "preparation.json").write_text(lines)
+    with pytest.raises(SystemExit, match=f"^prepare: .*Received: .*{tmp_path.name}"):
+        prepare.main([task, str(tmp_path)])
+
+
+def test_verify_names_all_that_is_wrong(tmp_path):
+    source = cases.write_text(tmp_path / "corpus.txt", documents())
+    folder = run(tmp_path / "rows", source, more=["--rows-per-shard", 101])
+    shard = folder / "packed_rows-train.array_record-00001"
+    assert shard.exists()
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 3] ^= 16
+    shard.write_bytes(content)
+    (folder / "features.json").unlink()
+    (folder / "extra").mkdir()
+    with pytest.raises(SystemExit) as stopped:
+        prepare.main(["--verify", str(folder)])
+    assert stopped.value.code.endswith(
+        f"Received: {str(folder)!r}: features.json is missing; extra does not belong here; "
+        f"{shard.name} has changed"
+    )
+    assert stopped.value.code.startswith("prepare: The folder is not what was written. ")
+
+
+def test_every_flipped_bit_and_every_missing_file_is_found(prepared, tmp_path):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    originals = {path.name: path.read_bytes() for path in prepared.iterdir()}
+    for name, content in originals.items():
+        (folder / name).write_bytes(content)
+    prepare.main(["--verify", str(folder)])
+    rng = random.Random(13)
+    for name in files(prepared):
+        content = bytearray(originals[name])
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        for broken in (bytes(content), originals[name][:-1], None):
+            if broken is None:
+                (folder / name).unlink()
+            else:
+                (folder / name).write_bytes(broken)
+            with pytest.raises(SystemExit, match=f"{name} (is missing|has changed)$"):
+                prepare.main(["--verify", str(folder)])
+        (folder / name).write_bytes(originals[name])
+    prepare.main(["--verify", str(folder)])
+
+
+def test_the_record_is_json_that_others_can_read(prepared):
+    content = (prepared / "preparation.json").read_bytes()
+    assert content.endswith(b"}\n")
+    assert json.loads(content)["format"] == 2

@@ -1,0 +1,243 @@
+"""A tiny run of `training.pretrain` from its first step to a preset, and what follows on it."""
+
+import json
+import shutil
+
+import keras
+import numpy as np
+import pretrain_cases as cases
+import pytest
+from pretrain_cases import ended, run, start
+
+from keras_tupe import TupeMaskedLM, data
+from training.pretrain.run import VALIDATION_SEED
+
+KEPT = {"keep_steps": "10"}
+CHANGES = {"steps": 30, "learning_rate": 5e-4}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    return cases.make_rows(tmp_path_factory.mktemp("rows"))
+
+
+@pytest.fixture(scope="module")
+def done(rows, tmp_path_factory):
+    """A run that came to its end, and what it printed."""
+    out = tmp_path_factory.mktemp("done") / "run"
+    printed, told = run(rows, out, **KEPT)
+    return out, printed, told
+
+
+@pytest.fixture(scope="module")
+def preset(done):
+    return TupeMaskedLM.from_preset(str(done[0] / "preset"))
+
+
+@pytest.fixture(scope="module")
+def processes():
+    return cases.processes()
+
+
+def test_a_run_leaves_what_it_promises(done, preset, rows):
+    out, printed, told = done
+    assert {path.name for path in out.iterdir()} == {
+        *("checkpoints", "curves.png", "log.csv", "preset", "settings.json", "valid.csv"),
+    }
+    assert cases.steps(out) == [10, 18, 24]
+    steps = [row[0] for row in cases.table(out / "log.csv", "step")]
+    assert steps == [str(step) for step in range(4, 25, 4)]
+    tokens = cases.table(out / "valid.csv", "step", "tokens")
+    assert tokens == [("12", str(12 * 8 * 16)), ("24", str(24 * 8 * 16))]
+    assert f"written: {out / 'preset'}" in printed
+    assert "| 24   | 3,072  |" in printed
+    assert "step 24: held-out loss" in told
+
+    record = json.loads((out / "settings.json").read_text())
+    given = {**cases.OPTIONS, **KEPT, "data": str(rows), "out": str(out)}
+    assert {name: record["settings"][name] for name in given} == given
+    assert record["settings"]["position"] == "tupe_r"
+    assert record["command"].startswith("python -m training.pretrain --data ")
+    assert record["parameters"] == preset.count_params()
+    prepared = json.loads((rows / "preparation.json").read_text())
+    assert record["data"] == {
+        "rows_hash": prepared["splits"]["train"]["rows_hash"],
+        "order_hash": prepared["splits"]["train"]["order_hash"],
+        "valid_rows_hash": prepared["splits"]["valid"]["rows_hash"],
+        "valid_order_hash": prepared["splits"]["valid"]["order_hash"],
+        "length": 16,
+        "vocabulary": prepared["vocabulary"]["sha256"],
+    }
+
+
+def test_the_loss_of_the_log_is_that_of_the_rows_and_falls(done):
+    out, *_ = done
+    losses = [float(loss) for (loss,) in cases.table(out / "log.csv", "loss")]
+    assert abs(losses[0] - np.log(160)) < 0.4  # the first guesses are nearly even
+    assert losses[-1] < losses[0] - 0.15
+
+
+def test_the_held_out_scores_are_those_of_the_preset_on_the_same_masks(done, preset, rows):
+    out, *_ = done
+    prepared = data.PreparedRows(rows, "valid")
+    held_out = data.Rows(prepared, prepared.masking(), batch_size=8, seed=VALIDATION_SEED)
+    loss, right, weight = 0.0, 0.0, 0.0
+    for step in range(cases.OPTIONS["valid_batches"]):
+        inputs, labels, weights = held_out.evaluation_batch(step)
+        logits = np.asarray(preset(inputs), "float64")
+        shifted = logits - logits.max(axis=-1, keepdims=True)
+        log_shares = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+        chosen = np.take_along_axis(log_shares, labels[..., None], axis=-1)[..., 0]
+        loss -= (weights * chosen).sum()
+        right += (weights * (logits.argmax(axis=-1) == labels)).sum()
+        weight += weights.sum()
+    assert weight > 20
+    *_, written = cases.table(out / "valid.csv", "valid_loss", "valid_accuracy")
+    np.testing.assert_allclose(float(written[0]), loss / weight, rtol=2e-6)
+    np.testing.assert_allclose(float(written[1]), right / weight, rtol=2e-6)
+
+
+def test_the_preset_takes_raw_text(preset):
+    scores = preset.predict(["Bake limo nuta reso."], verbose=0)
+    assert scores.shape == (1, 3, 160)  # 15 % of 16 tokens
+    assert np.isfinite(scores).all()
+
+
+def test_the_same_command_after_the_end_changes_nothing(done, rows):
+    out, printed, _ = done
+    before = cases.files(out)
+    again, told = run(rows, out, **KEPT)
+    assert "pretrain: goes on from step 24.\n" in told
+    assert "held-out" not in told
+    assert again == printed
+    after = cases.files(out)
+    assert set(after) == set(before)
+    differ = {name for name in before if before[name] != after[name]}
+    # the picture may be drawn anew, and HDF5 files have dates
+    assert {name.split("/")[0] for name in differ} <= {"curves.png", "preset"}
+
+
+def test_other_settings_are_refused_naming_each_and_may_be_allowed(done, rows, tmp_path):
+    out = tmp_path / "run"
+    shutil.copytree(done[0], out)
+    options = {**CHANGES, "dropout": 0.0, "batch_size": 16}
+    message = cases.failure(rows, out, **options)
+    assert message.startswith("pretrain: The run in --out was begun with other settings. ")
+    assert message.endswith(
+        "Received: batch_size: 8 -> 16; dropout: 0.1 -> 0.0; "
+        "learning_rate: 0.001 -> 0.0005; steps: 24 -> 30"
+    )
+    message = cases.failure(rows, out, **CHANGES, allow_change=["steps"])
+    assert message.endswith("Received: learning_rate: 0.001 -> 0.0005")
+    _, told = run(rows, out, **CHANGES, allow_change=["steps", "learning_rate"])
+    assert "pretrain: goes on from step 24.\n" in told
+    assert cases.steps(out) == [24, 30]
+    ours, theirs = (cases.table(x / "log.csv", "step", "loss") for x in (out, done[0]))
+    assert ours[: len(theirs)] == theirs
+    assert [step for step, _ in ours[len(theirs) :]] == ["28", "30"]
+    # from here on the checkpoint is one of the new settings
+    message = cases.failure(rows, out)
+    assert message.endswith("Received: learning_rate: 0.0005 -> 0.001; steps: 30 -> 24")
+
+
+# === Slow: whole runs of other kinds ===
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("xla", ["auto", "on"])
+def test_two_runs_are_the_same_to_the_bit(deterministic, xla, processes, rows, tmp_path):
+    outs = [tmp_path / name for name in ("one", "two")]
+    for out in outs:
+        process = start(processes, rows, out, xla=xla, deterministic=deterministic)
+        assert ended(process) == 0, cases.log_of(out)
+    cases.assert_same_run(*outs, 24)
+    shutil.rmtree(outs[1])
+    process = start(processes, rows, outs[1], xla=xla, deterministic=deterministic, seed=1)
+    assert ended(process) == 0
+    ours, theirs = (cases.state(out, 24) for out in outs)
+    assert any(ours[name].tobytes() != theirs[name].tobytes() for name in ours)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps_per_call", [2, 6])
+def test_several_steps_per_call_are_the_same_run(steps_per_call, done, processes, rows, tmp_path):
+    out = tmp_path / "run"
+    options = {"steps_per_call": steps_per_call, "log_every": 6}
+    assert ended(start(processes, rows, out, **options)) == 0, cases.log_of(out)
+    ours, theirs = cases.state(out, 24), cases.state(done[0], 24)
+    for name in ours:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4, atol=1e-5, err_msg=name)
+    assert cases.steps(out) == [18, 24]
+    assert [step for (step,) in cases.table(out / "log.csv", "step")] == ["6", "12", "18", "24"]
+
+
+@pytest.mark.slow
+def test_a_preset_is_trained_further(done, rows, tmp_path):
+    out, preset = tmp_path / "run", done[0] / "preset"
+    options = {"preset": preset, "size": None, "steps": 4, "warmup_steps": 0, "log_every": 1}
+    run(rows, out, **options, dropout=0.0, learning_rate=1e-6)
+    first = float(cases.table(out / "log.csv", "loss")[0][0])
+    last = float(cases.table(done[0] / "log.csv", "loss")[-1][0])
+    assert abs(first - last) < 0.5 < np.log(160) - first
+    assert cases.steps(out) == [4]
+    message = cases.failure(rows, out, **{**options, "size": "mini"})
+    assert message.startswith("pretrain.py: ") or "A preset brings its own size" in message
+    with (preset / "config.json").open("a") as file:
+        file.write("\n")
+    try:
+        message = cases.failure(rows, out, **options, dropout=0.0, learning_rate=1e-6)
+        assert "preset: {'config.json': " in message
+    finally:
+        text = (preset / "config.json").read_text()
+        (preset / "config.json").write_text(text.removesuffix("\n"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_every_precision_trains_and_goes_on(precision, rows, tmp_path):
+    out = tmp_path / "run"
+    options = {"precision": precision, "save_every": 6}
+    printed, told = run(rows, out, **options, steps=36)
+    note = "mixed_float16 is slow on a CPU; mixed_bfloat16 is meant for it."
+    assert (note in printed + told) == (precision == "mixed_float16")
+    losses = [float(loss) for (loss,) in cases.table(out / "log.csv", "loss")]
+    assert np.isfinite(losses).all()
+    assert losses[-1] < losses[0] - 0.1
+    run(rows, out, **options, steps=42, allow_change=["steps"])
+    state = cases.state(out, 42)
+    assert state["trainer/step"] == 42
+    assert state["trainer/skipped_steps"] == 0
+    assert (state["trainer/good_steps"] > 0) == (precision == "mixed_float16")
+    kinds = {array.dtype.name for array in state.values()}  # no half precision is saved
+    assert kinds <= {"float32", "int32", "int64", "uint32"}
+    assert keras.config.dtype_policy().name == "float32"
+
+
+@pytest.mark.slow
+def test_sentencepiece_rows_whole_words_and_special_tokens_train(tmp_path):
+    rows = cases.make_rows(
+        tmp_path / "rows", vocabulary_size=300, more=["--tokenizer", "sentencepiece"]
+    )
+    options = {"whole_word": True, "mask_special": True, "mask_rate": 0.3}
+    run(rows, tmp_path / "run", **options, steps=12, position="absolute")
+    model = TupeMaskedLM.from_preset(str(tmp_path / "run" / "preset"))
+    assert model.preprocessor.tokenizer.kind == "sentencepiece"
+    assert np.isfinite(model.predict(["Bake limo nuta."], verbose=0)).all()
+    record = json.loads((tmp_path / "run" / "settings.json").read_text())
+    assert {name: record["settings"][name] for name in options} == options
+
+
+@pytest.mark.slow
+def test_all_held_out_rows_are_scored_and_tensorboard_is_told(rows, tmp_path, tensorflow):
+    out = tmp_path / "run"
+    _, told = run(rows, out, valid_batches="none", valid_every=6, tensorboard=True, steps=12)
+    assert told.count("held-out loss") == 2
+    (path,) = (out / "tensorboard").iterdir()
+    found = {}
+    for raw in tensorflow.data.TFRecordDataset(str(path)):
+        event = tensorflow.compat.v1.Event.FromString(raw.numpy())
+        for value in event.summary.value:
+            found.setdefault(value.tag, []).append(event.step)
+    assert found["train/loss"] == [4, 8, 12]
+    assert found["valid/valid_loss"] == [6, 12]

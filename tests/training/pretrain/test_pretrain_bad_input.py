@@ -1,0 +1,342 @@
+"""Every mistake in front of a run ends in a sentence, and nothing is written."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pretrain_cases as cases
+import pytest
+from pretrain_cases import failure
+
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer, data
+from keras_tupe.trainer import Checkpoints
+from training.command.folder_lock import FolderLock
+from training.pretrain import model as pretrain_model
+from training.pretrain.settings import Settings
+
+STEP = 6
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    return cases.make_rows(tmp_path_factory.mktemp("rows"))
+
+
+@pytest.fixture(scope="module")
+def begun(rows, tmp_path_factory):
+    """The folder of a run with one checkpoint, and nothing else of it."""
+    out = tmp_path_factory.mktemp("begun") / "run"
+    cases.run(rows, out, steps=STEP, valid_every=0, log_every=3)
+    for path in out.iterdir():
+        if path.name != "checkpoints":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return out
+
+
+@pytest.fixture
+def out(begun, tmp_path):
+    """A copy of it, to be damaged."""
+    shutil.copytree(begun, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def go_on(rows, out, **options):
+    """Tries to go on from the checkpoint, in vain."""
+    given = {"steps": STEP, "valid_every": 0, "log_every": 3}
+    return failure(rows, out, **{**given, **options})
+
+
+def edit(out, **changes):
+    """Changes the record of the checkpoint."""
+    path = cases.checkpoint(out, STEP) / "checkpoint.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+# === The command line and the rows ===
+
+COMMANDS = {
+    "precision": ({"precision": "bfloat16"}, "--precision must be one of ['float32', "),
+    "no learning": ({"learning_rate": 0.0}, "--learning-rate must be a number above 0."),
+    "unlearning": ({"learning_rate": -1e-3}, "--learning-rate must be a number above 0."),
+    "long warm-up": ({"warmup_steps": 25}, "--warmup-steps must be below --steps."),
+    "nothing but warm-up": ({"warmup_steps": 24}, "--warmup-steps must be below --steps."),
+    "micro-batches": ({"micro_batches": 3}, "--batch-size must be divisible by --micro-batches."),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_numbers_that_cannot_be_are_told(case, rows, tmp_path):
+    options, expected = COMMANDS[case]
+    message = failure(rows, tmp_path / "run", **options)
+    assert expected in message
+    assert "Received: " in message
+    assert len(message.splitlines()) == 1
+    assert not any(tmp_path.iterdir())
+
+
+def test_rows_that_are_not_there_are_told(rows, tmp_path):
+    message = failure(tmp_path / "none", tmp_path / "run")
+    assert "--data must be a folder made by training.prepare." in message
+    (tmp_path / "empty").mkdir()
+    message = failure(tmp_path / "empty", tmp_path / "run")
+    assert str(tmp_path / "empty") in message
+    half = tmp_path / "half"
+    shutil.copytree(rows, half)
+    (shard,) = half.glob("*train.array_record*")
+    shard.unlink()
+    assert shard.name in failure(half, tmp_path / "run")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "half"]
+
+
+def test_rows_longer_than_the_model_are_told(rows, tmp_path):
+    options = {"max_sequence_length": 15, "position": "absolute"}
+    message = failure(rows, tmp_path / "run", **options)
+    assert message.endswith("Received: rows of 16 tokens, max_sequence_length=15")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def preset(rows, tmp_path_factory):
+    """A new model of the rows' vocabulary."""
+    folder = tmp_path_factory.mktemp("preset") / "preset"
+    pieces = (rows / "vocabulary.txt").read_text().splitlines()
+    return save_preset(folder, pieces)
+
+
+def save_preset(folder, pieces):
+    backbone = TupeBackbone(len(pieces), 1, 2, 8, 16, position="absolute", max_sequence_length=9)
+    preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(pieces), sequence_length=9)
+    TupeMaskedLM(backbone, preprocessor=preprocessor).save_to_preset(str(folder))
+    return folder
+
+
+def test_rows_longer_than_a_preset_are_told(preset, rows, tmp_path):
+    message = failure(rows, tmp_path / "run", preset=preset, size=None)
+    assert message.endswith("Received: rows of 16 tokens, max_sequence_length=9")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_preset_is_trained_with_the_dropout_of_the_settings(rows, tmp_path):
+    pieces = (rows / "vocabulary.txt").read_text().splitlines()
+    folder = save_preset(tmp_path / "preset", pieces)
+    settings = Settings(preset=str(folder), size=None, dropout=0.37)
+    model = pretrain_model._from_preset(settings, data.PreparedRows(rows, "train"))
+    assert model.backbone.dropout == 0.37
+    for weight, kept in zip(
+        model.backbone.weights, TupeBackbone.from_preset(folder).weights, strict=True
+    ):
+        np.testing.assert_array_equal(weight, kept)
+
+
+@pytest.mark.parametrize("change", ["a piece more", "another order"])
+def test_rows_of_another_vocabulary_than_the_preset_are_told(change, rows, tmp_path):
+    pieces = (rows / "vocabulary.txt").read_text().splitlines()
+    pieces = [*pieces, "more"] if change == "a piece more" else [*pieces[:-2], *pieces[:-3:-1]]
+    preset = save_preset(tmp_path / "preset", pieces)
+    message = failure(rows, tmp_path / "run", preset=preset, size=None)
+    assert message.startswith("pretrain: The rows must have the vocabulary of the preset. ")
+    assert message.endswith(
+        f"a preset of {len(pieces)} pieces, rows of 160 other pieces; preset={str(preset)!r}"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+BROKEN = {
+    "no JSON": b"{",
+    "nothing": b"",
+    "a list": b"[]",
+    "no class": b"{}",
+    "another model": b'{"module": "keras_hub.src.models.bert.bert_masked_lm", "class_name": "X"}',
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_preset_that_is_none_is_told(case, preset, rows, tmp_path):
+    shutil.copytree(preset, tmp_path / "preset")
+    (tmp_path / "preset" / "config.json").write_bytes(BROKEN[case])
+    message = failure(rows, tmp_path / "run", preset=tmp_path / "preset", size=None)
+    assert "--preset" in message
+    assert str(tmp_path / "preset") in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_preset_without_weights_is_told(preset, rows, tmp_path):
+    shutil.copytree(preset, tmp_path / "preset")
+    for path in (tmp_path / "preset").glob("*.h5"):
+        path.write_bytes(path.read_bytes()[:1000])
+    message = failure(rows, tmp_path / "run", preset=tmp_path / "preset", size=None)
+    assert str(tmp_path / "preset") in message
+    assert not (tmp_path / "run").exists()
+
+
+# === A folder to go on from ===
+
+
+def test_a_truncated_checkpoint_is_told(rows, out):
+    path = cases.checkpoint(out, STEP) / "state.npz"
+    path.write_bytes(path.read_bytes()[:-1000])
+    message = go_on(rows, out)
+    assert message.startswith("pretrain: The checkpoint is damaged: ")
+    assert message.endswith(
+        f"Remove its folder to go on from the start. Received: {str(cases.checkpoint(out, STEP))!r}"
+    )
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_told(rows, out):
+    path = cases.checkpoint(out, STEP) / "state.npz"
+    content = bytearray(path.read_bytes())
+    table = cases.state(out, STEP)["model/token_embedding/embeddings"]
+    content[content.index(table.tobytes()) + 1001] ^= 4
+    path.write_bytes(content)
+    assert go_on(rows, out).startswith("pretrain: The checkpoint is damaged: ")
+
+
+@pytest.mark.parametrize("name", ["state.npz", "checkpoint.json"])
+def test_a_checkpoint_without_one_of_its_files_is_told(name, rows, out):
+    (cases.checkpoint(out, STEP) / name).unlink()
+    message = go_on(rows, out)
+    assert message.startswith("pretrain: The checkpoint is damaged: ")
+    assert name in message
+
+
+def test_a_checkpoint_of_a_newer_format_is_told(rows, out):
+    edit(out, format=2)
+    message = go_on(rows, out)
+    assert message.startswith("pretrain: The checkpoint was written by a newer version ")
+
+
+@pytest.mark.parametrize("facts", [{"settings": None}, {"settings": "x"}, {"data": 3}])
+def test_a_checkpoint_of_other_facts_is_refused(facts, rows, out):
+    edit(out, **facts)
+    assert go_on(rows, out).startswith("pretrain: The ")
+
+
+def test_another_model_is_told_by_its_first_difference(rows, out):
+    state = cases.state(out, STEP)
+    record = json.loads((cases.checkpoint(out, STEP) / "checkpoint.json").read_text())
+    name = next(name for name in state if name.endswith("mlm_head_dense_bias_momentum"))
+    for change, expected in (
+        ({name: state[name][:-1]}, f"expected {name} of shape (128,) and type float32. "),
+        ({"more": np.zeros(3)}, "expected no more. Received: one"),
+    ):
+        shutil.rmtree(cases.checkpoint(out, STEP))
+        arrays = {key: x for key, x in {**state, **change}.items() if x is not None}
+        facts = {key: record[key] for key in ("settings", "data")}
+        Checkpoints(out / "checkpoints").save(STEP, arrays, facts)
+        message = go_on(rows, out)
+        assert expected in message
+        assert "The first difference: " in message
+        assert message.endswith(f", in {cases.checkpoint(out, STEP)}")
+
+
+def test_a_run_of_another_model_is_told_before_one_is_made(rows, out):
+    sizes = {"size": "mini", "position": "absolute", "normalize_first": True}
+    message = go_on(rows, out, **sizes)
+    assert "normalize_first: False -> True; position: 'tupe_r' -> 'absolute'" in message
+    assert "size: 'tiny' -> 'mini'" in message
+    message = go_on(rows, out, **sizes, allow_change=["size"])
+    assert "--allow-change may name" in message
+
+
+def test_other_rows_are_refused_and_may_be_allowed(rows, out, tmp_path):
+    more = ["--vocabulary", rows / "vocabulary.txt"]
+    other = cases.make_rows(tmp_path / "other", number=43, more=more)
+    message = go_on(other, out)
+    assert "Received: data: {'rows_hash': '" in message
+    options = {"steps": STEP, "valid_every": 0, "log_every": 3, "tensorboard": False}
+    _, told = cases.run(other, out, **options, allow_change=["data"])
+    assert f"goes on from step {STEP}" in told
+
+
+def test_a_folder_in_which_another_process_works_is_left_alone(rows, out):
+    with FolderLock(out):
+        message = go_on(rows, out)
+    assert message.startswith("pretrain: Another process works in --out: wait for its end, or ")
+    assert f"Received: {str(out)!r}, process {os.getpid()} on host " in message
+
+
+def test_a_folder_of_another_program_is_left_alone(rows, tmp_path):
+    for out in (rows.parent, tmp_path):
+        (out / "mine.txt").touch()
+        message = failure(rows, out)
+        assert message.startswith("pretrain: --out must be a new folder, or one that training.pre")
+        assert f"Received: {str(out)!r}, which holds " in message
+
+
+def reversed_rows(rows, folder):
+    """The same rows in the opposite order, as another runner might write them."""
+    folder.mkdir()
+    record = data.read_sealed_json(rows / "preparation.json")
+    parts = {}
+    for part, facts in record["splits"].items():
+        prepared = data.PreparedRows(rows, part)
+        parts[part] = [prepared[np.arange(len(prepared))[::-1]]]
+        facts["order_hash"] = f"{data.order_hash(parts[part][0]):064x}"
+    data.write_rows(folder, parts, cases.LENGTH)
+    shutil.copy(rows / "vocabulary.txt", folder)
+    data.seal(folder, {name: record[name] for name in record if name not in ("format", "sha256")})
+    return folder
+
+
+def test_the_same_rows_in_another_order_are_refused(rows, out, tmp_path):
+    other = reversed_rows(rows, tmp_path / "other")
+    assert "'order_hash': '" in go_on(other, out)
+
+
+def test_a_checkpoint_that_does_not_tell_the_order_is_told(rows, out):
+    """Of the first version; whether the order is the same, only the user can know."""
+    record = json.loads((cases.checkpoint(out, STEP) / "checkpoint.json").read_text())
+    facts = {k: v for k, v in record["data"].items() if not k.endswith("order_hash")}
+    edit(out, data=facts)
+    message = go_on(rows, out)
+    assert message.endswith("made without --runner, then and now: their order has not changed")
+
+
+def test_rows_that_moved_are_the_same_rows(rows, out, tmp_path):
+    shutil.copytree(rows, tmp_path / "moved")
+    options = {"steps": STEP, "valid_every": 0, "log_every": 3}
+    _, told = cases.run(tmp_path / "moved", out, **options)
+    assert f"goes on from step {STEP}" in told
+
+
+def test_a_log_of_something_else_is_left_alone(rows, out):
+    (out / "log.csv").write_text("date,weight\n1999,3\n")
+    message = go_on(rows, out)
+    assert "It is of another program or version: move it away." in message
+    assert (out / "log.csv").read_text() == "date,weight\n1999,3\n"
+
+
+# === Several workers ===
+
+CONFIGS = {
+    "no JSON": ("{worker: [a:1, b:2]}", "TF_CONFIG must be JSON: "),
+    "twice": (
+        json.dumps({"cluster": {"worker": ["a:1", "a:1"]}, "task": {"type": "worker", "index": 0}}),
+        "TF_CONFIG must be a list in which each worker is there once, and a:1 is not.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+@pytest.mark.parametrize("strategy", ["auto", "multiworker"])
+def test_a_wrong_tf_config_is_told(case, strategy, rows, tmp_path, monkeypatch):
+    text, expected = CONFIGS[case]
+    monkeypatch.setenv("TF_CONFIG", text)
+    message = failure(rows, tmp_path / "run", strategy=strategy)
+    assert message.startswith(f"pretrain: {expected}")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_worker_alone_ends_with_a_sentence_within_two_minutes(index, rows, tmp_path):
+    out = tmp_path / "run"
+    environment = cases.clusters()[index]
+    process = cases.start(cases.processes(), rows, out, environment=environment)
+    assert cases.ended(process, 150) == 1
+    told = cases.log_of(out)
+    assert "pretrain: Not all workers answered within 110 seconds." in told
+    assert f"Received: worker {index} (" in told
+    assert "Traceback" not in told
+    assert not out.exists()

@@ -1,0 +1,317 @@
+"""The settings of pre-training: what is refused, and what makes another run."""
+
+import dataclasses
+import json
+import pathlib
+
+import pytest
+
+from training.command import config_file
+from training.command.settings import parse
+from training.pretrain.loop import Saver
+from training.pretrain.settings import CHANGEABLE, MODEL, Settings
+
+METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
+
+
+@pytest.fixture
+def folders(tmp_path):
+    (tmp_path / "rows").mkdir()
+    return ["--data", str(tmp_path / "rows"), "--out", str(tmp_path / "run")]
+
+
+@pytest.fixture
+def preset(tmp_path):
+    """Something that looks like a preset from outside."""
+    folder = tmp_path / "preset"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.weights.h5").write_bytes(b"weights")
+    return folder
+
+
+def refusal(arguments, capsys):
+    """Returns the lines that a command line that must not run prints."""
+    with pytest.raises(SystemExit) as stop:
+        parse(Settings, [str(argument) for argument in arguments])
+    assert stop.value.code == 2
+    return capsys.readouterr().err.splitlines()
+
+
+def test_the_defaults_are_those_of_tupes_table(folders):
+    settings = parse(Settings, folders)
+    table = {
+        "size": "base",
+        "batch_size": 256,
+        "steps": 1_000_000,
+        "warmup_steps": 10_000,
+        "learning_rate": 1e-4,
+        "weight_decay": 0.01,
+        "beta_1": 0.9,
+        "beta_2": 0.999,
+        "clip_norm": 1.0,
+        "dropout": 0.1,
+        "mask_rate": 0.15,
+    }
+    assert {name: getattr(settings, name) for name in table} == table
+
+
+@pytest.mark.parametrize("name", config_file.names())
+def test_named_settings_are_right(name, folders):
+    settings = parse(Settings, [*folders, "--config", name])
+    assert settings.given["learning_rate"] == name
+    assert settings.problems() == []
+
+
+def test_tupe_base_says_what_the_defaults_are(folders):
+    named = parse(Settings, [*folders, "--config", "tupe-base"]).identity()
+    assert named.pop("max_sequence_length") == 512
+    default = parse(Settings, folders).identity()
+    assert default.pop("max_sequence_length") is None
+    assert named == default
+
+
+WRONG = {
+    "--size": ("bse", "--size must be one of", "nearest is 'base'"),
+    "--strategy": ("mirorred", "--strategy must be one of", "nearest is 'mirrored'"),
+    "--precision": ("bfloat16", "--precision must be one of", "nearest is 'mixed_bfloat16'"),
+    "--xla": ("yes", "--xla must be one of", "Received: 'yes'"),
+    "--position": ("tupe_q", "--position must be one of", "Received: 'tupe_q'"),
+    "--position-options": ("{k: 3}", "--position-options must be JSON", "Received: '{k: 3}'"),
+    "--dropout": ("1", "from 0 to below 1", "Received: 1.0"),
+    "--initializer-range": ("0", "a number above 0", "Received: 0.0"),
+    "--max-sequence-length": ("0", "an integer >= 1", "Received: 0"),
+    "--mask-rate": ("0", "above 0 and at most 1", "Received: 0.0"),
+    "--learning-rate": ("nan", "a number above 0", "Received: nan"),
+    "--weight-decay": ("-0.1", "a number >= 0", "Received: -0.1"),
+    "--beta-1": ("1", "from 0 to below 1", "Received: 1.0"),
+    "--beta-2": ("-1", "from 0 to below 1", "Received: -1.0"),
+    "--clip-norm": ("inf", "a number above 0", "Received: inf"),
+    "--seed": ("-1", "from 0 to 2**31 - 1", "Received: -1"),
+    "--peak-flops": ("0", "a number above 0", "Received: 0.0"),
+    "--valid-every": ("-1", "an integer >= 0", "Received: -1"),
+    "--valid-batches": ("0", "an integer >= 1", "Received: 0"),
+    "--save-every": ("0", "an integer >= 1", "Received: 0"),
+    "--keep": ("0", "an integer >= 1", "Received: 0"),
+    "--keep-steps": ("1000,x", "--keep-steps must be steps", "Received: '1000,x'"),
+    "--log-every": ("0", "an integer >= 1", "Received: 0"),
+    "--skip-bad-steps": ("-1", "an integer >= 0", "Received: -1"),
+    "--warmup-steps": ("1000000", "must be below --steps", "warmup_steps=1000000"),
+    "--micro-batches": ("3", "--batch-size must be divisible", "micro_batches=3"),
+    "--steps-per-call": ("-2", "an integer >= 1", "Received: -2"),
+    "--allow-change": ("seed", "a run cannot change this one", "Received: 'seed'"),
+}
+
+
+def test_all_mistakes_are_told_at_once(capsys):
+    arguments = [word for option, (value, *_) in WRONG.items() for word in (option, value)]
+    lines = refusal(arguments, capsys)
+    assert len(lines) == len(WRONG) + 2
+    assert sum("--data must name a folder made by training.prepare" in line for line in lines) == 1
+    assert sum("--out must name the folder of the run" in line for line in lines) == 1
+    for option, (_, *parts) in WRONG.items():
+        matching = [line for line in lines if all(part in line for part in (option, *parts))]
+        assert len(matching) == 1, (option, lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--steps", "0"], "--steps must be an integer >= 1. Received: 0"),
+        (["--batch-size", "0"], "--batch-size must be an integer >= 1. Received: 0"),
+        (["--micro-batches", "0"], "--micro-batches must be an integer >= 1. Received: 0"),
+        (["--keep-steps", "0"], "steps >= 1 by commas"),
+        (["--keep-steps", "5,2000000"], "must not be above --steps"),
+        (["--steps-per-call", "16"], "must divide --log-every, --valid-every, --save-every,"),
+        (["--steps-per-call", "10", "--keep-steps", "50,55"], "must divide --keep-steps,"),
+        (["--allow-change", "stps"], "the nearest is 'steps'. Received: 'stps'"),
+        (["--position-options", "[1]"], "must be a dictionary of options"),
+        (["--position", "t5", "--position-options", '{"k": 3}'], "has no option 'k'"),
+        (["--position-file", "nowhere.py"], "--position-file: "),
+        (["--preset", "nowhere"], "--preset must be the folder of a preset"),
+    ],
+)
+def test_a_single_mistake_gives_a_single_sentence(arguments, expected, folders, capsys, tmp_path):
+    (line,) = refusal([*folders, *arguments], capsys)
+    assert expected in line
+    assert "Received: " in line
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--config laptop", (3000, 180, "")),
+        ("--config laptop --steps 50", (50, 3, "")),
+        ("--config laptop --steps 1", (1, 0, "")),
+        ("--config laptop --steps 6000", (6000, 360, "")),
+        ("--config laptop --steps 50 --warmup-steps 20", (50, 20, "")),
+        ("--config tupe-base --steps 2000", (2000, 20, "200,600,1200")),
+        ("--config tupe-base --steps 2000 --keep-steps 7", (2000, 20, "7")),
+        ("--steps 50", (50, 0, "")),
+        ("--steps 3000", (3000, 30, "")),
+    ],
+)
+def test_what_is_a_share_of_the_steps_follows_them_unless_it_is_given(words, expected, folders):
+    settings = parse(Settings, [*folders, *words.split()])
+    assert (settings.steps, settings.warmup_steps, settings.keep_steps) == expected
+
+
+def test_a_file_without_steps_has_a_warm_up_of_the_default_ones(folders, tmp_path):
+    config = tmp_path / "my.toml"
+    config.write_text("warmup_steps = 100_000\nkeep_steps = '500_000'")
+    settings = parse(Settings, [*folders, "--config", str(config), "--steps", "100"])
+    assert (settings.warmup_steps, settings.keep_steps) == (10, "50")
+    config.write_text("steps = 1000")
+    assert parse(Settings, [*folders, "--config", str(config)]).warmup_steps == 10
+
+
+def test_few_steps_hide_no_other_mistake_and_a_warm_up_that_is_given_is_one(folders, capsys):
+    words = ["--config", "laptop", "--steps", "50", "--keep", "0"]
+    (line,) = refusal([*folders, *words], capsys)
+    assert "--keep must be" in line
+    lines = refusal([*folders, *words, "--warmup-steps", "50"], capsys)
+    assert len(lines) == 2
+    assert "--warmup-steps must be below --steps" in lines[1]
+
+
+@pytest.mark.parametrize("steps_per_call", [1, 2, 5, 10])
+def test_calls_end_where_something_is_to_be_done(steps_per_call, folders):
+    settings = parse(Settings, [*folders, "--steps-per-call", str(steps_per_call)])
+    events = (settings.steps, settings.log_every, settings.valid_every, settings.save_every)
+    assert not any(event % settings.steps_per_call for event in events)
+
+
+def test_the_folder_of_the_run_is_apart_from_rows_and_files(tmp_path, capsys):
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    for out in (rows, rows / "run"):
+        (line,) = refusal(["--data", rows, "--out", out], capsys)
+        assert "must not be the folder of the rows, nor inside of it" in line
+    (tmp_path / "file").write_text("years of work")
+    (line,) = refusal(["--data", rows, "--out", tmp_path / "file"], capsys)
+    assert "--out must be a folder" in line
+    (line,) = refusal(["--data", tmp_path / "nowhere", "--out", tmp_path / "run"], capsys)
+    assert "where there is none" in line
+    parse(Settings, ["--data", str(rows), "--out", f"{rows}-run"])
+
+
+def test_a_preset_brings_its_own_model(folders, preset, capsys):
+    arguments = [*folders, "--preset", str(preset)]
+    (line,) = refusal([*arguments, "--size", "mini", "--position", "t5"], capsys)
+    assert "leave out either --preset or --size, --position." in line
+    identity = parse(Settings, [*arguments, "--config", "laptop"]).identity()
+    assert not set(MODEL) & set(identity)
+    assert set(identity["preset"]) == {"config.json", "model.weights.h5"}
+    (preset / "model.weights.h5").write_bytes(b"others")
+    assert parse(Settings, [*arguments, "--config", "laptop"]).identity() != identity
+
+
+def test_a_method_of_ones_own_counts_by_its_content(folders, tmp_path, loaded_files, capsys):
+    path = tmp_path / "my_slope.py"
+    path.write_bytes(METHOD_FILE.read_bytes())
+    settings = parse(Settings, [*folders, "--position-file", str(path)])
+    assert settings.method_name() == "my_slope"
+    assert settings.method() is settings.method()
+    identity = settings.identity()
+    assert identity["position"] == "my_slope"
+    path.write_bytes(METHOD_FILE.read_bytes() + b"# changed\n")
+    assert settings.identity() != identity
+    parse(Settings, [*folders, "--position-file", str(path), "--position", "my_slope"])
+    (line,) = refusal([*folders, "--position-file", path, "--position", "t5"], capsys)
+    assert "name different methods" in line
+
+
+# Another right value of each setting. A new setting must be put here and be thought about.
+OTHER = {
+    "size": "mini",
+    "position": "t5",
+    "position_options": '{"cls": "tied"}',
+    "dropout": 0.2,
+    "normalize_first": True,
+    "initializer_range": 0.5,
+    "layer_norm_epsilon": 1e-12,
+    "max_sequence_length": 77,
+    "mask_rate": 0.4,
+    "whole_word": True,
+    "mask_special": True,
+    "batch_size": 64,
+    "micro_batches": 2,
+    "steps": 2_000_000,
+    "warmup_steps": 0,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "decay_all": True,
+    "beta_1": 0.8,
+    "beta_2": 0.98,
+    "clip_norm": 2.0,
+    "seed": 1,
+    "precision": "mixed_bfloat16",
+    "valid_batches": None,
+}
+NO_MATTER = {
+    "data": "elsewhere",
+    "out": "elsewhere",
+    "config": "laptop",
+    "strategy": "one",
+    "xla": "off",
+    "steps_per_call": 2,
+    "deterministic": True,
+    "peak_flops": 1e12,
+    "valid_every": 10,
+    "save_every": 10,
+    "keep": 9,
+    "keep_steps": "10",
+    "log_every": 10,
+    "tensorboard": False,
+    "skip_bad_steps": 3,
+    "allow_change": ("steps",),
+    "given": {"steps": "command line"},
+}
+OF_FILES = {"preset", "position_file"}  # tested above
+
+
+def test_every_setting_is_thought_about():
+    names = {field.name for field in dataclasses.fields(Settings)}
+    assert names == {*OTHER, *NO_MATTER, *OF_FILES}
+    assert set(CHANGEABLE) <= {*OTHER, "data"}
+    assert set(MODEL) <= set(OTHER)
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_settings_that_change_the_result_make_another_run(name):
+    identity = Settings().identity()
+    changed = dataclasses.replace(Settings(), **{name: OTHER[name]}).identity()
+    differing = {key for key in identity if identity[key] != changed[key]}
+    assert name in differing
+    assert differing <= {name, "position_options"}  # another method has other options
+
+
+def test_the_rest_may_change_between_two_starts():
+    assert dataclasses.replace(Settings(), **NO_MATTER).identity() == Settings().identity()
+
+
+def test_a_checkpoint_of_before_there_was_a_setting_has_its_old_value():
+    class Written:
+        settings = json.loads(json.dumps(Settings().identity()))
+
+        def read_facts(self, step):
+            return {"settings": self.settings, "data": {}}
+
+    del Written.settings["layer_norm_epsilon"]
+    Saver(Written(), Settings().identity(), {}, (), True).check(7)
+    other = dataclasses.replace(Settings(), layer_norm_epsilon=1e-12).identity()
+    with pytest.raises(ValueError, match="layer_norm_epsilon: 1e-05 -> 1e-12"):
+        Saver(Written(), other, {}, (), True).check(7)
+
+
+def test_options_count_by_their_meaning_and_are_kept_as_json():
+    spelled = dataclasses.replace(Settings(), position_options=' {"cls" : "untied"} ').identity()
+    assert spelled == Settings().identity()
+    for settings in (Settings(), Settings(position="qkr_4", position_options='{"k": 64}')):
+        assert json.loads(json.dumps(settings.identity())) == settings.identity()
+
+
+def test_kept_steps_are_sorted_numbers():
+    assert Settings(keep_steps="300_000, 100000,300000,").keep_step_numbers() == (100_000, 300_000)
+    assert Settings().keep_step_numbers() == ()

@@ -1,0 +1,1 @@
+"""`keras-tupe ablate`: positional methods, compared at equal data, masks and trunk weights."""

@@ -1,0 +1,71 @@
+"""Named settings: TOML files whose keys are the settings of a script."""
+
+import pathlib
+
+from training.command.kinds import kind_of, nearest
+from training.command.toml_file import read_toml
+
+FOLDER = pathlib.Path(__file__).parents[1] / "configs"
+
+
+def names():
+    """Returns the names of the files that come with the package, sorted."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def find(config):
+    """Returns the path of a named settings file.
+
+    Args:
+        config: one of `names()`, or the path of a `.toml` file.
+
+    Raises:
+        ValueError: if there is no such file; the nearest name is suggested.
+    """
+    if config in names():
+        return FOLDER / f"{config}.toml"
+    path = pathlib.Path(config)
+    if path.suffix == ".toml":
+        if path.is_file():
+            return path
+        raise ValueError(f"--config names a file that does not exist. Received: {config!r}")
+    raise ValueError(
+        f"--config must be one of {names()} or the path of a .toml file; the nearest is "
+        f"{nearest(config, names())!r}. Received: {config!r}"
+    )
+
+
+def read(config, fields):
+    """Returns what a file of named settings says, and what is wrong with it.
+
+    Args:
+        config: as in `find`.
+        fields: list of the dataclass fields that the file may set.
+
+    Returns:
+        Dictionary of values by name, with the right ones only, and a list with one sentence for
+        each mistake.
+    """
+    try:
+        path = find(config)
+    except ValueError as error:
+        return {}, [str(error)]
+    try:
+        entries = read_toml(path)
+    except (OSError, ValueError) as error:
+        return {}, [f"--config must be a readable TOML file: {error}. Received: {config!r}"]
+    known = {field.name: field for field in fields}
+    values, problems = {}, []
+    for key, value in entries.items():
+        if key not in known:
+            problems.append(
+                f"{path.name} has an unknown key, {key!r}; the nearest known key is "
+                f"{nearest(key, known)!r}. Received: {key}={value!r}"
+            )
+            continue
+        kind = kind_of(known[key])
+        try:
+            values[key] = kind.from_toml(value)
+        except ValueError:
+            problems.append(f"{key} in {path.name} must be {kind}. Received: {value!r}")
+    return values, problems

@@ -1,0 +1,1 @@
+"""`keras-tupe draw`: pictures of what positional methods do."""

@@ -1,0 +1,134 @@
+"""How likely a masked language model finds sentences."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from training.finetune.forward import Forward
+
+
+class PseudoLogLikelihood:
+    """Pseudo-log-likelihoods of sentences: each token is masked in turn and predicted.
+
+    Equation (Salazar et al. 2020, section 2): for a sentence of tokens w_1 ... w_n
+
+        PLL(w) = sum_t log P(w_t | w with [MASK] in the places M_t)
+
+        M_t = {t}                                                 score "token"
+        M_t = {t and the later tokens of the word that t is in}   score "word"
+
+    in natural logarithms. The model sees the frame, such as [CLS] w [SEP], which is neither masked
+    nor predicted. The second score is Kauf and Ivanova's `within_word_l2r`: a piece is not given
+    away by the rest of its own word, which would make words of many pieces look likely.
+
+    All rows of a batch are equally long, so nothing is padded, and equal sentences are scored once,
+    so that they tie exactly. What is scored beside a sentence may change the rounding of its score.
+
+    Args:
+        model: a `TupeMaskedLM`.
+        mask_id: id of the mask token.
+        before, after: ids of the frame, such as `[2]` and `[3]`.
+        word_starts: function of ids `(sentences, length)` that tells, by a bool of that shape,
+            which of them begin a word: the score "word". Defaults to `None`, the score "token".
+        batch_tokens: about how many tokens the model gets at once, >= 1; one row at least.
+
+    Raises:
+        ValueError: in `scores`, if a score is not a finite number.
+
+    References:
+        Salazar et al. Masked Language Model Scoring. ACL 2020. https://arxiv.org/abs/1910.14659
+        Kauf, Ivanova. A Better Way to Do Masked Language Model Scoring. ACL 2023.
+        https://arxiv.org/abs/2305.10588
+    """
+
+    def __init__(self, model, mask_id, before, after, word_starts=None, batch_tokens=4096):
+        self.mask_id = int(mask_id)
+        self.before, self.after = list(before), list(after)
+        self.word_starts = word_starts
+        self.batch_tokens = batch_tokens
+        self._has_segments = bool(model.backbone.num_segments)
+        self._forward = Forward(_target_model(model))
+
+    def scores(self, sentences, progress=None):
+        """Scores sentences.
+
+        Args:
+            sentences: list of token ids, integers without special tokens.
+            progress: optional function that is told the number of tokens scored, batch by batch.
+
+        Returns:
+            float64, `(sentences,)`, nats; 0 for a sentence without tokens.
+        """
+        places = {}
+        for ids in map(tuple, sentences):
+            places.setdefault(ids, len(places))
+        found = np.zeros(len(places))
+        lengths = np.array([len(ids) for ids in places], int)
+        distinct = list(places)
+        for length in sorted(set(lengths.tolist()) - {0}):
+            members = np.flatnonzero(lengths == length)
+            found[members] = self._equally_long(
+                np.array([distinct[member] for member in members], "int32"), progress
+            )
+        if not np.isfinite(found).all():
+            raise ValueError(
+                "The scores of a model must be finite numbers; its weights are damaged, or its "
+                "training diverged. Received: scores that are infinite or undefined"
+            )
+        return found[[places[ids] for ids in map(tuple, sentences)]]
+
+    def _equally_long(self, ids, progress):
+        """Scores of `(sentences, length)` ids without their frame."""
+        count, length = ids.shape
+        frame = [np.tile(np.array(part, "int32"), (count, 1)) for part in (self.before, self.after)]
+        rows = np.concatenate([frame[0], ids, frame[1]], axis=1)  # (sentences, width)
+        words = self._words(ids)
+        total, width = count * length, rows.shape[1]
+        size = max(1, self.batch_tokens // width)
+        scores = np.zeros(count)
+        # JAX compiles for every shape: the last batch is filled up with its last row
+        fills = keras.backend.backend() == "jax"
+        for start in range(0, total, size):
+            used = min(size, total - start)
+            numbers = np.arange(start, start + (size if fills else used))
+            sentence, place = np.divmod(np.minimum(numbers, total - 1), length)
+            word = words[sentence]  # (rows, length)
+            hidden = (np.arange(length) >= place[:, None]) & (
+                word == np.take_along_axis(word, place[:, None], axis=1)
+            )
+            inputs = rows[sentence]
+            first = len(self.before)
+            inputs[:, first : first + length][hidden] = self.mask_id
+            targets = ids[sentence, place][:, None]
+            logs = self._log_probabilities(inputs, first + place[:, None], targets)
+            scores += np.bincount(sentence[:used], weights=logs[:used], minlength=count)
+            if progress is not None:
+                progress(used)
+        return scores
+
+    def _words(self, ids):
+        """The number of the word that each token is in, `(sentences, length)`."""
+        if self.word_starts is None:
+            return np.tile(np.arange(ids.shape[1]), (len(ids), 1))
+        return self.word_starts(ids).cumsum(axis=1)
+
+    def _log_probabilities(self, token_ids, places, targets):
+        inputs = {
+            "token_ids": token_ids,
+            "padding_mask": np.ones_like(token_ids),
+            "mask_positions": places.astype("int32"),
+            "targets": targets,
+        }
+        if self._has_segments:
+            inputs["segment_ids"] = np.zeros_like(token_ids)
+        return self._forward(inputs).astype("float64")
+
+
+def _target_model(model):
+    """Returns a model: masked rows, a place and the token there -> log probabilities (rows,)."""
+    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in model.input}
+    targets = keras.Input((1,), dtype="int32", name="targets")
+    logits = model(inputs)  # (rows, 1, vocabulary_size)
+    chosen = ops.take_along_axis(logits, ops.expand_dims(targets, -1), axis=-1)
+    scores = chosen - ops.logsumexp(logits, axis=-1, keepdims=True)
+    return keras.Model({**inputs, "targets": targets}, scores[:, 0, 0])

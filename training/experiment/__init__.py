@@ -1,0 +1,1 @@
+"""`keras-tupe experiment`: the papers' experiments, planned, run and reported."""

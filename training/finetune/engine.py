@@ -1,0 +1,210 @@
+"""One fine-tuning after another, with the trainer of pre-training."""
+
+import dataclasses
+import time
+
+import keras
+import numpy as np
+
+from keras_tupe.trainer import LinearWarmupDecay
+from training.finetune.forward import Forward
+from training.finetune.kept_trainer import KeptTrainer, run_key
+from training.machine.devices import make_machine
+from training.pretrain.log import LOG, RunLog
+
+XLA = {"auto": "auto", "on": True, "off": False}
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How a model is fine-tuned. The defaults are those of Ke et al. 2021, Table 3.
+
+    Attributes:
+        learning_rate: highest learning rate, > 0; it falls linearly to zero.
+        epochs: times that every row is seen, >= 1.
+        batch_size: rows per step, all devices together.
+        warmup_share: share of the steps in which the learning rate rises, 0 to below 1.
+        weight_decay: factor of the decoupled weight decay.
+        beta_1, beta_2: decays of AdamW's moments.
+        clip_norm: largest norm of all gradients together.
+        seed: of the new head's weights, the order of the rows and dropout.
+    """
+
+    learning_rate: float
+    epochs: int
+    batch_size: int = 32
+    warmup_share: float = 0.06
+    weight_decay: float = 0.01
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    clip_norm: float = 1.0
+    seed: int = 0
+
+    @classmethod
+    def of(cls, settings, **others):
+        """Returns the recipe of a command: what its settings have, and what they have not.
+
+        Args:
+            settings: has attributes of the same names.
+            **others: what is not there, or there otherwise.
+        """
+        names = {field.name for field in dataclasses.fields(cls)} - others.keys()
+        found = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+        return cls(**found, **others)
+
+
+class FineTuner:
+    """Trains one model after another on the devices of this machine, and asks them.
+
+    Args:
+        strategy: `"auto"`, `"one"` or `"mirrored"`.
+        xla: `"auto"`, `"on"` or `"off"`, as `--xla` of `training.pretrain`.
+        micro_batches: parts that a device's rows are cut into to save memory.
+        deterministic: whether only operations are used that give the same bits every time.
+
+    Raises:
+        ValueError: if it is one of several workers.
+    """
+
+    def __init__(self, strategy="auto", xla="auto", micro_batches=1, deterministic=False):
+        self.machine = make_machine(strategy, deterministic)
+        if self.machine.num_workers > 1:
+            raise ValueError(
+                "Fine-tuning runs on one machine; unset TF_CONFIG and start it on one. "
+                f"Received: {self.machine.num_workers} workers"
+            )
+        self._options = {"xla": XLA[xla], "micro_batches": micro_batches}
+        self._kept = None  # KeptTrainer
+        self._asked = None, None  # model, Forward
+
+    @classmethod
+    def of(cls, settings):
+        """Returns a tuner as a command's settings ask for; Keras's precision is set too.
+
+        Args:
+            settings: has the attributes `strategy`, `xla`, `micro_batches`, `deterministic` and
+                `precision`.
+        """
+        names = ("strategy", "xla", "micro_batches", "deterministic")
+        tuner = cls(**{name: getattr(settings, name) for name in names})
+        keras.config.set_dtype_policy(settings.precision)
+        return tuner
+
+    def fit(self, make_model, rows, recipe, folder, loss=None, progress=None):
+        """Fine-tunes a new model.
+
+        A run like the one before is not compiled again: it trains the model that was returned
+        then, from the new model's weights, so ask that one before.
+
+        Args:
+            make_model: function of nothing that makes the model to start with; it is called after
+                the seed is set, in the scope of the devices.
+            rows: the `keras_tupe.data.BucketedRows` to train on, of the recipe's batch size.
+            recipe: a `Recipe`.
+            folder: where `log.csv` is written.
+            loss: a Keras loss, which must be a mean over weights; that of the task by default.
+            progress: function (step, steps, loss) that is called after each step, or `None`.
+
+        Returns:
+            The model.
+
+        Raises:
+            ValueError: if the loss does not leave out rows of weight 0.
+            NonFiniteError: if training diverges.
+        """
+        steps = recipe.epochs * rows.num_batches
+        schedule = LinearWarmupDecay(recipe.learning_rate, steps, int(recipe.warmup_share * steps))
+        keras.utils.set_random_seed(recipe.seed)
+        with self.machine.scope():
+            model = make_model()
+            loss = default_loss(model) if loss is None else loss
+            if getattr(loss, "reduction", None) != "mean_with_sample_weight":
+                raise ValueError(
+                    "`loss` must be a Keras loss with reduction='mean_with_sample_weight': the "
+                    f"last batch is filled up with rows of weight 0. Received: loss={loss!r}"
+                )
+            names = ("weight_decay", "beta_1", "beta_2", "clip_norm")
+            optimizer = {name: getattr(recipe, name) for name in names}
+            key = run_key(model, loss, optimizer)
+            if self._kept is None or key is None or self._kept.key != key:
+                self._kept = KeptTrainer(model, loss, optimizer, self._options)
+            self._kept.begin(model, schedule)
+        log = RunLog(folder, 0, tensorboard=False, files=(LOG,))
+        watch = _Watch(self._kept.trainer, steps, schedule, log, progress)
+        self._kept.trainer.fit(
+            self.machine.training(rows, 0, steps),
+            steps_per_epoch=steps,
+            callbacks=[watch],
+            shuffle=False,
+            verbose=0,
+        )
+        return self._kept.model
+
+    def predict(self, model, rows):
+        """Returns what a model says of each row.
+
+        Args:
+            model: a model with one output, `(batch, ...)`.
+            rows: the `BucketedRows` to ask about; its batch size is how many are asked at once.
+
+        Returns:
+            List of arrays, one for each row in the order of `rows`. Where the last axis of the
+            output is as long as the batch is wide, it is cut to the row's own length.
+        """
+        if self._asked[0] is not model:
+            self._asked = model, Forward(model)
+        forward = self._asked[1]
+        found = [None] * len(rows)
+        for step in range(rows.num_evaluation_batches):
+            inputs, _, _ = rows.evaluation_batch(step)
+            width = inputs["token_ids"].shape[1]
+            outputs = forward(inputs)
+            per_token = outputs.ndim > 2 and outputs.shape[-1] == width
+            for number, output in zip(rows.evaluation_rows(step), outputs, strict=False):
+                found[number] = output[..., : rows.lengths[number]] if per_token else output
+        return found
+
+
+def default_loss(model):
+    """Returns the loss of a classifier, or of a regression if it has one output.
+
+    Raises:
+        ValueError: if the model has no `num_classes`.
+    """
+    keywords = {"reduction": "mean_with_sample_weight"}
+    classes = getattr(model, "num_classes", None)
+    if classes is None:
+        raise ValueError(f"`loss` must be given for this model. Received: model={model!r}")
+    if classes == 1:
+        return keras.losses.MeanSquaredError(**keywords)
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=True, **keywords)
+
+
+class _Watch(keras.callbacks.Callback):
+    """Writes the log: the mean loss of every twentieth of the steps."""
+
+    def __init__(self, trainer, steps, schedule, log, progress):
+        super().__init__()
+        self._trainer = trainer
+        self._steps, self._schedule, self._log, self._progress = steps, schedule, log, progress
+        self._every = max(1, steps // 20)
+        self._losses, self._start = [], time.monotonic()
+
+    def on_train_batch_end(self, batch, logs=None):
+        step = batch + 1
+        last = self._trainer.last_step
+        self._losses.append(last["batch_loss"])
+        if self._progress is not None:
+            self._progress(step, self._steps, last["batch_loss"])
+        if step % self._every == 0 or step == self._steps:
+            self._log.train(
+                step=step,
+                loss=float(np.mean(self._losses)),
+                learning_rate=float(self._schedule(step - 1)),
+                gradient_norm=last["gradient_norm"],
+                tokens_per_second=None,
+                flop_utilisation=None,
+                seconds=time.monotonic() - self._start,
+                skipped_steps=last["skipped_steps"],
+            )
+            self._losses.clear()

@@ -1,0 +1,117 @@
+"""What can be wrong with the settings of `training.finetune_glue`, before anything is loaded."""
+
+import math
+import os
+
+from keras_tupe import positions
+from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
+from training.command.checks import (
+    COUNT,
+    MACHINE_CHOICES,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    not_there,
+    out_of_range,
+    uneven_micro_batches,
+    wrong_choices,
+    wrong_out,
+)
+from training.command.kinds import nearest
+from training.finetune_glue.protocol import PROTOCOLS, TASKS
+from training.presets.checks import preset_problems
+
+_CHOICES = {"protocol": PROTOCOLS, **MACHINE_CHOICES}
+_RANGES = {
+    "seeds": COUNT,
+    "epochs": COUNT,
+    "batch_size": COUNT,
+    "warmup_share": SHARE,
+    "weight_decay": NOT_NEGATIVE,
+    "clip_norm": POSITIVE,
+    "dropout": SHARE,
+    "length": ("an integer >= 6, room for two words and four special tokens", lambda n: n >= 6),
+    "max_train_rows": COUNT,
+    "micro_batches": COUNT,
+}
+
+
+def find_problems(settings):
+    """Returns a sentence for each mistake.
+
+    Args:
+        settings: a `Settings` of `training.finetune_glue`.
+    """
+    found = [*wrong_choices(settings, _CHOICES), *out_of_range(settings, _RANGES).values()]
+    found += _tasks(settings.tasks)
+    found += _learning_rates(settings.learning_rates)
+    if not found:  # else there is no plan
+        found += uneven_micro_batches(settings.plan().batch_size, settings.micro_batches)
+    found += _data(settings.data) + wrong_out(settings.out, "the grid")
+    config, problems = preset_problems(settings.preset, "the tasks' texts", settings.position_file)
+    return found + problems + (_limit(settings.length, config) if config else [])
+
+
+def _tasks(names):
+    known = {task.lower().replace("-", ""): task for task in TASKS}
+    written = [name.lower().replace("-", "").replace("_", "") for name in names]
+    found = []
+    for name, plain in zip(names, written, strict=True):
+        if plain == "wnli":
+            found.append(
+                "--tasks has no WNLI: both papers leave it out, since its dev set contradicts its "
+                f"training set. Received: {name!r}"
+            )
+        elif plain not in known:
+            found.append(
+                f"--tasks must be of {list(TASKS)}; the nearest is {nearest(plain, known)!r}. "
+                f"Received: {name!r}"
+            )
+    if len(set(written)) < len(written):
+        found.append(f"--tasks must name each task once. Received: {' '.join(names)}")
+    return found
+
+
+def _learning_rates(texts):
+    found, values = [], []
+    for text in texts:
+        try:
+            values.append(float(text))
+        except ValueError:
+            values.append(math.nan)
+        if not 0 < values[-1] < math.inf:
+            found.append(f"--learning-rates must be numbers above 0. Received: {text!r}")
+    if not found and len(set(values)) < len(values):
+        found.append(f"--learning-rates must differ. Received: {' '.join(texts)}")
+    return found
+
+
+def _data(folder):
+    if folder is None:
+        return [
+            "--data must name a folder with GLUE's official TSV files, or be tfds. Received: none"
+        ]
+    if folder.lower() == "tfds" or os.path.isdir(folder):
+        return []
+    return [
+        "--data must be a folder with GLUE's official TSV files "
+        f"({', '.join(GLUE_TASKS[name].folder for name in TASKS)}), or tfds. "
+        f"Received: {not_there(folder)}"
+    ]
+
+
+def _limit(length, config):
+    method, limit = positions.METHODS.get(config.get("position")), config.get("max_sequence_length")
+    if method is None or length is None or not isinstance(limit, int) or length <= limit:
+        return []  # an unknown method is told when the preset is loaded
+    try:
+        is_limited = method.has_length_limit(method.resolve(config["position_options"]))
+    except ValueError:
+        return []  # likewise
+    if not is_limited:
+        return []
+    return [
+        f"--length must not be above {limit}, the last position that the preset's "
+        f"{config['position']!r} knows; extend it with `keras_tupe.extend_positions`, or cut "
+        f"the texts shorter. Received: {length}"
+    ]

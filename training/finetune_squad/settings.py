@@ -1,0 +1,92 @@
+"""The settings of `training.finetune_squad`."""
+
+import dataclasses
+
+from training.command.settings import setting
+from training.finetune_squad.checks import EXTENSIONS, find_problems
+from training.machine import settings as machine
+
+# How and where the work is done, and what counts by its content.
+_NO_MATTER = (
+    "preset",
+    "train",
+    "dev",
+    "out",
+    "max_train_questions",
+    "max_dev_questions",
+    "skip_bad",
+    "position_file",
+    "seeds",
+    "strategy",
+    "xla",
+    "deterministic",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of `training.finetune_squad`.
+
+    Of SQuAD, Huang et al. 2020 say the length, 512 tokens (and 576, 640, 704). Learning rate,
+    epochs and batch size are what they say of GLUE; windows, lengths of questions and answers and
+    the warm-up are as in BERT's code.
+    """
+
+    preset: str | None = setting(
+        None, "Folder of a preset with a tokenizer, as training.pretrain makes it.", positional=True
+    )
+    train: str | None = setting(None, "File to train on, JSON in the format of SQuAD v1.1.")
+    dev: str | None = setting(None, "File to score on, in the same format.")
+    out: str | None = setting(None, "Folder of the runs; the same command continues what is there.")
+    # === Rows ===
+    length: int = setting(512, "Tokens of a row, special ones and question included, >= 1.")
+    doc_stride: int = setting(128, "Tokens from one window of a passage to the next, >= 1.")
+    max_question_length: int = setting(64, "Tokens of a question that are kept, >= 1.")
+    extend: str = setting(
+        "interpolate",
+        "How position tables are made longer if rows are longer than them: "
+        f"{', '.join(EXTENSIONS)}.",
+    )
+    max_train_questions: int | None = setting(
+        None, "Most questions to train on, >= 1, always the same ones. Default: all."
+    )
+    max_dev_questions: int | None = setting(
+        None, "Most questions to score on, >= 1, always the same ones. Default: all."
+    )
+    skip_bad: bool = setting(False, "Whether bad questions are left out, and told, not an error.")
+    position_file: str | None = setting(
+        None, "Python file that defines the preset's positional method, if it is your own."
+    )
+    # === Training ===
+    learning_rate: float = setting(3e-5, "Highest learning rate, > 0.")
+    epochs: int = setting(3, "Passes over the questions, >= 1.")
+    batch_size: int = setting(32, "Rows per step, all replicas together, >= 1.")
+    warmup_share: float = setting(
+        0.1, "Share of the steps in which the learning rate rises, 0 to below 1."
+    )
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
+    clip_norm: float = setting(1.0, "Largest norm of all gradients together, > 0.")
+    dropout: float = setting(0.1, "Dropout rate of the encoder, 0 to below 1.")
+    seeds: int = setting(1, "Runs, >= 1; their seeds are 0, 1, ...")
+    # === Answers ===
+    max_answer_length: int = setting(30, "Tokens of an answer, at most, >= 1.")
+    n_best: int = setting(20, "Answers to each question in nbest.json, >= 1.")
+    save_presets: bool = setting(False, "Whether each run's model is kept, as a preset.")
+    # === Machine ===
+    strategy: str = machine.strategy()
+    precision: str = machine.precision()
+    xla: str = machine.xla()
+    micro_batches: int = machine.micro_batches()
+    deterministic: bool = machine.deterministic()
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        return find_problems(self)
+
+    def identity(self):
+        """Returns the settings that change what comes out, a dictionary of JSON values.
+
+        Preset and questions are left out: they count by their content.
+        """
+        values = dataclasses.asdict(self)
+        return {name: values[name] for name in values if name not in _NO_MATTER}

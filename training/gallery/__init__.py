@@ -1,0 +1,1 @@
+"""`keras-tupe gallery`: every method, trained for a short time and drawn."""

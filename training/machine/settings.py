@@ -1,0 +1,31 @@
+"""Settings of how and on what the work is done, for every command that trains."""
+
+from training.command.checks import PRECISIONS, STRATEGIES, SWITCHES
+from training.command.settings import setting
+
+
+def strategy():
+    """Returns the field `strategy`."""
+    return setting("auto", f"How devices share the work: {', '.join(STRATEGIES)}.")
+
+
+def precision():
+    """Returns the field `precision`."""
+    return setting("float32", f"Precision of the work: {', '.join(PRECISIONS)}.")
+
+
+def xla():
+    """Returns the field `xla`."""
+    return setting("auto", f"Whether XLA compiles the step: {', '.join(SWITCHES)}.")
+
+
+def micro_batches():
+    """Returns the field `micro_batches`."""
+    return setting(
+        1, "Parts that a replica's rows are cut into to save memory, >= 1; they are summed."
+    )
+
+
+def deterministic():
+    """Returns the field `deterministic`."""
+    return setting(False, "Whether only operations are used that give the same bits every time.")

@@ -1,0 +1,1 @@
+"""`keras-tupe prepare`: raw text to rows for pre-training."""

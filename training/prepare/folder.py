@@ -1,0 +1,146 @@
+"""The folder that is made, and the one beside it in which the work is done."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+
+from keras_tupe.data import PREPARATION_FILE, read_sealed_json, write_sealed_json
+from keras_tupe.data.rows._preparation import read_record
+from training.command.checks import no_folder
+from training.command.folder_lock import LOCK, FolderLock
+from training.prepare.settings import difference
+
+_SETTINGS = "settings.json"
+
+
+def check_output(out, fingerprint):
+    """Returns whether `out` is already there, made by the same settings from the same input.
+
+    Raises:
+        ValueError: if something else is there; the message says what differs.
+    """
+    out = pathlib.Path(out)
+    problems = [] if out.exists() else no_folder(out)
+    if problems:
+        raise ValueError(problems[0])
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return False
+    try:
+        theirs = read_record(out).get("fingerprint", {})
+    except FileNotFoundError:
+        raise ValueError(
+            f"The output folder exists and has no good {PREPARATION_FILE}, so it was not made here "
+            f"and is left alone. Choose another --out, or remove this one. Received: {str(out)!r}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            "The output folder holds rows that cannot be used, and is left alone. Choose another "
+            f"--out, or remove this one. {error}"
+        ) from None
+    _compare(out, theirs if isinstance(theirs, dict) else {}, fingerprint)
+    return True
+
+
+def remove_rest(out):
+    """Removes the work folder beside a finished `out`, of a run that was killed in its last step.
+
+    One that another process is working in, or removing, is left to it.
+    """
+    folder = _work_folder_of(out)
+    if folder.exists():
+        with contextlib.suppress(ValueError, FileNotFoundError), FolderLock(folder):
+            _remove(folder)
+
+
+@contextlib.contextmanager
+def work_folder(out, fingerprint):
+    """Yields the folder beside `out` that holds unfinished work, from an earlier run if it may.
+
+    It is removed when the block ends well, and when the input turned out to be at fault
+    (ValueError); otherwise it stays, and the same command goes on from there.
+
+    Raises:
+        ValueError: if another process works there, or the work was begun with other settings.
+    """
+    folder = _work_folder_of(out)
+    with FolderLock(folder):
+        if check_output(out, fingerprint):  # since the caller looked
+            _remove(folder)
+            raise ValueError(
+                "Another process has just made this folder, from the same input and settings; "
+                f"there is nothing left to do. Received: {str(out)!r}"
+            )
+        settings = folder / _SETTINGS
+        if settings.exists():
+            _compare(folder, _begun_with(settings), fingerprint)
+        else:
+            _clear(folder)
+            write_sealed_json(settings, fingerprint)
+        try:
+            yield folder
+        except ValueError:
+            _remove(folder)
+            raise
+        _remove(folder)
+
+
+def move_into_place(folder, out):
+    """Gives a finished folder its final name, in one step that survives a loss of power."""
+    out = pathlib.Path(out).resolve()
+    for path in [*folder.iterdir(), folder]:
+        _sync(path)
+    os.rename(folder, out)  # also onto an empty folder
+    _sync(out.parent)
+
+
+def _begun_with(settings):
+    """The fingerprint that unfinished work was begun with."""
+    try:
+        return read_sealed_json(settings)
+    except (OSError, ValueError):
+        raise ValueError(
+            "The unfinished work in this folder cannot be gone on with: it was damaged, or begun "
+            f"by another version. Remove it, and run the same command again. Received: "
+            f"{str(settings.parent)!r}"
+        ) from None
+
+
+def _work_folder_of(out):
+    out = pathlib.Path(out).resolve()
+    return out.with_name(f"{out.name}.unfinished")
+
+
+def _remove(folder):
+    """Removes a work folder; if killed in the middle, nobody takes the rest for work to go on."""
+    (folder / _SETTINGS).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # another process may look for its lock just now
+
+
+def _clear(folder):
+    """Removes what a removal that was killed has left."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
+
+
+def _compare(folder, theirs, ours):
+    theirs = json.loads(json.dumps(theirs))
+    ours = json.loads(json.dumps(ours))
+    if theirs != ours:
+        raise ValueError(
+            "The folder was begun by a command with other settings. Choose another --out, or "
+            f"remove this one. Received: {str(folder)!r}, which differs in: "
+            f"{difference(ours, theirs)}"
+        )
+
+
+def _sync(path):
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

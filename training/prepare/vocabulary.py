@@ -1,0 +1,73 @@
+"""The vocabulary of a preparation: trained on word counts, or the user's own."""
+
+import pathlib
+import tempfile
+
+from keras_tupe.data import (
+    WordCounts,
+    sentencepiece_bpe_from_counts,
+    wordpiece_from_counts,
+    wordpiece_words,
+)
+from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+from training.prepare.settings import vocabulary_size
+
+_CLASSES = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
+
+
+def word_counts(settings):
+    """An empty `WordCounts` for the kind of vocabulary that is asked for."""
+    if settings.tokenizer == "wordpiece":
+        return WordCounts(wordpiece_words(settings.lowercase))
+    return WordCounts()
+
+
+def train(counts, settings):
+    """Trains a vocabulary; returns the tokenizer.
+
+    Raises:
+        ValueError: if the words are too few for it.
+    """
+    if not counts:
+        raise ValueError(
+            "No document of the training part was sampled for the vocabulary. Give more text, "
+            "raise --vocabulary-words or lower --valid. "
+            f"Received: vocabulary_words={settings.vocabulary_words}, valid={settings.valid}"
+        )
+    size = vocabulary_size(settings)
+    if settings.tokenizer == "wordpiece":
+        return WordPiece(wordpiece_from_counts(counts, size), lowercase=settings.lowercase)
+    model = sentencepiece_bpe_from_counts(counts, size, settings.lowercase)
+    return SentencePieceBpe(model, lowercase=settings.lowercase)
+
+
+def load(path, settings):
+    """The tokenizer of a vocabulary file; raises as the tokenizer's class does."""
+    return _CLASSES[settings.tokenizer](pathlib.Path(path), lowercase=settings.lowercase)
+
+
+def from_bytes(content, settings):
+    """The tokenizer of the content of a vocabulary file: what Beam sends to its workers."""
+    if settings.tokenizer == "sentencepiece":
+        return SentencePieceBpe(content, lowercase=settings.lowercase)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        return load(file.name, settings)
+
+
+def facts(tokenizer, settings, file_hash):
+    """What readers of the rows must know about their vocabulary, as a JSON dictionary."""
+    return {
+        "kind": settings.tokenizer,
+        "file": tokenizer.file_name,
+        "sha256": file_hash,
+        "size": tokenizer.vocabulary_size,
+        "lowercase": tokenizer.lowercase,
+        "start_id": tokenizer.start_id,
+        "end_id": tokenizer.end_id,
+        "pad_id": tokenizer.pad_id,
+        "mask_id": tokenizer.mask_id,
+        "unknown_id": tokenizer.unknown_id,
+        "special_ids": list(tokenizer.special_ids),
+    }

@@ -1,0 +1,1 @@
+"""Presets that commands start from: loaded, checked, and encoders of them put into tasks."""

@@ -1,0 +1,100 @@
+"""Presets of this package, loaded as what they are."""
+
+import json
+import pathlib
+
+from keras_tupe import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeMaskedLMPreprocessor,
+    TupeSpanExtractor,
+    TupeTextClassifier,
+    TupeTextClassifierPreprocessor,
+    TupeTokenizer,
+    positions,
+)
+from keras_tupe.models._preset_check import check_preset
+from training.presets.checks import read_object
+
+_TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, TupeSpanExtractor)}
+_PREPROCESSORS = {
+    kind.__name__: kind for kind in (TupeMaskedLMPreprocessor, TupeTextClassifierPreprocessor)
+}
+
+
+def load_preset(folder):
+    """Returns the model of a preset, and what makes its inputs of text.
+
+    Args:
+        folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM`, `TupeTextClassifier` or
+            `TupeSpanExtractor` wrote.
+
+    Returns:
+        The model, in float32 (in float64 if it was saved in that), without its preprocessor; and
+        the preprocessor, or else a `TupeTokenizer`, or `None` if there is neither.
+
+    Raises:
+        ValueError, OSError: if it is no such folder, or cannot be loaded.
+    """
+    folder = pathlib.Path(folder).resolve()  # KerasHub has presets with names of its own
+    config = read_object(folder / "config.json")
+    if not str(config.get("registered_name", "")).startswith("keras_tupe>"):
+        raise ValueError(
+            "The preset must be a folder of this package, with a config.json of a TupeBackbone, as "
+            "`training.pretrain`, `training.convert` and `save_to_preset` write it. "
+            f"Received: {str(folder)!r}"
+        )
+    position = _dictionary(config, "config").get("position")
+    if isinstance(position, str) and position not in positions.METHODS:
+        raise ValueError(
+            "The preset's position method is not known here. Name the Python file that defines it: "
+            "--position-file on the command line, `keras_tupe.positions.load_file` in Python. "
+            f"Received: {str(folder)!r} with position={position!r}"
+        )
+    check_preset(str(folder))
+    task = read_object(folder / "task.json").get("class_name")
+    is_float64 = '"float64"' in json.dumps(config["config"].get("dtype"))
+    kind, keywords = TupeBackbone, {"dtype": "float64" if is_float64 else "float32"}
+    if task in _TASKS:
+        kind, keywords = _TASKS[task], {**keywords, "preprocessor": None}
+    preprocessor = read_object(folder / "preprocessor.json").get("class_name")
+    text = _PREPROCESSORS.get(preprocessor, TupeTokenizer)
+    has_text = preprocessor in _PREPROCESSORS or (folder / "tokenizer.json").is_file()
+    model = kind.from_preset(str(folder), **keywords)
+    made = text.from_preset(str(folder)) if has_text else None
+    return model, made
+
+
+def origin(folder):
+    """Returns what is known of a preset's making: the run of `training.pretrain` that it ends.
+
+    Another preset in the folder of a run, a converted one say, is not that run's.
+
+    Args:
+        folder: a preset.
+
+    Returns:
+        Dictionary with `command`, `commit`, `data` and `metrics`; empty if there is no such run.
+    """
+    folder = pathlib.Path(folder).resolve()
+    run = folder.parent
+    record = read_object(run / "settings.json")
+    settings = _dictionary(record, "settings")
+    position = settings.get("position")
+    if isinstance(settings.get("position_file"), str):
+        position = pathlib.Path(settings["position_file"]).stem
+    config = _dictionary(read_object(folder / "config.json"), "config")
+    if folder.name != "preset" or config.get("position") != position:
+        return {}
+    found = {name: record[name] for name in ("command", "commit", "data") if name in record}
+    try:
+        names, *_, last = (run / "valid.csv").read_text(encoding="utf-8").split()
+        values = map(float, last.split(","))
+        return {**found, "metrics": dict(zip(names.split(","), values, strict=True))}
+    except (OSError, ValueError):
+        return found
+
+
+def _dictionary(content, name):
+    found = content.get(name)
+    return found if isinstance(found, dict) else {}

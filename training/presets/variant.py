@@ -1,0 +1,115 @@
+"""A positional method with its options, as it is written on a command line."""
+
+import dataclasses
+import hashlib
+import json
+import re
+
+from keras_tupe import positions
+from keras_tupe._json_file import parse_json
+from training.command.kinds import nearest
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.,=+-]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """A positional method and what of it differs from its defaults.
+
+    Attributes:
+        position: name of the method.
+        options: what was set of the method's options, a dictionary.
+        file: path of the Python file that defines the method, `None` if the package does.
+    """
+
+    position: str
+    options: dict = dataclasses.field(default_factory=dict)
+    file: str | None = None
+
+    @property
+    def text(self):
+        """The variant as it may be written on a command line, options in alphabetical order."""
+        return self._joined(":", self.file or self.position)
+
+    @property
+    def label(self):
+        """How it is called in tables: as `text`, but a file by the name of its method."""
+        return self._joined(":", self.position)
+
+    @property
+    def folder(self):
+        """Name for a folder of its own: the method's, where no options are set."""
+        name = self._joined(".", self.position)
+        safe = _UNSAFE.sub("_", name)
+        if safe == name:
+            return name
+        return f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+    def resolved(self):
+        """Returns all options of the method, as JSON gives them back."""
+        return json.loads(json.dumps(positions.get(self.position).resolve(self.options)))
+
+    def _joined(self, separator, name):
+        parts = [f"{key}={_written(value)}" for key, value in sorted(self.options.items())]
+        return separator.join([name, *parts])
+
+
+def parse(text):
+    """Returns the variant that a text names.
+
+    Args:
+        text: `NAME`, or `NAME:option=value`, with more options behind more colons. A name that
+            ends in `.py` is a file that defines the method. A value is JSON, such as `16`, `true`
+            or `null`, or else a text.
+
+    Raises:
+        ValueError: if there is no such method, or it has no such option; the nearest is named.
+
+    Example:
+        >>> variant = parse("bert_r:max_distance=16:cls=untied")
+        >>> variant.position, variant.options
+        ('bert_r', {'max_distance': 16, 'cls': 'untied'})
+        >>> variant.folder
+        'bert_r.cls=untied.max_distance=16'
+    """
+    name, *words = text.split(":")
+    file = name if name.endswith(".py") else None
+    name = positions.load_file(name) if file else name
+    if name not in positions.METHODS:
+        raise ValueError(
+            f"There is no positional method {name!r}; the nearest is "
+            f"{nearest(name, positions.METHODS)!r}, and `python -m training.methods` lists all. "
+            f"Received: {text!r}"
+        )
+    method = positions.get(name)
+    options = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not value or key in options:
+            raise ValueError(
+                "An option of a method is written once, as NAME:option=value. "
+                f"Received: {word!r} in {text!r}"
+            )
+        if key not in method.options:
+            hint = (
+                f"the nearest is {nearest(key, method.options)!r}"
+                if method.options
+                else "it has none"
+            )
+            raise ValueError(f"{name} has no option {key!r}; {hint}. Received: {text!r}")
+        options[key] = _value(value)
+    return Variant(name, options, file)
+
+
+def _value(text):
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
+
+
+def _written(value):
+    """Returns the text that `_value` gives back."""
+    if isinstance(value, str) and value and _value(value) == value:
+        return value
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)

@@ -1,0 +1,1 @@
+"""`keras-tupe pretrain`: an encoder, trained by masked language modeling."""

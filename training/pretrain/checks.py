@@ -1,0 +1,197 @@
+"""What can be wrong with the settings of `training.pretrain`, before any data is read."""
+
+import json
+import os
+
+from keras_tupe import SIZES, positions
+from training.command.checks import (
+    COUNT,
+    COUNT_OR_ZERO,
+    MACHINE_CHOICES,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    not_there,
+    option,
+    out_of_range,
+    uneven_micro_batches,
+    wrong_choices,
+    wrong_out,
+)
+from training.command.kinds import nearest
+from training.command.settings import COMMAND_LINE
+
+_CHOICES = {"size": SIZES, **MACHINE_CHOICES}
+_RANGES = {
+    "dropout": SHARE,
+    "initializer_range": POSITIVE,
+    "layer_norm_epsilon": POSITIVE,
+    "max_sequence_length": COUNT,
+    "mask_rate": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "batch_size": COUNT,
+    "micro_batches": COUNT,
+    "steps": COUNT,
+    "warmup_steps": COUNT_OR_ZERO,
+    "learning_rate": POSITIVE,
+    "weight_decay": NOT_NEGATIVE,
+    "beta_1": SHARE,
+    "beta_2": SHARE,
+    "clip_norm": POSITIVE,
+    "seed": ("from 0 to 2**31 - 1", lambda value: 0 <= value < 2**31),
+    "steps_per_call": COUNT,
+    "peak_flops": POSITIVE,
+    "valid_every": COUNT_OR_ZERO,
+    "valid_batches": COUNT,
+    "save_every": COUNT,
+    "keep": COUNT,
+    "log_every": COUNT,
+    "skip_bad_steps": COUNT_OR_ZERO,
+}
+
+
+def find_problems(settings, model_settings, changeable):
+    """Returns a sentence for each mistake.
+
+    Args:
+        settings: a `Settings` of `training.pretrain`.
+        model_settings: names of the settings that a preset brings itself.
+        changeable: names that `allow_change` may hold.
+    """
+    found = wrong_choices(settings, _CHOICES)
+    outside = out_of_range(settings, _RANGES)
+    found += outside.values()
+    found += _folders(settings)
+    found += _preset(settings, model_settings) if settings.preset is not None else []
+    found += _method(settings)
+    found += _changes(settings, changeable)
+    return found + _steps(settings, outside)
+
+
+def _folders(settings):
+    found = []
+    if settings.data is None:
+        found.append("--data must name a folder made by training.prepare. Received: none")
+    elif not os.path.isdir(settings.data):
+        found.append(
+            "--data must be a folder made by training.prepare. Received: "
+            + not_there(settings.data)
+        )
+    wrong = wrong_out(settings.out, "the run")
+    if settings.data is not None and not wrong:
+        data, out = os.path.realpath(settings.data), os.path.realpath(settings.out)
+        if os.path.commonpath([data, out]) == data:
+            found.append(
+                "--out must not be the folder of the rows, nor inside of it. Received: "
+                f"out={settings.out!r}, data={settings.data!r}"
+            )
+    return found + wrong
+
+
+def _preset(settings, model_settings):
+    found = []
+    if not os.path.isfile(os.path.join(settings.preset, "config.json")):
+        found.append(
+            "--preset must be the folder of a preset, with a config.json. Received: "
+            f"{settings.preset!r}"
+        )
+    # a file may name the model that a preset on the command line takes the place of
+    places = {COMMAND_LINE, settings.given.get("preset")}
+    useless = [name for name in model_settings if settings.given.get(name) in places]
+    if useless:
+        found.append(
+            f"A preset brings its own {', '.join(useless)}: leave out either --preset or "
+            f"{', '.join(map(option, useless))}. Received: preset={settings.preset!r}"
+        )
+    return found
+
+
+def _method(settings):
+    name = settings.method_name()
+    found = []
+    if (
+        settings.position_file is not None
+        and settings.given.get("position")
+        and (settings.position != name)
+    ):
+        found.append(
+            "--position and --position-file name different methods: leave --position out. "
+            f"Received: position={settings.position!r}, position_file={settings.position_file!r}"
+        )
+    method = None
+    try:
+        method = settings.method()
+    except ValueError as error:
+        near = nearest(name, positions.METHODS)
+        found.append(
+            f"--position-file: {error}"
+            if settings.position_file is not None
+            else f"--position must be one of {sorted(positions.METHODS)}, or give "
+            f"--position-file; the nearest is {near!r}. Received: {name!r}"
+        )
+    try:
+        options = settings.method_options()
+        if method is not None:
+            method.resolve(options)
+    except json.JSONDecodeError as error:
+        found.append(
+            f"--position-options must be JSON, such as '{{\"k\": 64}}': {error}. Received: "
+            f"{settings.position_options!r}"
+        )
+    except (TypeError, ValueError) as error:
+        found.append(f"--position-options: {error}")
+    return found
+
+
+def _changes(settings, changeable):
+    fields = set(vars(settings)) - {"given"}
+    return [
+        f"--allow-change may name {', '.join(changeable)}; "
+        + (
+            "a run cannot change this one on its way"
+            if name in fields
+            else f"the nearest is {nearest(name, changeable)!r}"
+        )
+        + f". Received: {name!r}"
+        for name in settings.allow_change
+        if name not in changeable
+    ]
+
+
+def _steps(settings, outside):
+    """Checks numbers that must fit each other, where each is right by itself."""
+    found = []
+    if not outside.keys() & {"steps", "warmup_steps"} and (settings.warmup_steps >= settings.steps):
+        found.append(
+            "--warmup-steps must be below --steps. Received: "
+            f"warmup_steps={settings.warmup_steps}, steps={settings.steps}"
+        )
+    if not outside.keys() & {"batch_size", "micro_batches"}:
+        found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
+    events = ("steps", "log_every", "valid_every", "save_every")
+    kept = ()
+    try:
+        kept = settings.keep_step_numbers()
+    except ValueError:
+        kept = (0,)
+    if any(step < 1 for step in kept):
+        found.append(
+            "--keep-steps must be steps >= 1 by commas, such as 100000,300000. Received: "
+            f"{settings.keep_steps!r}"
+        )
+    elif kept and "steps" not in outside and kept[-1] > settings.steps:
+        found.append(
+            f"--keep-steps must not be above --steps, {settings.steps}, which the run never "
+            f"passes. Received: {settings.keep_steps!r}"
+        )
+    if outside.keys() & {"steps_per_call", *events}:
+        return found
+    uneven = [name for name in events if getattr(settings, name) % settings.steps_per_call]
+    uneven += ["keep_steps"] if any(step % settings.steps_per_call for step in kept) else []
+    if uneven:
+        values = ", ".join(f"{name}={getattr(settings, name)!r}" for name in uneven)
+        found.append(
+            "--steps-per-call must divide "
+            f"{', '.join(map(option, uneven))}, so that a call ends where something is to be "
+            f"done. Received: steps_per_call={settings.steps_per_call}, {values}"
+        )
+    return found

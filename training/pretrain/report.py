@@ -1,0 +1,178 @@
+"""What came out of a run of `training.pretrain`: a table, totals and a picture, from its logs."""
+
+import dataclasses
+import pathlib
+
+import numpy as np
+
+from training.command.report_files import replaced_picture
+from training.command.tables import table
+from training.pretrain.log import LOG, VALID, read_log
+
+PICTURE = "curves.png"
+POINTS = 6  # rows of the table of one run
+_SMOOTHED_SHARE = 0.02  # of the training log, behind each point of its curve
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """The logs of a run.
+
+    Attributes:
+        label: how the run is called in pictures and tables.
+        log: columns of `log.csv`.
+        valid: columns of `valid.csv`.
+    """
+
+    label: str
+    log: dict
+    valid: dict
+
+    @property
+    def tokens_per_step(self):
+        """Tokens per step, all replicas together; `None` without a validation."""
+        steps, tokens = self.valid["step"], self.valid["tokens"]
+        return tokens[-1] / steps[-1] if steps and steps[-1] else None
+
+    @property
+    def seconds(self):
+        """Seconds of the run, validations and checkpoints included."""
+        return self.log["seconds"][-1] if self.log["seconds"] else 0.0
+
+    def typical(self, column):
+        """Returns the median of a column of the training log, `None` if nothing is known."""
+        known = [value for value in self.log[column] if not np.isnan(value)]
+        return float(np.median(known)) if known else None
+
+
+def load_run(folder, label):
+    """Returns the `Run` of a folder.
+
+    Raises:
+        ValueError: if its logs are missing or not of a run.
+    """
+    folder = pathlib.Path(folder)
+    return Run(label, read_log(folder / LOG), read_log(folder / VALID))
+
+
+def write_report(folder, label):
+    """Draws `curves.png` of a run, see `write_picture`, and returns its table and totals.
+
+    Args:
+        folder: folder of the run.
+        label: name of the run in the picture, such as its positional method.
+
+    Raises:
+        ValueError: as `load_run`.
+    """
+    run = load_run(folder, label)
+    write_picture(pathlib.Path(folder) / PICTURE, [run])
+    return f"{_points(run)}\n\n{totals(run)}"
+
+
+def write_picture(path, runs):
+    """Draws runs, see `draw_runs`, to a file that is whole or not there, where matplotlib is."""
+    replaced_picture(path, lambda partial: draw_runs(partial, runs))
+
+
+def totals(run):
+    """Returns a sentence of the time and the speed of a run."""
+    parts = [f"{duration(run.seconds)} in all"]
+    speed, share = run.typical("tokens_per_second"), run.typical("flop_utilisation")
+    if speed is not None:
+        parts.append(f"{speed:,.0f} tokens/s")
+    if share is not None:
+        parts.append(f"{share:.0%} of peak FLOP/s")
+    if run.log["skipped_steps"] and run.log["skipped_steps"][-1] > 0:
+        parts.append(f"{run.log['skipped_steps'][-1]:.0f} steps skipped")
+    return ", ".join(parts) + "."
+
+
+def duration(seconds):
+    """Returns a time in words.
+
+    Example:
+        >>> duration(5025)
+        '1 h 24 min'
+    """
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def draw_runs(path, runs):
+    """Draws held-out loss and masked accuracy over training tokens, and the training loss, faint.
+
+    Args:
+        path: PNG file to write.
+        runs: list of `Run`, each a color.
+    """
+    from matplotlib.figure import Figure
+
+    from training.command.pictures import save
+
+    figure = Figure(figsize=(11, 4.4), layout="constrained")
+    loss_axes, accuracy_axes = figure.subplots(1, 2)
+    in_tokens = all(run.tokens_per_step for run in runs)
+    for number, run in enumerate(runs):
+        color = f"C{number % 10}"
+        scale = run.tokens_per_step / 1e6 if in_tokens else 1
+        steps, losses = _smooth(run.log["step"], run.log["loss"])
+        loss_axes.plot(steps * scale, losses, color=color, alpha=0.35, linewidth=1)
+        places = np.multiply(run.valid["step"], scale)
+        style = {"color": color, "linewidth": 2, "markersize": 3}
+        style["marker"] = "o" if len(places) <= 50 else None
+        for axes, column, form in (
+            (loss_axes, "valid_loss", ".3f"),
+            (accuracy_axes, "valid_accuracy", ".1%"),
+        ):
+            values = run.valid[column]
+            label = f"{run.label}: {values[-1]:{form}}" if values else None
+            axes.plot(places, values, label=label, **style)
+    held_out = [loss for run in runs for loss in run.valid["valid_loss"] if np.isfinite(loss)]
+    if held_out:  # the first training losses would leave no room for the rest
+        low, high = min(held_out), max(held_out)
+        room = 0.08 * (high - low) or 0.1
+        trained = [loss for run in runs for loss in _smooth([], run.log["loss"])[1]]
+        low = min([low, *(loss for loss in trained if np.isfinite(loss))])
+        loss_axes.set_ylim(low - room, high + room)
+    loss_axes.set_ylabel("masked-token loss (nats)")
+    loss_axes.set_title("held-out loss; faint: training loss, smoothed")
+    accuracy_axes.set_ylabel("masked accuracy")
+    accuracy_axes.set_title("held-out masked accuracy")
+    accuracy_axes.yaxis.set_major_formatter(lambda value, _: f"{round(100 * value, 6):g}%")
+    for axes in (loss_axes, accuracy_axes):
+        axes.set_xlabel("tokens seen in training (million)" if in_tokens else "steps of training")
+        axes.set_xlim(left=0)
+        axes.grid(alpha=0.3)
+        if held_out:
+            axes.legend(title="last value" if len(runs) > 1 else None)
+    save(figure, path)
+
+
+def _points(run):
+    """Returns a table of a handful of validations, the last one among them."""
+    count = len(run.valid["step"])
+    if not count:
+        return "There was no validation."
+    chosen = sorted({round(place) for place in np.linspace(0, count - 1, min(POINTS, count))})
+    columns = ("step", "tokens", "valid_loss", "valid_accuracy")
+    rows = [
+        [f"{step:,.0f}", f"{tokens:,.0f}", f"{loss:.3f}", f"{accuracy:.1%}"]
+        for step, tokens, loss, accuracy in zip(
+            *([run.valid[name][place] for place in chosen] for name in columns), strict=True
+        )
+    ]
+    return table(["step", "tokens", "held-out loss", "masked accuracy"], rows)
+
+
+def _smooth(steps, values):
+    """Returns places and the running mean of a log, over a window around each place."""
+    values = np.asarray(values, float)
+    window = max(1, round(_SMOOTHED_SHARE * len(values)))
+    weights = np.ones(window)
+    if len(values):
+        total = np.convolve(values, weights, "same")
+        values = total / np.convolve(np.ones(len(values)), weights, "same")
+    return np.asarray(steps, float), values

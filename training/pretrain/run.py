@@ -1,0 +1,318 @@
+"""All parts of a run of `training.pretrain`, put together."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+import keras
+
+from keras_tupe import data
+from keras_tupe._commit import commit
+from keras_tupe.trainer import (
+    Checkpoints,
+    LinearWarmupDecay,
+    Trainer,
+    adamw,
+    cluster,
+    step_flops,
+)
+from training.command.folder_lock import FolderLock
+from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
+from training.machine.peak import device_peak, measured_peak
+from training.pretrain import model, report
+from training.pretrain.log import LOG, VALID, RunLog, read_log
+from training.pretrain.loop import Saver, Watch
+from training.pretrain.progress import Progress
+
+VALIDATION_SEED = 0  # the same masks in every run
+_XLA = {"auto": "auto", "on": True, "off": False}
+
+
+_PEER_SECONDS = 60  # in which a worker of a run that lost another one must have ended
+
+
+def folder_of_run(settings):
+    """Returns the lock of a run's folder, which all workers of the run share.
+
+    Args:
+        settings: a `Settings`.
+
+    Raises:
+        ValueError: if `TF_CONFIG` is wrong.
+    """
+    config = os.environ.get("TF_CONFIG")
+    if not config or settings.strategy not in ("auto", "multiworker"):
+        return FolderLock(settings.out, "pretrain")
+    workers, worker = cluster(config)
+    run = ",".join(workers)
+    return FolderLock(settings.out, "pretrain", worker=worker, run=run, seconds=_PEER_SECONDS)
+
+
+class Run:
+    """All parts of a run.
+
+    Args:
+        settings: a `Settings`.
+
+    Raises:
+        ValueError: if something does not fit together.
+        TimeoutError: if not all workers are there.
+    """
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.out = pathlib.Path(settings.out)
+        train, valid = (data.PreparedRows(settings.data, part) for part in ("train", "valid"))
+        self.prepared = train
+        self.machine = make_machine(settings.strategy, settings.deterministic)
+        rows_per_part(settings.batch_size, self.machine, settings.micro_batches)
+        self.is_chief = self.machine.worker == 0
+        keras.config.set_dtype_policy(settings.precision)
+        if settings.precision == "mixed_float16" and not has_gpu():
+            print("pretrain: mixed_float16 is slow on a CPU; mixed_bfloat16 is meant for it.")
+        masking = train.masking(
+            rate=settings.mask_rate,
+            whole_word=settings.whole_word,
+            mask_special=settings.mask_special,
+        )
+        kwargs = {"batch_size": settings.batch_size}
+        self.rows = data.Rows(train, masking, **kwargs, seed=settings.seed)
+        self.held_out = data.Rows(valid, masking, **kwargs, seed=VALIDATION_SEED)
+        self.schedule = LinearWarmupDecay(
+            settings.learning_rate, settings.steps, settings.warmup_steps
+        )
+        self._checkpoints = Checkpoints(
+            self.out / "checkpoints", settings.keep, settings.keep_step_numbers()
+        )
+        for path in (self.out / LOG, self.out / VALID):
+            if path.exists():
+                read_log(path)  # refuses one of another program
+        self._facts = data_facts(train, valid)
+        self.saver = Saver(
+            self._checkpoints,
+            settings.identity(),
+            self._facts,
+            settings.allow_change,
+            self.is_chief,
+        )
+        self.step = self._checkpoints.latest() or 0
+
+    def begin(self, command):
+        """Makes the model, or goes on from the last checkpoint, together with all workers.
+
+        Args:
+            command: the command line, for the record.
+
+        Raises:
+            ValueError: if checkpoint, model, rows or workers do not fit each other.
+        """
+        settings = self.settings
+        if self.step:
+            self.saver.check(self.step)  # before the model is made
+        self.peak_flops, self._measure_peak = self._peak()
+        with self.machine.scope():
+            self.model = model.make_model(settings, self.prepared)
+            self.trainer = Trainer(
+                self.model,
+                micro_batches=settings.micro_batches,
+                xla=_XLA[settings.xla],
+                skip_bad_steps=settings.skip_bad_steps,
+                train_metrics=False,
+            )
+            names = ("weight_decay", "beta_1", "beta_2", "clip_norm", "decay_all")
+            self.trainer.compile(
+                adamw(self.schedule, **{name: getattr(settings, name) for name in names}),
+                weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+                steps_per_execution=settings.steps_per_call,
+            )
+            self.step = self.saver.restore(self.trainer)
+        self._check_workers_agree()
+        if self.is_chief:
+            self._checkpoints.tidy()
+            self._write_record(command)
+
+    def _check_workers_agree(self):
+        identity = self.settings.identity()
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
+        found = self.machine.gathered([self.step, int.from_bytes(digest[:4], "big") // 2])
+        if (found != found[0]).any():
+            raise ValueError(
+                "All workers must be started with the same settings and see the same --out (a "
+                "network file system). Received: step and hash of the settings of each worker: "
+                f"{found.tolist()}"
+            )
+
+    def _write_record(self, command):
+        self.out.mkdir(parents=True, exist_ok=True)
+        settings = dataclasses.asdict(self.settings)
+        settings.pop("given")
+        record = {
+            "command": command,
+            "commit": commit(),
+            "settings": settings,
+            "data": self._facts,
+            "backend": keras.backend.backend(),
+            "devices": self.machine.num_replicas,
+            "has_gpu": has_gpu(),
+            "workers": self.machine.num_workers,
+            "parameters": self.model.count_params(),
+        }
+        partial = self.out / ".partial.settings.json"
+        data.write_json(partial, record)
+        partial.replace(self.out / "settings.json")
+
+    def _peak(self):
+        """Returns the peak of all devices, and what measures it again where it was measured.
+
+        To be called before there is a model: nothing else runs in the process then.
+        """
+        if self.settings.peak_flops is not None:
+            return self.settings.peak_flops, None
+        precision, count = self.settings.precision, _devices_that_add_up(self.machine)
+        known = device_peak(precision)
+        if known is not None:
+            return known * count, None
+        measure = functools.partial(_measured, precision, count)
+        return measure(), measure
+
+    def progress(self):
+        """Returns the bar, which knows what a step costs."""
+        settings, backbone = self.settings, self.model.backbone
+        names = ("num_layers", "hidden_dim", "intermediate_dim", "vocabulary_size")
+        flops = step_flops(
+            **{name: getattr(backbone, name) for name in names},
+            batch_size=settings.batch_size,
+            length=self.rows.length,
+            num_slots=self.rows.masking.num_slots(self.rows.length),
+        )
+        return Progress(
+            settings.steps,
+            self.step,
+            tokens_per_step=settings.batch_size * self.rows.length,
+            flops_per_step=flops,
+            peak_flops=self.peak_flops,
+            measure_peak=self._measure_peak,
+            stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
+        )
+
+    def train(self, stop):
+        """Trains to the last step, unless it is asked to stop; returns whether it got there.
+
+        Args:
+            stop: a `StopSignal`.
+        """
+        settings = self.settings
+        log = RunLog(self.out, self.step, settings.tensorboard) if self.is_chief else None
+        with self.progress() as progress:
+            watch = Watch(
+                self.trainer,
+                settings,
+                self.machine,
+                stop,
+                self.saver,
+                progress,
+                log,
+                self.schedule,
+                self.step,
+            )
+            # what a kill may have left out; the chief knows, and all take part
+            if self.machine.gathered([int(self._validation_is_missing())]).any():
+                self._validate(progress, log)
+            while self.step < settings.steps:
+                every = settings.valid_every or settings.steps
+                end = min((self.step // every + 1) * every, settings.steps)
+                count = end - self.step
+                watch.begin()
+                self.trainer.fit(
+                    self.machine.training(self.rows, self.step, count),
+                    steps_per_epoch=count,
+                    callbacks=[watch],
+                    shuffle=False,
+                    verbose=0,
+                )
+                self.step = watch.step
+                if self.trainer.stop_training:
+                    return False
+                self._validate(progress, log)
+        return True
+
+    def _validation_is_missing(self):
+        step, every = self.step, self.settings.valid_every
+        if not self.is_chief or not step or not every:
+            return False
+        if step % every and step != self.settings.steps:
+            return False
+        return step not in read_log(self.out / VALID)["step"]
+
+    def _validate(self, progress, log):
+        if not self.settings.valid_every:
+            return
+        count = self.held_out.num_evaluation_batches
+        count = min(self.settings.valid_batches or count, count)
+        with progress.paused():
+            scores = self.trainer.evaluate(
+                self.machine.held_out(self.held_out, count),
+                steps=count,
+                verbose=0,
+                return_dict=True,
+            )
+        progress.say(
+            f"step {self.step:,}: held-out loss {scores['loss']:.4f}, "
+            f"masked accuracy {scores['accuracy']:.2%}"
+        )
+        if log is not None:
+            log.valid(
+                step=self.step,
+                tokens=self.step * self.settings.batch_size * self.rows.length,
+                valid_loss=scores["loss"],
+                valid_accuracy=scores["accuracy"],
+            )
+
+    def finish(self):
+        """Writes preset and picture, and prints the table.
+
+        All workers write the preset, since reading weights may need all of them; one is kept.
+        """
+        partial = self.out / f".partial.preset.{self.machine.worker}"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        model.save_preset(self.model, self.prepared.vocabulary, self.rows.length, partial)
+        self.machine.gathered([self.step])  # no one leaves before all have written
+        if not self.is_chief:
+            shutil.rmtree(partial, ignore_errors=True)
+            return
+        preset = self.out / "preset"
+        shutil.rmtree(preset, ignore_errors=True)
+        partial.rename(preset)
+        print(report.write_report(self.out, self.model.backbone.position))
+        found = no_gpu(self.settings.strategy, self.machine.num_replicas)
+        if found:
+            print(found)
+        print(f"written: {preset}")
+
+
+def data_facts(train, valid):
+    """Returns what tells the rows of a run from others."""
+    splits = train.record["splits"]
+    return {
+        "rows_hash": splits["train"]["rows_hash"],
+        "order_hash": splits["train"]["order_hash"],
+        "valid_rows_hash": splits["valid"]["rows_hash"],
+        "valid_order_hash": splits["valid"]["order_hash"],
+        "length": train.length,
+        "vocabulary": train.vocabulary.sha256,
+    }
+
+
+def _devices_that_add_up(machine):
+    """Devices on one CPU share its peak."""
+    return machine.num_replicas if has_gpu() else machine.num_workers
+
+
+def _measured(precision, count):
+    return measured_peak(precision) * count

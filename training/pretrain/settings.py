@@ -1,0 +1,219 @@
+"""The settings of `training.pretrain`, and which of them make another run."""
+
+import dataclasses
+import json
+import os
+import pathlib
+
+from keras_tupe import SIZES, positions
+from keras_tupe._json_file import parse_json
+from keras_tupe.data import file_hash
+from training.command import config_file
+from training.command.settings import setting
+from training.machine import settings as machine
+from training.pretrain.checks import find_problems
+from training.pretrain.scaled_steps import scaled
+
+# What the new model is made of; a preset brings its own.
+MODEL = (
+    "size",
+    "position",
+    "position_options",
+    "normalize_first",
+    "initializer_range",
+    "layer_norm_epsilon",
+    "max_sequence_length",
+)
+# What a run may go on with although its checkpoint was made with another value. The rest would
+# not fit the checkpoint (the model), or make rows come twice or never (batch size and seed).
+CHANGEABLE = (
+    "data",
+    "precision",
+    "micro_batches",
+    "steps",
+    "warmup_steps",
+    "learning_rate",
+    "weight_decay",
+    "decay_all",
+    "beta_1",
+    "beta_2",
+    "clip_norm",
+    "dropout",
+    "mask_rate",
+    "whole_word",
+    "mask_special",
+    "valid_batches",
+)
+# How and where the work is done, and what is written about it.
+_NO_MATTER = (
+    "data",
+    "out",
+    "config",
+    "given",
+    "strategy",
+    "xla",
+    "steps_per_call",
+    "deterministic",
+    "valid_every",
+    "save_every",
+    "keep",
+    "keep_steps",
+    "log_every",
+    "skip_bad_steps",
+    "allow_change",
+    "tensorboard",
+    "peak_flops",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of `training.pretrain`. The defaults are those of Ke et al. 2021, Table 2."""
+
+    data: str | None = setting(None, "Folder of rows, made by `python -m training.prepare`.")
+    out: str | None = setting(None, "Folder of the run; the same command continues what is there.")
+    config: str | None = setting(
+        None, f"Named settings: {', '.join(config_file.names())}, or the path of a .toml file."
+    )
+    preset: str | None = setting(
+        None, "Folder of a preset whose encoder is trained further, instead of a new one."
+    )
+    # === Model ===
+    size: str = setting("base", f"Size of the encoder: {', '.join(SIZES)}.")
+    position: str = setting("tupe_r", "Positional method, see `python -m training.methods`.")
+    position_options: str = setting("{}", "Options of the positional method, as JSON.")
+    position_file: str | None = setting(
+        None, "Python file that defines a positional method; the method is then that one."
+    )
+    dropout: float = setting(0.1, "Dropout rate, 0 to below 1.")
+    normalize_first: bool = setting(False, "Whether blocks are pre-LN instead of post-LN.")
+    initializer_range: float = setting(0.02, "Standard deviation of new weights, > 0.")
+    layer_norm_epsilon: float = setting(
+        1e-5, "Epsilon of every LayerNorm, > 0: TUPE's code has 1e-5, BERT 1e-12."
+    )
+    max_sequence_length: int | None = setting(
+        None, "Rows of position tables, tokens >= 1. Default: the length of the data's rows."
+    )
+    # === Masking ===
+    mask_rate: float = setting(0.15, "Share of the tokens that is masked, above 0 to 1.")
+    whole_word: bool = setting(False, "Whether whole words are masked.")
+    mask_special: bool = setting(False, "Whether special tokens are masked, as TUPE's code does.")
+    # === Optimizer ===
+    batch_size: int = setting(256, "Rows per step, all replicas together, >= 1.")
+    micro_batches: int = machine.micro_batches()
+    steps: int = setting(1_000_000, "Optimizer steps, >= 1.")
+    warmup_steps: int = setting(
+        10_000,
+        "Steps in which the learning rate rises, 0 to below --steps; unless it is given here, the "
+        "same share of --steps as in --config or by default.",
+    )
+    learning_rate: float = setting(1e-4, "Highest learning rate, > 0.")
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
+    decay_all: bool = setting(False, "Whether LayerNorm and biases decay too, as in TUPE's code.")
+    beta_1: float = setting(0.9, "Decay of the first moment, 0 to below 1.")
+    beta_2: float = setting(0.999, "Decay of the second moment, 0 to below 1.")
+    clip_norm: float = setting(1.0, "Largest norm of all gradients together, > 0.")
+    seed: int = setting(0, "Seed of weights, order, masks and dropout, 0 to 2**31 - 1.")
+    # === Machine ===
+    strategy: str = machine.strategy()
+    precision: str = machine.precision()
+    xla: str = machine.xla()
+    steps_per_call: int = setting(
+        1, "Steps between two visits of Python, >= 1; must divide all counts of steps below."
+    )
+    deterministic: bool = machine.deterministic()
+    peak_flops: float | None = setting(
+        None,
+        "Peak of all devices together in --precision, FLOP/s > 0. Default: known or measured.",
+    )
+    # === Record ===
+    valid_every: int = setting(1000, "Steps between two validations, >= 0; 0 means none at all.")
+    valid_batches: int | None = setting(
+        100, "Batches of held-out rows in a validation, >= 1; none means all."
+    )
+    save_every: int = setting(1000, "Steps between two checkpoints, >= 1.")
+    keep: int = setting(2, "Newest checkpoints that stay, >= 1.")
+    keep_steps: str = setting(
+        "", "Steps whose checkpoints stay for good, by commas, such as 100000,300000,600000."
+    )
+    log_every: int = setting(50, "Steps between two lines of the log, >= 1.")
+    tensorboard: bool = setting(True, "Whether TensorBoard's files are written too.")
+    skip_bad_steps: int = setting(
+        0, "Steps in all that may be left out for infinite or undefined gradients, >= 0."
+    )
+    allow_change: tuple = setting(
+        (),
+        "Settings that may differ from those of the checkpoint to continue from, of: "
+        f"{', '.join(CHANGEABLE)}.",
+    )
+    given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+    @staticmethod
+    def fitted(values, from_file, given):
+        """Returns the values with what follows the number of steps, see `scaled`."""
+        return scaled(values, from_file, _step_defaults(), given)
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        return find_problems(self, MODEL, CHANGEABLE)
+
+    def method_name(self):
+        """Returns the name of the positional method of a new model."""
+        return (
+            self.position if self.position_file is None else pathlib.Path(self.position_file).stem
+        )
+
+    def method(self):
+        """Returns the `PositionMethod` of a new model; its file is loaded once.
+
+        Raises:
+            ValueError: if there is no such method, or its file is no method.
+        """
+        name = self.method_name()
+        if self.position_file is not None:
+            path = pathlib.Path(self.position_file).resolve()
+            if positions._LOADED_FILES.get(name) != path:  # a second load makes second classes
+                positions.load_file(path)
+        return positions.get(name)
+
+    def method_options(self):
+        """Returns the options of the positional method, a dictionary."""
+        return parse_json(self.position_options)
+
+    def keep_step_numbers(self):
+        """Returns the steps whose checkpoints stay for good, ascending."""
+        return tuple(sorted({int(word) for word in self.keep_steps.split(",") if word.strip()}))
+
+    def identity(self):
+        """Returns what must be equal for a run to continue from a checkpoint, as JSON values.
+
+        These are the settings that change what is computed: model, masking, optimizer, batch,
+        precision, seed; and `valid_batches`, since points of a curve must be of the same rows. A
+        preset and a method's file count by their content, options by their meaning, and what a
+        preset brings is left out.
+
+        Left out is where and how the work is done (`strategy`, `xla`, `steps_per_call`,
+        `deterministic`: the same mathematics, rounded differently; and dropout masks depend on
+        the number of replicas), what is written and how often, and what a stopped run must be
+        able to take back (`skip_bad_steps`). `data` is left out because a folder may move: its
+        content is compared by its own hash.
+        """
+        values = dataclasses.asdict(self)
+        chosen = {name: values[name] for name in values if name not in _NO_MATTER}
+        if self.position_file is not None:
+            chosen["position_file"] = file_hash(self.position_file)
+        if self.preset is None:
+            chosen["position"] = self.method_name()
+            options = self.method().resolve(self.method_options())
+            chosen["position_options"] = json.loads(json.dumps(options))  # lists, as when read
+            return chosen
+        chosen["preset"] = {
+            name: file_hash(os.path.join(self.preset, name))
+            for name in sorted(os.listdir(self.preset))
+            if name.endswith((".json", ".h5"))
+        }
+        return {name: value for name, value in chosen.items() if name not in MODEL}
+
+
+def _step_defaults():
+    return {name: getattr(Settings, name) for name in ("steps", "warmup_steps")}

@@ -1,0 +1,1 @@
+"""`keras-tupe quickstart`: from raw text to an exported model, in minutes."""
