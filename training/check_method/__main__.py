@@ -15,9 +15,9 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")  # else JAX turns float64 into floa
 
 import sys
 
-from training._command_line import sentences
-from training._settings import parse
-from training._tables import table
+from training.command.shell import sentences
+from training.command.settings import parse
+from training.command.tables import table
 from training.check_method.settings import Settings
 
 

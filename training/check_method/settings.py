@@ -3,7 +3,7 @@
 import dataclasses
 import pathlib
 
-from training._settings import setting
+from training.command.settings import setting
 
 
 @dataclasses.dataclass(frozen=True)
