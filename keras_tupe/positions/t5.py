@@ -25,12 +25,15 @@ def bucket_part(dims, options):
 
 def dead_weights(dims, options):
     """Returns the weights without a gradient."""
-    unused = DeadWeight(
-        "relative/embeddings",
-        "the bucket of distance 0 to the right is never produced",
-        row=options["num_buckets"] // 2,
+    buckets, farthest = options["num_buckets"], options["max_distance"]
+    # The bucket of distance 0 to the right; others too where there are more buckets than distances.
+    unused = set(range(buckets)) - {
+        oracle.bucket(distance, buckets, farthest) for distance in range(-farthest, farthest + 1)
+    }
+    return additive_dead_weights(dims, options) + tuple(
+        DeadWeight("relative/embeddings", "no distance has this bucket", row=row)
+        for row in sorted(unused)
     )
-    return (*additive_dead_weights(dims, options), unused)
 
 
 def bias(dims, options):

@@ -15,10 +15,10 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")  # else JAX turns float64 into floa
 
 import sys
 
-from training.command.shell import sentences
-from training.command.settings import parse
-from training.command.tables import table
 from training.check_method.settings import Settings
+from training.command.settings import parse
+from training.command.shell import sentences
+from training.command.tables import table
 
 
 def main(arguments=None):

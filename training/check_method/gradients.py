@@ -19,7 +19,7 @@ from training.check_method.cases import (
 from training.check_method.compare import require
 
 LENGTH = 101  # every bucket of T5's default 32 occurs from distance 91 on
-DERIVATIVE_LENGTHS = (6, 70)  # short; and longer than a block of rows, with a clip where one is
+SHORT, LONG = 6, 70  # tokens; long ones are more than a block of rows
 _STEP = 1e-5
 
 
@@ -105,10 +105,10 @@ def derivative_case(name, length):
     """Returns the case of a method whose derivatives are compared at a length."""
     options = positions.get(name).options
     cls = (("cls", "untied"),) if "cls" in options else ()
-    return Case(name, cls + ((("k", 3),) if "k" in options and length == 70 else ()))
+    return Case(name, cls + ((("k", 3),) if "k" in options and length == LONG else ()))
 
 
-def check_derivatives(case, length=6):
+def check_derivatives(case, length=SHORT):
     """Compares gradients of attention with numerical ones, on TensorFlow in float64.
 
     Args:

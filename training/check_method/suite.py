@@ -80,6 +80,7 @@ def checks(name):
     cls = tuple(case for case in every if "cls" in method.options)
     far = [Case(name, (("cls", "untied"), ("k", k))) for k in (3, 70) if "k" in method.options]
     far = [case for case in far if "cls" in method.options]
+    derived = tuple(dict.fromkeys((*plain, gradients.derivative_case(name, gradients.SHORT))))
     tied = tuple(case for case in every if case.resolved().get("cls", "tied") == "tied")
     return [
         Check("the record is complete", record.check_record, plain),
@@ -146,7 +147,7 @@ def checks(name):
             for policy in POLICIES[:2]
         ),
         Check("weights without a gradient", gradients.check_dead_weights, every, floatx="float64"),
-        Check("gradients, numerically", gradients.check_derivatives, every, tensorflow=True),
+        Check("gradients, numerically", gradients.check_derivatives, derived, tensorflow=True),
         Check("training steps", saving.check_training_step, plain),
         Check("configs make it again", saving.check_layers_configs, every),
         Check("config of an encoder", saving.check_config, whole),
