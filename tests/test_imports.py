@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 # Which parts of the package each part may import, at the top of a file or inside a function.
 MAY_IMPORT = {
     "layers": set(),
-    "positions": {"layers"},
+    "positions": {"layers", "_json_file"},
     "models": {"layers", "positions", "tokenizers", "_finite", "_json_file"},
     "tokenizers": set(),
     "data": {"tokenizers", "_json_file"},

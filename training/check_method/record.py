@@ -25,12 +25,6 @@ def check_record(case):
         "`other_options` must hold another value of each option, to be checked with. Received: "
         f"none for {', '.join(map(repr, missing))}.",
     )
-    same = [
-        key
-        for key, default in method.options.items()
-        if all(others.get(key, default) == default for others in method.other_options)
-    ]
-    require(not same, f"`other_options` holds the default alone for {', '.join(map(repr, same))}.")
 
 
 def check_functions(case):

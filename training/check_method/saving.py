@@ -1,5 +1,6 @@
 """An encoder with a method goes to files and comes back the same."""
 
+import inspect
 import json
 import pathlib
 import tempfile
@@ -40,12 +41,23 @@ def check_layers_configs(case):
     layers.append(model.get_layer("block_0").attention)
     for layer in layers:
         kind = type(layer)
+        arguments = inspect.signature(kind.__init__).parameters.values()
+        missing = [
+            one.name
+            for one in arguments
+            if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+            and one.name not in ("self", *layer.get_config())
+        ]
+        require(
+            not missing,
+            f"`get_config` of {kind.__name__} must return every argument of the constructor. "
+            f"Received: none for {', '.join(map(repr, missing))}.",
+        )
         config = json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
         made = keras.saving.deserialize_keras_object(config)
         require(
             type(made) is kind and _plain(made.get_config()) == _plain(layer.get_config()),
-            f"{kind.__name__} must be made again by what its `get_config` returns: every argument "
-            "of the constructor, under its name.",
+            f"{kind.__name__} must be made again, the same, by what its `get_config` returns.",
         )
 
 
