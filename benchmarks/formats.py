@@ -26,10 +26,9 @@ from benchmarks._format_cells import CELLS, LIMITS, measure
 from benchmarks._machine import machine, source
 from benchmarks._report import write_files
 from keras_tupe import positions
-from training.command.marked import replaced
 from training.command.report_files import replaced_text
 from training.command.settings import parse, setting
-from training.command.tables import table
+from training.command.tables import replaced, table
 
 COMMAND = "benchmarks.formats --update README.md"
 

@@ -60,11 +60,20 @@ def test_it_is_not_run_unasked_and_the_error_says_how_to_load_it(preset, load):
     assert "linear_slope" not in positions.METHODS
 
 
-@pytest.mark.parametrize("place", ["preset", "preset/linear_slope.py"])
-def test_another_process_loads_it_by_name(preset, place):
+def test_it_is_loaded_by_the_preset_or_by_its_file(preset):
+    assert positions.load_file(preset) == "linear_slope"
+    assert positions.load_file(preset / "linear_slope.py") == "linear_slope"
+    with np.load(preset.parent / "answers.npz") as known:
+        model = TupeBackbone.from_preset(str(preset))
+        np.testing.assert_array_equal(outputs(model, inputs(known["ids"]))[0], known["sequence"])
+    assert model.position_options == {"slope": 0.3}
+
+
+@pytest.mark.slow
+def test_another_process_loads_it_by_name(preset):
     script = (
         "import numpy as np, keras_tupe\n"
-        f"keras_tupe.positions.load_file({str(preset.parent / place)!r})\n"
+        f"keras_tupe.positions.load_file({str(preset / 'linear_slope.py')!r})\n"
         f"model = keras_tupe.TupeBackbone.from_preset({str(preset)!r})\n"
         f"known = np.load({str(preset.parent / 'answers.npz')!r})\n"
         "ids = known['ids']\n"
@@ -72,10 +81,6 @@ def test_another_process_loads_it_by_name(preset, place):
         "got = np.array(model(given)['sequence_output'])\n"
         "np.testing.assert_array_equal(got, known['sequence'])\n"
     )
-    if place == "preset":  # one process is enough
-        assert positions.load_file(preset) == "linear_slope"
-        assert TupeBackbone.from_preset(str(preset)).position_options == {"slope": 0.3}
-        return
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=TESTS.parent, capture_output=True, text=True
     )

@@ -53,8 +53,8 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._dense",
     "keras_tupe.layers._random_bits",
     "keras_tupe.data.rows.tf_dataset",
-    "keras_tupe.models._saved_folder",
-    "keras_tupe.models.saved_encoder",
+    "keras_tupe.models.saved.folder",
+    "keras_tupe.models.saved.saved_encoder",
 }
 
 

@@ -27,7 +27,7 @@ from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert.hugging_face.config import read_json
 from training.command.checks import no_folder
 from training.command.folder_lock import FolderLock
-from training.presets.space import check_preset_space
+from training.presets.folder import check_preset_space
 
 FORMATS = ("preset", "huggingface")
 _OURS = "keras_tupe>"

@@ -9,9 +9,8 @@ import pathlib
 import sys
 
 from keras_tupe import positions
-from training.command.marked import replaced
 from training.command.report_files import replaced_text
-from training.command.tables import table
+from training.command.tables import replaced, table
 
 COMMAND = "training.methods --update README.md"
 

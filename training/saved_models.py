@@ -11,9 +11,8 @@ import sys
 import urllib.parse
 
 from keras_tupe._json_file import read_json_object
-from training.command.marked import replaced
 from training.command.report_files import replaced_text
-from training.command.tables import table
+from training.command.tables import replaced, table
 
 COMMAND = "training.saved_models --update saved_models/README.md"
 HEADER = [

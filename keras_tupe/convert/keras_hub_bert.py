@@ -19,10 +19,10 @@ from keras_tupe.convert.bert.wordpiece import (
 from keras_tupe.convert.hugging_face.config import read_json
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
-from keras_tupe.models._config_check import check_plain, is_dtype_policy
-from keras_tupe.models._preset_check import check_inside
-from keras_tupe.models._size_check import check_sizes
-from keras_tupe.models._weights_file import check_weights, weight_shapes
+from keras_tupe.models.presets.check import check_inside
+from keras_tupe.models.presets.config_check import check_plain, is_dtype_policy
+from keras_tupe.models.presets.size_check import check_sizes
+from keras_tupe.models.presets.weights_file import check_weights, weight_shapes
 
 # Its layers have it fixed; its masked-LM head has Keras's default instead.
 _EPSILON, _EPSILON_OF_HEAD = 1e-12, 1e-5

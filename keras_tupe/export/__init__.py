@@ -3,9 +3,9 @@
 from keras_tupe.export._folders import check_destination, replaceable_folder
 from keras_tupe.export.card import write_card
 from keras_tupe.export.encoder import export_encoder
-from keras_tupe.export.litert_model import export_litert
-from keras_tupe.export.onnx_model import export_onnx
-from keras_tupe.export.portable_difference import portable_difference
+from keras_tupe.export.portable.difference import portable_difference
+from keras_tupe.export.portable.litert import export_litert
+from keras_tupe.export.portable.onnx import export_onnx
 from keras_tupe.export.preprocessor import export_preprocessor
 from keras_tupe.export.text_model import export_text_model
 

@@ -2,7 +2,7 @@
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.models.extend_positions import extend_positions
-from keras_tupe.models.saved_encoder import SavedEncoder
+from keras_tupe.models.saved.saved_encoder import SavedEncoder
 from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm import TupeMaskedLM

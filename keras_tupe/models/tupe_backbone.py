@@ -7,8 +7,8 @@ from keras_tupe import positions
 from keras_tupe.layers import Dropout, EncoderBlock, TokenEmbedding
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.models._inputs import check_inputs
-from keras_tupe.models._preset_class import PresetModel
-from keras_tupe.models._size_check import check_memory
+from keras_tupe.models.presets.classes import PresetModel
+from keras_tupe.models.presets.size_check import check_memory
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -81,6 +81,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         https://arxiv.org/abs/2006.15595
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
+
+    preset_file = "config.json"
 
     def __init__(
         self,

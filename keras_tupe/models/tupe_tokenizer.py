@@ -6,8 +6,8 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._preset_check import check_inside
-from keras_tupe.models._preset_class import PresetClass
+from keras_tupe.models.presets.check import check_inside
+from keras_tupe.models.presets.classes import PresetClass
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
 _CLASSES = {"wordpiece": "WordPiece", "sentencepiece": "SentencePieceBpe"}
@@ -65,6 +65,7 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
     """
 
     backbone_cls = TupeBackbone
+    preset_file = "tokenizer.json"
 
     def __init__(
         self,

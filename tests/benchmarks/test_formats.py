@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import formats
 from benchmarks._format_cells import CELLS, difference, measure, rows
-from training.command.marked import END, begin
+from training.command.tables import END, begin
 
 
 def test_the_table_is_put_into_a_page_and_bad_files_are_named(tmp_path):

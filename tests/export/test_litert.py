@@ -15,9 +15,10 @@ from portable_cases import (
 )
 from position_cases import MAX_LENGTH, METHOD_NAMES, encoder
 
-from keras_tupe.export import export_litert, portable_difference
-from keras_tupe.export._portable_file import write_portable
-from keras_tupe.export.litert_model import run_litert
+from keras_tupe.export import export_litert
+from keras_tupe.export.portable import difference
+from keras_tupe.export.portable.file import write_portable
+from keras_tupe.export.portable.litert import run_litert
 
 pytest.importorskip("ai_edge_litert", reason="pip install 'keras-tupe[portable]'")
 
@@ -113,14 +114,14 @@ def test_every_method_answers_as_in_keras(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", VARIANTS, ids=str)
 def test_every_option_that_makes_another_graph_answers_as_in_keras(case):
-    record = portable_difference(encoder(case, "float32"), "litert", lengths=(1, 7, MAX_LENGTH))
+    record = difference(encoder(case, "float32"), "litert", lengths=(1, 7, MAX_LENGTH))
     assert record.worst.value < 1e-4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trunk", TRUNKS, ids=str)
 def test_every_trunk_and_precision_answers_as_in_float32(trunk):
-    record = portable_difference(
+    record = difference(
         model_of("tupe_r", "classifier", **trunk), "litert", lengths=(1, 7, MAX_LENGTH)
     )
     assert record.worst.value < 1e-4

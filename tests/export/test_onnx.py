@@ -15,9 +15,10 @@ from portable_cases import (
 )
 from position_cases import MAX_LENGTH, METHOD_NAMES, encoder
 
-from keras_tupe.export import export_onnx, portable_difference
-from keras_tupe.export._portable_file import write_portable
-from keras_tupe.export.onnx_model import run_onnx
+from keras_tupe.export import export_onnx
+from keras_tupe.export.portable import difference
+from keras_tupe.export.portable.file import write_portable
+from keras_tupe.export.portable.onnx import run_onnx
 
 pytest.importorskip("tf2onnx", reason="pip install 'keras-tupe[portable]'")
 pytest.importorskip("onnxruntime", reason="pip install 'keras-tupe[portable]'")
@@ -125,9 +126,9 @@ def test_a_missing_package_is_named_with_what_to_install(tmp_path, monkeypatch, 
 
 def test_the_difference_of_an_unknown_format_or_length_is_refused():
     with pytest.raises(ValueError, match=r"`format` must be one of.*Received: format='tflite'"):
-        portable_difference(model_of("none"), "tflite")
+        difference(model_of("none"), "tflite")
     with pytest.raises(ValueError, match="must not exceed the model's max_sequence_length=17"):
-        portable_difference(model_of("absolute"), "onnx", lengths=(1, 18))
+        difference(model_of("absolute"), "onnx", lengths=(1, 18))
 
 
 @pytest.mark.slow
@@ -148,14 +149,14 @@ def test_every_method_answers_as_in_keras(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", VARIANTS, ids=str)
 def test_every_option_that_makes_another_graph_answers_as_in_keras(case):
-    record = portable_difference(encoder(case, "float32"), "onnx", lengths=(1, 7, MAX_LENGTH))
+    record = difference(encoder(case, "float32"), "onnx", lengths=(1, 7, MAX_LENGTH))
     assert record.worst.value < 1e-4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trunk", TRUNKS, ids=str)
 def test_every_trunk_and_precision_answers_as_in_float32(trunk):
-    record = portable_difference(
+    record = difference(
         model_of("tupe_r", "classifier", **trunk), "onnx", lengths=(1, 7, MAX_LENGTH)
     )
     assert record.worst.value < 1e-4

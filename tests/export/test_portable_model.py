@@ -6,8 +6,8 @@ import pytest
 from portable_cases import answers_of_keras, example, model_of
 from position_cases import MAX_LENGTH
 
-from keras_tupe.export._portable_function import float32_model
-from keras_tupe.export._portable_parity import check_parity, worst_difference
+from keras_tupe.export.portable.function import float32_model
+from keras_tupe.export.portable.parity import check_parity, worst_difference
 
 SHAPES = ((2, 1), (1, 4))  # batch, length
 

@@ -22,7 +22,7 @@ from keras_tupe.models._backbone_config import (
     read_backbone_config,
     write_backbone_config,
 )
-from keras_tupe.models._saved_folder import load_folder
+from keras_tupe.models.saved.folder import load_folder
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training.presets import load
 

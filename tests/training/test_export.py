@@ -20,7 +20,7 @@ from keras_tupe import (
     positions,
 )
 from training import query, saved_models
-from training.command.marked import END, begin
+from training.command.tables import END, begin
 from training.export import __main__ as export
 from training.presets.load import load_preset, origin
 

@@ -13,7 +13,7 @@ from training.command.kinds import nearest
 from training.evaluate_blimp.scorer import PseudoLogLikelihood
 from training.evaluate_blimp.summary import pair_counts, summary
 from training.evaluate_blimp.texts import Encoder
-from training.presets.digest import preset_digest
+from training.presets.folder import preset_digest
 from training.presets.load import load_preset
 
 _COLUMNS = ("good_score", "bad_score", "good_tokens", "bad_tokens", "good", "bad")

@@ -1,7 +1,7 @@
 """Classifiers that start from the encoder of a preset."""
 
 from keras_tupe import TupeBackbone, TupeTextClassifier, TupeTokenizer
-from training.presets.digest import preset_digest
+from training.presets.folder import preset_digest
 from training.presets.load import load_preset
 
 

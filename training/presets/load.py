@@ -13,7 +13,7 @@ from keras_tupe import (
     TupeTokenizer,
     positions,
 )
-from keras_tupe.models._preset_check import check_preset
+from keras_tupe.models.presets.check import check_preset
 from keras_tupe.positions._carried import how_to_load
 from training.presets.checks import read_object
 

@@ -11,8 +11,8 @@ from keras_tupe.convert.hugging_face.config import read_hf_config
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
-from keras_tupe.models._preset_check import check_inside
-from keras_tupe.models._size_check import check_sizes
+from keras_tupe.models.presets.check import check_inside
+from keras_tupe.models.presets.size_check import check_sizes
 
 WORDS = "embeddings.word_embeddings.weight"
 BIAS = "cls.predictions.bias"

@@ -4,8 +4,8 @@ import pytest
 
 from keras_tupe import positions
 from training import methods
-from training.command.marked import END, begin
 from training.command.settings import parse, setting
+from training.command.tables import END, begin
 from training.quickstart import __main__ as quickstart
 
 

@@ -12,8 +12,8 @@ from keras_tupe.data import GLUE_TASKS
 from training.finetune_glue.data import read_tasks, shuffled_labels, tokenize
 from training.finetune_glue.scores import constant_scores, predictions, scores, targets
 from training.finetune_glue.settings import Settings
-from training.presets.digest import preset_digest
 from training.presets.encoder import Encoder
+from training.presets.folder import preset_digest
 
 
 @pytest.fixture(scope="module")

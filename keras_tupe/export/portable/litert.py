@@ -5,9 +5,9 @@ import tempfile
 
 import tensorflow as tf
 
-from keras_tupe.export._optional import optional_module
-from keras_tupe.export._portable_file import write_portable
-from keras_tupe.export._portable_function import portable_function
+from keras_tupe.export.portable.file import write_portable
+from keras_tupe.export.portable.function import portable_function
+from keras_tupe.export.portable.optional import optional_module
 from keras_tupe.layers._conversion import conversion_to
 
 SIGNATURE = "serving_default"

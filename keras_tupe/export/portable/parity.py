@@ -6,8 +6,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.export._names import HUB_NAMES
-from keras_tupe.export._portable_function import portable_inputs
 from keras_tupe.export.encoder import probabilities
+from keras_tupe.export.portable.function import portable_inputs
 from keras_tupe.models import TupeMaskedLM, TupeTextClassifier
 
 TOLERANCE = 1e-4

@@ -6,8 +6,8 @@ import pathlib
 import time
 
 from keras_tupe.export._checks import check_model
-from keras_tupe.export._portable_function import float32_model
-from keras_tupe.export._portable_parity import Difference, check_parity
+from keras_tupe.export.portable.function import float32_model
+from keras_tupe.export.portable.parity import Difference, check_parity
 
 
 @dataclasses.dataclass(frozen=True)

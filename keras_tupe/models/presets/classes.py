@@ -3,15 +3,24 @@
 import os
 
 from keras_tupe import positions
-from keras_tupe.models._config_check import check_config
-from keras_tupe.models._preset_check import check_preset, clear_errors
-from keras_tupe.models._preset_files import drop_mixed_policies, name_tasks
-from keras_tupe.models._weights_file import check_values, check_weights
+from keras_tupe.models.presets.check import BASES, check_preset, clear_errors
+from keras_tupe.models.presets.config_check import check_config
+from keras_tupe.models.presets.files import drop_mixed_policies, name_tasks
+from keras_tupe.models.presets.weights_file import check_values, check_weights
 from keras_tupe.positions._carried import carry
 
 
 class PresetClass:
-    """First parent of every class that a preset may hold."""
+    """First parent of every class that a preset may hold.
+
+    Attributes:
+        preset_file: in a class that defines it, the file of a preset that describes its objects.
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "preset_file" in vars(cls):
+            BASES[cls.preset_file] = cls
 
     @classmethod
     def config_parts(cls):

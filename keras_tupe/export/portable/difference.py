@@ -4,11 +4,11 @@ import itertools
 import time
 
 from keras_tupe.export._checks import check_length, check_model
-from keras_tupe.export._portable_file import PortableFile
-from keras_tupe.export._portable_function import float32_model
-from keras_tupe.export._portable_parity import worst_difference
-from keras_tupe.export.litert_model import run_litert, to_litert
-from keras_tupe.export.onnx_model import run_onnx, to_onnx
+from keras_tupe.export.portable.file import PortableFile
+from keras_tupe.export.portable.function import float32_model
+from keras_tupe.export.portable.litert import run_litert, to_litert
+from keras_tupe.export.portable.onnx import run_onnx, to_onnx
+from keras_tupe.export.portable.parity import worst_difference
 
 FORMATS = {"onnx": (to_onnx, run_onnx), "litert": (to_litert, run_litert)}
 

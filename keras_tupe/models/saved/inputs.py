@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_tupe.models._saved_signature import IDS, MASK, POSITIONS, TYPES
+from keras_tupe.models.saved.signature import IDS, MASK, POSITIONS, TYPES
 
 
 def check_saved_inputs(inputs, signature, fractions=False):

@@ -8,15 +8,18 @@ import keras_hub
 
 from keras_tupe import positions
 from keras_tupe._json_file import read_json_object
-from keras_tupe.models._config_check import check_object
-from keras_tupe.models._size_check import check_sizes
-from keras_tupe.models._weights_file import weight_shapes
+from keras_tupe.models.presets.config_check import check_object
+from keras_tupe.models.presets.size_check import check_sizes
+from keras_tupe.models.presets.weights_file import weight_shapes
 from keras_tupe.positions._carried import carried, how_to_load
 
 # How Keras's long messages of damaged files begin, and what stands before their reasons.
 _DAMAGED = ("could not be deserialized properly", "Full config", "Full object config")
 _CAUSE, _EXAMPLE = "Exception encountered: ", "Example error message for object"
 _WEIGHTS = ("model.weights.h5", "model.weights.json", "task.weights.h5")
+# What each small file of a preset describes. The encoder and the tokenizer add themselves, see
+# `PresetClass`.
+BASES = {"task.json": keras_hub.models.Task, "preprocessor.json": keras_hub.models.Preprocessor}
 
 
 def check_preset(preset):
@@ -31,9 +34,9 @@ def check_preset(preset):
             method is not known here and the preset carries its file.
     """
     files = _files_of(preset)
-    contents = {name: _content(files[name], name) for name in _BASES if name in files}
+    contents = {name: _content(files[name], name) for name in BASES if name in files}
     for name, content in contents.items():
-        check_object(content, _BASES[name](), f"The object in {name}", only_keys=True)
+        check_object(content, BASES[name], f"The object in {name}", only_keys=True)
     if os.path.isdir(preset):
         for config in _backbone_configs(contents):
             _check_method(preset, config.get("position"))
@@ -106,7 +109,7 @@ def check_inside(folder, path):
 
 def _files_of(preset):
     """Returns the files of a preset that are there: dictionary from name to path."""
-    names = (*_BASES, *_WEIGHTS)
+    names = (*BASES, *_WEIGHTS)
     if isinstance(preset, str) and os.path.isdir(preset):
         folder = pathlib.Path(preset)
         for path in folder.glob("*.weights.h5"):  # shards too
@@ -151,24 +154,3 @@ def _content(path, name):
             f"A preset's {name} must be JSON as `save_to_preset` writes it: {error}. "
             f"Received: {str(path)!r}"
         ) from None
-
-
-# What each small file of a preset describes. Functions, since the classes import this module.
-def _backbone():
-    from keras_tupe.models.tupe_backbone import TupeBackbone
-
-    return TupeBackbone
-
-
-def _tokenizer():
-    from keras_tupe.models.tupe_tokenizer import TupeTokenizer
-
-    return TupeTokenizer
-
-
-_BASES = {
-    "config.json": _backbone,
-    "task.json": lambda: keras_hub.models.Task,
-    "preprocessor.json": lambda: keras_hub.models.Preprocessor,
-    "tokenizer.json": _tokenizer,
-}

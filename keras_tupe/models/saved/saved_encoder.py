@@ -6,9 +6,9 @@ import os
 import keras
 
 from keras_tupe.models._backbone_config import new_backbone
-from keras_tupe.models._saved_folder import load_folder, path_as_text
-from keras_tupe.models._saved_inputs import check_saved_inputs
-from keras_tupe.models._saved_signature import IDS, POSITIONS, output_spec, read_signature
+from keras_tupe.models.saved.folder import load_folder, path_as_text
+from keras_tupe.models.saved.inputs import check_saved_inputs
+from keras_tupe.models.saved.signature import IDS, POSITIONS, output_spec, read_signature
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
