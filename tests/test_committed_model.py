@@ -3,10 +3,9 @@
 import hashlib
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from interpreters import python
 
 FOLDER = pathlib.Path(__file__).parents[1] / "saved_models" / "novels"
 
@@ -60,22 +59,13 @@ def test_every_file_has_the_hash_on_the_card():
 
 @pytest.mark.slow
 def test_the_query_script_finds_it_right():
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "training.query", str(FOLDER)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
+    python("-m", "training.query", FOLDER)
 
 
 def test_it_answers_in_a_process_with_tensorflow_alone_and_prefers_english_to_noise():
     texts = ["She opened the door and looked into the room.",
              "Room the looked door into she the and opened."]  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", ASK, str(FOLDER), json.dumps(texts)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    answer = json.loads(done.stdout.splitlines()[-1])
+    answer = json.loads(python("-c", ASK, FOLDER, json.dumps(texts)).splitlines()[-1])
     assert answer["difference"] <= 1e-5
     assert answer["alone"]
     assert answer["ours"] == []

@@ -1,17 +1,15 @@
 """Parity with the numbers of released implementations (see golden/README.md)."""
 
 import json
-import pathlib
 
 import keras
 import numpy as np
 import pytest
+from golden_cases import GOLDEN, assert_close
 from keras import ops
 
 from keras_tupe.layers._relative_buckets import relative_buckets
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
-
-GOLDEN = pathlib.Path(__file__).parent / "golden"
 
 
 def released_model(name, released, config, dtype):
@@ -145,11 +143,6 @@ def test_released_variant_equals_the_released_encoder(name, dtype, tolerance):
     head = "weight/classification_heads.sentence_classification_head.out_proj."
     logits = pooled @ golden[head + "weight"].T + golden[head + "bias"]
     assert_close(logits, golden["classifier_logits"], tolerance)
-
-
-def assert_close(ours, theirs, tolerance):
-    scale = np.abs(theirs[np.isfinite(theirs)]).max()
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(1, scale))
 
 
 @pytest.mark.parametrize("kind", ["bi", "causal"])

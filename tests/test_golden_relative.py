@@ -1,27 +1,16 @@
 """Parity of Shaw's method, Huang's method 4, XLNet and DeBERTa with released implementations."""
 
 import json
-import pathlib
 
 import keras
 import numpy as np
 import pytest
+from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from keras import ops
-from test_golden import assert_close
 
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 from keras_tupe.positions.deberta import DisentangledAttention
 from keras_tupe.positions.xlnet import RelativeSinusoids, XLNetAttention
-
-GOLDEN = pathlib.Path(__file__).parent / "golden"
-DTYPES = [("float64", 1e-10), ("float32", 2e-5)]
-
-
-def skip_float64_on_jax(dtype):
-    if dtype == "float64" and keras.backend.backend() == "jax":
-        pytest.skip(
-            "on JAX this Keras rounds a model to float32; run it with KERAS_BACKEND=tensorflow"
-        )
 
 
 def bert_weights(released, num_layers, num_heads):

@@ -9,16 +9,15 @@ import functools
 import json
 import math
 import pathlib
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
+from interpreters import python
 from keras import ops
 from position_cases import CASES, METHOD_NAMES, Case, inputs, random_ids, scramble
 
-from keras_tupe.layers._distance_products import key_distance_products, query_distance_products
+from keras_tupe.layers._distances import key_distance_products, query_distance_products
 from keras_tupe.models import TupeBackbone
 
 REPORTED = Case("shaw", (("k", 2), ("share_heads", True)))
@@ -132,11 +131,5 @@ print("all of them")
 def test_every_method_trains_with_one_head_in_a_process_of_its_own(tensorflow):
     cases = [REPORTED, *map(Case, METHOD_NAMES)]
     words = json.dumps([(case.name, case.options) for case in cases])
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, words],
-        cwd=pathlib.Path(__file__).parent,
-        capture_output=True,
-        text=True,
-    )
-    assert child.returncode == 0, child.stdout[-300:] + child.stderr[-3000:]
-    assert child.stdout.endswith("all of them\n")
+    printed = python("-c", CHILD, words, cwd=pathlib.Path(__file__).parent)
+    assert printed.endswith("all of them\n")

@@ -3,10 +3,10 @@
 import pathlib
 import re
 
+import commands
 import pytest
 
 from training import methods
-from training.prepare import __main__ as prepare
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 
@@ -18,8 +18,8 @@ def folder_with_rows(tmp_path_factory):
     (folder / "saved_models").symlink_to(README.parent / "saved_models")
     sentences = [f"The {number} cats sat on mat {number * number}." for number in range(300)]
     (folder / "corpus.txt").write_text("\n\n".join(sentences), encoding="utf-8")
-    arguments = ["--input", str(folder / "corpus.txt"), "--out", str(folder / "rows")]
-    prepare.main([*arguments, "--vocabulary-size", "200", "--length", "24"])
+    words = ("--input", folder / "corpus.txt", "--out", folder / "rows", "--length", 24)
+    commands.done("prepare", *words, "--vocabulary-size", 200)
     return folder
 
 

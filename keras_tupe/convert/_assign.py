@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_tupe._finite import check_finite
+from keras_tupe._keras_private import all_layers
 
 
 def weights_by_path(model):
@@ -115,6 +116,6 @@ def copy_flags(old, new, kept):
 
 def _layers_by_path(model):
     """Returns the layers that are built, outer ones before those in them."""
-    layers = model._flatten_layers(include_self=False)
+    layers = all_layers(model, include_self=False)
     found = {inner_path(model, layer.path): layer for layer in layers if layer.path}
     return dict(sorted(found.items(), key=lambda item: item[0].count("/")))

@@ -75,7 +75,7 @@ from keras_tupe.data.tasks.squad import (
     squad_predictions,
     squad_windows,
 )
-from keras_tupe.data.tasks.word_order import WordOrderPairs, word_order_pairs
+from keras_tupe.data.tasks.word_order import WordOrderPairs, WordOrderRows, word_order_pairs
 
 __all__ = [
     "FORMATS",
@@ -98,6 +98,7 @@ __all__ = [
     "SquadWindows",
     "WordCounts",
     "WordOrderPairs",
+    "WordOrderRows",
     "block_number",
     "check_rows",
     "choose_num_blocks",

@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_tupe.layers._position_constants import position_constants
+from keras_tupe.layers._exporting import position_constants
 
 ROUNDING = 1e-5  # of float32 products of other shapes, as a share of the largest value
 

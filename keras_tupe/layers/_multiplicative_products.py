@@ -5,13 +5,13 @@ of shape (n, n, d) may be held. So a loop over distances takes one diagonal at a
 and backward, and keeps nothing but its inputs in between.
 """
 
+import functools
+
+import keras
 from keras import ops
 
-from keras_tupe.layers._blocks import row_blocks, split_rows
-from keras_tupe.layers._clipped_table import clipped_table
-from keras_tupe.layers._compiled import compiled
-from keras_tupe.layers._skew import skew
-from keras_tupe.layers._stacked import stacked
+from keras_tupe.layers._distances import clipped_table, row_blocks, skew, split_rows
+from keras_tupe.layers._exporting import conversion_format
 
 
 def multiplicative_products(query, key, table):
@@ -114,17 +114,38 @@ def _diagonals(query, key, table):
     return _forward(*inputs), gradients
 
 
-@compiled
+def _compiled(function):
+    """Returns the function compiled by XLA on TensorFlow, and as it is on other backends.
+
+    Keras compiles whole training steps only, and on CPU not by itself. Converters to
+    other formats take nothing that XLA compiled.
+    """
+
+    @functools.cache
+    def jitted():
+        import tensorflow as tf
+
+        return tf.function(function, jit_compile=True)
+
+    @functools.wraps(function)
+    def call(*args):
+        is_tensorflow = keras.backend.backend() == "tensorflow" and conversion_format() is None
+        return jitted()(*args) if is_tensorflow else function(*args)
+
+    return call
+
+
+@_compiled
 def _forward(query, key, table):
     batch, heads, _, length = ops.shape(query)
 
     def diagonal(r):
         return ops.sum(query * _moved(key, r, length) * _factor(table, r, length), axis=2)
 
-    return stacked(diagonal, ops.shape(table)[0], (batch, heads, length), query.dtype)
+    return _stacked(diagonal, ops.shape(table)[0], (batch, heads, length), query.dtype)
 
 
-@compiled
+@_compiled
 def _backward(query, key, table, upstream):
     """Returns the three gradients, by a loop each: one loop for all is slower."""
     batch, heads, _, length = ops.shape(query)
@@ -147,7 +168,7 @@ def _backward(query, key, table, upstream):
         if sides == 2:
             is_first = _is_first_side(r, length)
             parts = [ops.where(is_first, products, 0), ops.where(is_first, 0, products)]
-        sums = ops.stack([_sum_of_places(part) for part in parts])  # (sides, h, d)
+        sums = ops.stack([_sum_of_positions(part) for part in parts])  # (sides, h, d)
         return ops.slice_update(total, (r, 0, 0, 0), ops.expand_dims(sums, 0))
 
     return tuple(
@@ -156,8 +177,8 @@ def _backward(query, key, table, upstream):
     )
 
 
-def _sum_of_places(x):
-    """Sums over batch and places; a matrix product, as XLA's sum over the last axis is slow."""
+def _sum_of_positions(x):
+    """Sums over batch and positions; a matrix product, as XLA's sum over the last axis is slow."""
     ones = ops.ones((ops.shape(x)[-1], 1), x.dtype)
     return ops.squeeze(ops.matmul(ops.sum(x, axis=0), ones), -1)
 
@@ -177,3 +198,25 @@ def _factor(table, r, length):
         ops.slice(table, (r, 0, 0, 0), (1, sides, heads, dim)), (sides, heads, dim, 1)
     )
     return rows if sides == 1 else ops.where(_is_first_side(r, length), rows[:1], rows[1:])
+
+
+def _stacked(step, count, shape, dtype):
+    """Returns `step(0)` .. `step(count - 1)`, stacked along a new first axis.
+
+    Args:
+        step: function of an integer tensor, returns a tensor.
+        count: number of steps, an integer or a scalar tensor.
+        shape: shape of one answer, integers or scalar tensors.
+        dtype: dtype of the answers.
+
+    Returns:
+        Tensor `(count, *shape)`.
+    """
+    if conversion_format() == "onnx":  # slices are updated by an op of XLA's
+        return ops.map(step, ops.arange(count, dtype="int32"))
+    rest = (0,) * len(shape)
+
+    def put(index, out):
+        return ops.slice_update(out, (index, *rest), ops.expand_dims(step(index), 0))
+
+    return ops.fori_loop(0, count, put, ops.zeros((count, *shape), dtype))

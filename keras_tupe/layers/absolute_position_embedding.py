@@ -3,8 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._lengths import checked_length
+from keras_tupe.layers._checks import check_positive_integers, checked_length
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

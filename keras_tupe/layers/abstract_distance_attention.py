@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._cls import untie_cls
-from keras_tupe.layers._nested import unbuilt_layer
+from keras_tupe.layers._parts import unbuilt_layer
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
 from keras_tupe.layers.relative_position_table import RelativePositionTable
 

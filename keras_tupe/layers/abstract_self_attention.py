@@ -7,10 +7,8 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
-from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._mask_channel import mask_logits, with_mask_channel
-from keras_tupe.layers._position_constants import is_served
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._exporting import is_served
+from keras_tupe.layers._parts import at_least_float32, fresh, mask_logits, with_mask_channel
 from keras_tupe.layers.dropout import Dropout
 
 MASKED_LOGIT = -1e30  # far below any logit, finite: a row of only such values has a softmax

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._cls import replace_cls
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._parts import at_least_float32
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

@@ -2,8 +2,7 @@
 
 import keras
 
-from keras_tupe.layers._nested import unbuilt_layer
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._parts import at_least_float32, unbuilt_layer
 from keras_tupe.layers.cls_reset import ClsReset
 
 

@@ -1,9 +1,9 @@
 """Dropout whose seed generator can be replaced."""
 
+import math
+
 import keras
 from keras import ops
-
-from keras_tupe.layers._random_bits import random_int16
 
 _LEVELS = 2**16
 
@@ -67,7 +67,7 @@ class Dropout(keras.layers.Layer):
         if not training or self.rate == 0:
             return inputs
         shape = ops.shape(inputs)
-        bits = random_int16(shape, self.seed_generator.next())
+        bits = _random_int16(shape, self.seed_generator.next())
         if bits is None:
             return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
         dropped = round(self.rate * _LEVELS)  # of all integers, the lowest
@@ -79,3 +79,37 @@ class Dropout(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
+
+
+def _random_int16(shape, seed):
+    """Returns uniform integers from -2**15 to 2**15 - 1, or `None` where only floats are drawn.
+
+    Half the time of uniform floats on a CPU, and exact in every precision: in bfloat16 Keras draws
+    floats of 8 bits, so that a rate of 0.1 drops 10.17 % of the elements.
+
+    Args:
+        shape: tuple of integers or tensors.
+        seed: what a Keras seed generator gave.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        return _on_tensorflow(shape, seed)
+    if backend == "jax" and all(isinstance(size, int) for size in shape):
+        import jax
+
+        bits = jax.random.bits(seed, shape, "uint16")
+        return jax.lax.bitcast_convert_type(bits, "int16")
+    return None
+
+
+def _on_tensorflow(shape, seed):
+    import tensorflow as tf
+
+    size = (
+        math.prod(shape) if all(isinstance(n, int) for n in shape) else ops.prod(ops.stack(shape))
+    )
+    words = tf.random.stateless_uniform(
+        [(size + 1) // 2], tf.cast(seed, "int32"), None, None, "int32"
+    )
+    halves = tf.reshape(tf.bitcast(words, "int16"), [-1])
+    return tf.reshape(halves[:size], shape)

@@ -5,8 +5,7 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import Dense
-from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._nested import unbuilt_layer
+from keras_tupe.layers._parts import fresh, unbuilt_layer
 from keras_tupe.layers.dropout import Dropout
 from keras_tupe.layers.gelu import gelu
 

@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_tupe.layers._conversion import conversion_format
+from keras_tupe.layers._exporting import conversion_format
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

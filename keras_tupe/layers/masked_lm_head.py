@@ -4,10 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._dense import Dense
-from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._nested import unbuilt_layer
-from keras_tupe.layers._precision import at_least_float32
-from keras_tupe.layers._take_rows import beyond_if_negative
+from keras_tupe.layers._parts import at_least_float32, beyond_if_negative, fresh, unbuilt_layer
 from keras_tupe.layers.gelu import gelu
 
 

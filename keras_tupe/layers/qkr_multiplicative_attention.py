@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._distances import expand_table
 from keras_tupe.layers._multiplicative_products import multiplicative_products
-from keras_tupe.layers._toeplitz import expand_table
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 
 

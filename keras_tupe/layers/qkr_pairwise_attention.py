@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._distance_products import key_distance_products, query_distance_products
+from keras_tupe.layers._distances import key_distance_products, query_distance_products
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 
 

@@ -3,12 +3,10 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._bias_spec import bias_spec
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._distances import expand_distances
+from keras_tupe.layers._parts import at_least_float32, bias_spec, take_rows
 from keras_tupe.layers._relative_buckets import relative_buckets
-from keras_tupe.layers._take_rows import take_rows
-from keras_tupe.layers._toeplitz import expand_distances
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

@@ -3,10 +3,8 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._lengths import checked_length
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._checks import check_positive_integers, checked_length
+from keras_tupe.layers._parts import at_least_float32, fresh
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

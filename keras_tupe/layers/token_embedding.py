@@ -3,9 +3,8 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._concrete import concrete
-from keras_tupe.layers._take_rows import beyond_if_negative, take_rows
+from keras_tupe.layers._checks import check_positive_integers, concrete
+from keras_tupe.layers._parts import beyond_if_negative, take_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

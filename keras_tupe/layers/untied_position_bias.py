@@ -3,8 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._bias_spec import bias_spec
-from keras_tupe.layers._initializers import fresh
+from keras_tupe.layers._parts import bias_spec, fresh
 from keras_tupe.layers.position_projection import PositionProjection
 
 

@@ -2,7 +2,8 @@
 
 import keras
 
-from keras_tupe.layers._concrete import concrete
+from keras_tupe._keras_private import in_symbolic_scope
+from keras_tupe.layers._checks import concrete
 
 
 def check_inputs(inputs, names):
@@ -21,7 +22,7 @@ def check_inputs(inputs, names):
             none of the row.
         TypeError: if ids or positions are not integers.
     """
-    if keras.src.backend.common.symbolic_scope.in_symbolic_scope():
+    if in_symbolic_scope():
         return  # under a strategy Keras builds models on the mean of the replicas' ids, fractions
     if not isinstance(inputs, dict) or set(names) - set(inputs):
         received = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__

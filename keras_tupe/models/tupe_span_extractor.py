@@ -4,7 +4,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.models._inputs import check_preprocessor
 from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor

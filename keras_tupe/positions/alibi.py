@@ -6,10 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._bias_spec import bias_spec
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._precision import at_least_float32
-from keras_tupe.layers._toeplitz import expand_distances
+from keras_tupe.layers._distances import expand_distances
+from keras_tupe.layers._parts import at_least_float32, bias_spec
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,

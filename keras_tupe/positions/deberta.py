@@ -9,9 +9,8 @@ from keras import ops
 from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.layers._cls import untie_cls
-from keras_tupe.layers._distance_products import key_distance_products, query_distance_products
-from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._distances import key_distance_products, query_distance_products
+from keras_tupe.layers._parts import at_least_float32, fresh
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,

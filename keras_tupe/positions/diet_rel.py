@@ -7,8 +7,8 @@ from keras import ops
 
 from keras_tupe.layers import AbstractDistanceAttention
 from keras_tupe.layers._cls import replace_cls
-from keras_tupe.layers._position_constants import position_constant
-from keras_tupe.layers._toeplitz import expand_table
+from keras_tupe.layers._distances import expand_table
+from keras_tupe.layers._exporting import position_constant
 from keras_tupe.positions import distance_method, oracle
 
 

@@ -4,10 +4,8 @@ import keras
 from keras import ops
 
 from keras_tupe.layers import UntiedPositionalAttention
-from keras_tupe.layers._bias_spec import bias_spec
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._lengths import checked_length
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._checks import check_positive_integers, checked_length
+from keras_tupe.layers._parts import at_least_float32, bias_spec
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._cls import untie_cls
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.positions import EITHER_CLS, PositionMethod, attention, is_untied, oracle
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractDistanceAttention
-from keras_tupe.layers._distance_products import query_distance_products
+from keras_tupe.layers._distances import query_distance_products
 from keras_tupe.positions import distance_method, oracle
 
 

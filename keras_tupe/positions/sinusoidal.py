@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.positions import PositionMethod, oracle
 
 

@@ -6,11 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._bias_spec import bias_spec
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._precision import at_least_float32
-from keras_tupe.layers._toeplitz import expand_table
+from keras_tupe.layers._distances import expand_table
+from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
 from keras_tupe.positions import EITHER_CLS, DeadWeight, combined_bias, is_untied, oracle, tupe_a
 
 

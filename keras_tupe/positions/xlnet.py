@@ -8,9 +8,8 @@ from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._cls import untie_cls
-from keras_tupe.layers._distance_products import query_distance_products
-from keras_tupe.layers._initializers import fresh
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe.layers._distances import query_distance_products
+from keras_tupe.layers._parts import at_least_float32, fresh
 from keras_tupe.positions import (
     EITHER_CLS,
     KEY_BIAS,

@@ -3,6 +3,8 @@
 import jax
 import keras
 
+from keras_tupe._keras_private import JaxFit, put_jax_state
+from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._update import updated
 from keras_tupe.trainer.non_finite_error import NonFiniteError
@@ -10,7 +12,7 @@ from keras_tupe.trainer.non_finite_error import NonFiniteError
 _COUNTERS = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
 
 
-class JaxSteps:
+class JaxSteps(JaxFit):
     """What `Trainer` does on JAX; see there.
 
     Keras's `fit` compiles the whole step, and under `keras.distribution.DataParallel` a batch is
@@ -18,38 +20,15 @@ class JaxSteps:
     """
 
     _keras_compiles = True
-    _makes_training = False
 
-    def make_train_function(self, force=False):
-        """Makes, and returns, the function (state, iterator) -> (logs, state)."""
-        if self.train_function is None or force:
-            self._makes_training = True
-            super().make_train_function(force)
-            self._makes_training = False
-        return self.train_function
-
-    def _make_function(self, step_function, concatenate_outputs=False):
-        if not self._makes_training:
-            return super()._make_function(step_function, concatenate_outputs)
-
-        def checked(state, data):
-            (facts, logs), state = step_function(state, data)
-            try:
-                return self._checked({**facts, "stop": self._stop_request}, logs), state
-            except NonFiniteError:
-                self._take_back(state)
-                raise
-
-        return super()._make_function(checked)
-
-    def _take_back(self, state):
-        """Puts the arrays of a step into the variables: Keras gave the earlier ones away."""
-        names = ("trainable", "non_trainable", "optimizer", "metrics")
-        self._jax_state = {
-            f"{name}_variables": part for name, part in zip(names, state, strict=True)
-        }
-        self._jax_state_synced = False
-        self.jax_state_sync()
+    def call_step(self, step, state, data):
+        """One compiled step: Keras's state and a batch to logs and the next state."""
+        (facts, logs), state = step(state, data)
+        try:
+            return self._checked({**facts, "stop": self._stop_request}, logs), state
+        except NonFiniteError:
+            put_jax_state(self, state)
+            raise
 
     def train_step(self, state, data):
         """One step: Keras's state and a batch to logs and the next state."""
@@ -71,8 +50,8 @@ class JaxSteps:
             with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
                 outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
-            self._refuse_other_state(scope, mapping)
-            self._refuse_layer_losses(scope)
+            refuse_other_state(self.model, self._seed_states, scope, mapping)
+            refuse_layer_losses(self.model, scope)
             scaled = loss * counters["loss_scale"].astype(loss.dtype) if self._scales else loss
             return scaled, (loss, count, outputs if self.train_metrics else None)
 
@@ -138,14 +117,6 @@ class JaxSteps:
             logs = self._logs(not computes)
         found = [scope.get_current_value(v) for v in self.metrics_variables]
         return logs, [x if new is None else new for (_, x), new in zip(mapping, found, strict=True)]
-
-    def _symbolic_build(self, iterator=None, data_batch=None):
-        adapter = getattr(iterator, "data_adapter", None)
-        if getattr(adapter, "enqueuer", None) is not None:
-            # Keras would take a batch to see its shape out of the running queue of a `PyDataset`,
-            # where it does not go back to: the first batch would come last.
-            iterator, data_batch = None, adapter.py_dataset[0]
-        super()._symbolic_build(iterator=iterator, data_batch=data_batch)
 
     def _make_stop_flag(self):
         self._stop_request = False

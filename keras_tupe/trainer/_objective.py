@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._precision import at_least_float32
+from keras_tupe._keras_private import loss_of_function
+from keras_tupe.layers._parts import at_least_float32
 
 MEANS = ("mean_with_sample_weight", "sum_over_batch_size", "mean")
 
@@ -36,7 +37,7 @@ class Objective:
                 f"Received: loss={loss!r}, reduction={reduction!r}"
             )
         if not isinstance(loss, keras.losses.Loss):  # a function: Keras makes its ranks fit
-            loss = keras.src.losses.losses.LossFunctionWrapper(loss)
+            loss = loss_of_function(loss)
         self._values = loss.call
         self._count_weights = reduction == "mean_with_sample_weight"
 

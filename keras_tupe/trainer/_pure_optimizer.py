@@ -1,24 +1,6 @@
 """Keras optimizers as pure functions, on TensorFlow too."""
 
-import keras
-
-_Base = keras.src.optimizers.base_optimizer.BaseOptimizer  # has no public name
-
-
-class _Pure:
-    """What TensorFlow's Keras optimizers replace for `tf.distribute`, put back.
-
-    They merge the replicas for every variable, which XLA cannot compile, and refuse
-    `stateless_apply`. The trainer reduces the gradients itself, before they are clipped.
-    """
-
-    assign = _Base.assign
-    assign_add = _Base.assign_add
-    assign_sub = _Base.assign_sub
-    stateless_apply = _Base.stateless_apply
-    _apply_weight_decay = _Base._apply_weight_decay
-    _backend_update_step = _Base._backend_update_step
-    _var_key = _Base._var_key
+from keras_tupe._keras_private import PureOptimizer
 
 
 def make_pure(optimizer):
@@ -42,10 +24,12 @@ def make_pure(optimizer):
                 "into memory use `Trainer(micro_batches=...)`; losses are scaled by itself in "
                 f"float16. Received: {name}={getattr(optimizer, name)!r}"
             )
-    if isinstance(optimizer, _Pure):
+    if isinstance(optimizer, PureOptimizer):
         return
     base = type(optimizer)
-    optimizer.__class__ = type(base.__name__, (_Pure, base), {"__module__": base.__module__})
+    optimizer.__class__ = type(
+        base.__name__, (PureOptimizer, base), {"__module__": base.__module__}
+    )
 
 
 def impure_copy(optimizer):
@@ -54,5 +38,5 @@ def impure_copy(optimizer):
     Args:
         optimizer: what `make_pure` changed.
     """
-    base = next(kind for kind in type(optimizer).__mro__[1:] if not issubclass(kind, _Pure))
+    base = next(kind for kind in type(optimizer).__mro__[1:] if not issubclass(kind, PureOptimizer))
     return base.from_config(optimizer.get_config())

@@ -5,6 +5,8 @@ import itertools
 import keras
 import tensorflow as tf
 
+from keras_tupe._keras_private import TensorFlowFit, has_own_strategy, queued_dataset
+from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._tensorflow_parts import (
     all_reduced,
@@ -17,7 +19,7 @@ from keras_tupe.trainer._update import updated
 _STATE = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
 
 
-class TensorFlowSteps:
+class TensorFlowSteps(TensorFlowFit):
     """What `Trainer` does on TensorFlow; see there.
 
     A step is three parts. Each replica computes the gradients of its loss sum, in micro-batches,
@@ -139,8 +141,8 @@ class TensorFlowSteps:
                 outputs = self.model(inputs, training=True)
             loss, count = self._objective.sums(targets, outputs, weights)
             scaled = loss * tf.cast(self._loss_scale.value, loss.dtype) if self._scales else loss
-        self._refuse_other_state(scope, seeds)
-        self._refuse_layer_losses(scope)
+        refuse_other_state(self.model, self._seed_states, scope, seeds)
+        refuse_layer_losses(self.model, scope)
         variables = [v.value for v in self.model.trainable_variables]
         gradients = [
             None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(scaled, variables)
@@ -186,7 +188,7 @@ class TensorFlowSteps:
         is_plain = not tf.distribute.has_strategy()
         fits = (
             not any(isinstance(v, tf.distribute.DistributedValues) for v in variables)
-            if is_plain and self._distribute_strategy is None
+            if is_plain and not has_own_strategy(self)
             else all(strategy.extended.variable_created_in_scope(v) for v in variables)
         )
         if not fits or tf.distribute.get_strategy() is not strategy:
@@ -266,22 +268,18 @@ class TensorFlowSteps:
         }
         return {**counters, "stop": tf.constant(0), "batch_loss": nothing, "gradient_norm": nothing}
 
-    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Makes the variables of the metrics before a graph is traced, as Keras does."""
-        if self._compile_metrics is None or self._compile_metrics.built:
-            return
+    def batch_to_build_on(self, iterator, data_batch):
+        """Returns a batch for the metrics, whose variables are made before a graph is traced."""
         strategy = self.distribute_strategy
-        adapter = getattr(iterator, "data_adapter", None)
-        if data_batch is None and getattr(adapter, "enqueuer", None) is not None:
-            data_batch = adapter.py_dataset[0]  # a queue would not take its first batch back
+        dataset = queued_dataset(iterator)
+        if data_batch is None and dataset is not None:
+            data_batch = dataset[0]
         if data_batch is None:
             for _, _, batches in iterator:
                 data_batch = next(batches, None)
                 break
             if data_batch is None:
                 raise ValueError("There must be at least one batch of data. Received: none")
-        data_batch = keras.tree.map_structure(
+        return keras.tree.map_structure(
             lambda x: None if x is None else strategy.experimental_local_results(x)[0], data_batch
         )
-        with strategy.scope():
-            self._symbolic_build(data_batch=data_batch)

@@ -2,9 +2,10 @@
 
 import keras
 
-from keras_tupe.layers._checks import check_positive_integers, is_integer
+from keras_tupe._keras_private import all_layers, loss_tracker
 from keras_tupe.models._compile_config import compile_from, seed_generators, with_progress
 from keras_tupe.models._data_checks import ChecksData
+from keras_tupe.trainer._checks import check_arguments, refuse_layer_losses
 from keras_tupe.trainer._objective import Objective
 from keras_tupe.trainer._pure_optimizer import impure_copy, make_pure
 from keras_tupe.trainer.non_finite_error import NonFiniteError
@@ -105,32 +106,14 @@ class Trainer(ChecksData, _steps(), keras.Model):
         self, model, *, micro_batches=1, xla="auto", skip_bad_steps=0, train_metrics=True, **kwargs
     ):
         super().__init__(**kwargs)
-        check_positive_integers(micro_batches=micro_batches)
-        if not is_integer(skip_bad_steps) or skip_bad_steps < 0:
-            raise ValueError(
-                "`skip_bad_steps` must be an integer >= 0. Received: "
-                f"skip_bad_steps={skip_bad_steps!r}"
-            )
-        if xla not in ("auto", True, False):
-            raise ValueError(f"`xla` must be 'auto', True or False. Received: xla={xla!r}")
-        if not isinstance(model, keras.Model) or not model.built:
-            raise ValueError(
-                "`model` must be a built Keras model. Call it once, or make it with the functional "
-                f"API. Received: model={model!r}"
-            )
-        outputs = keras.tree.flatten(getattr(model, "outputs", None) or [None])
-        if len(outputs) != 1:
-            raise ValueError(
-                "`model` must have one output, which the loss is of. Received: a model with "
-                f"{len(outputs)} outputs"
-            )
+        check_arguments(model, micro_batches, xla, skip_bad_steps)
         self.model = model
         self.micro_batches = micro_batches
         self.xla = xla
         self.skip_bad_steps = skip_bad_steps
         self.train_metrics = train_metrics
         self._scales = any(
-            getattr(layer, "compute_dtype", None) == "float16" for layer in model._flatten_layers()
+            getattr(layer, "compute_dtype", None) == "float16" for layer in all_layers(model)
         )
         self._step = self._counter("step", 0)
         self._skipped_steps = self._counter("skipped_steps", 0)
@@ -171,7 +154,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
                 one; `run_eagerly`.
         """
         self._check_scope()
-        self._refuse_layer_losses()
+        refuse_layer_losses(self.model)
         if isinstance(loss, str) and loss == "auto":
             if getattr(self.model, "loss", None) is None and not self.model.compiled:
                 self.model.compile()  # tasks know their own
@@ -281,7 +264,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
     def _logs(self, in_training):
         """What `fit` or `evaluate` shows: metrics that are not computed are left out."""
         if in_training and not self.train_metrics:
-            return {"loss": self._loss_tracker.result()}
+            return {"loss": loss_tracker(self).result()}
         return self.get_metrics_result()
 
     def _track(self, loss, count):
@@ -289,22 +272,4 @@ class Trainer(ChecksData, _steps(), keras.Model):
         is_good = keras.ops.isfinite(loss)
         counted = keras.ops.where(is_good, count, 0)
         mean = keras.ops.where(is_good, loss, 0) / keras.ops.maximum(count, 1e-6)
-        self._loss_tracker.update_state(mean, sample_weight=counted)
-
-    def _refuse_layer_losses(self, scope=None):
-        if self.model.losses or (scope and scope.losses):
-            raise ValueError(
-                "The trainer knows one loss, that of the outputs: regularizers and `add_loss` "
-                "would be left out. Received: a model with such losses"
-            )
-
-    def _refuse_other_state(self, scope, mapping):
-        given = {id(variable): value for variable, value in mapping}
-        seeds = {id(variable) for variable in self._seed_states}
-        for variable in self.model.non_trainable_variables:
-            value = scope.get_current_value(variable)
-            if id(variable) not in seeds and value is not given.get(id(variable)):
-                raise ValueError(
-                    "The trainer knows models whose weights change by their gradients alone. "
-                    f"Received: a model that changes {variable.path!r} in training"
-                )
+        loss_tracker(self).update_state(mean, sample_weight=counted)

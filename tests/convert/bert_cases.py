@@ -1,16 +1,15 @@
 """Small BERTs of ours and of Hugging Face, for tests of conversions."""
 
 import json
-import pathlib
 import shutil
 
 import keras
 import numpy as np
 import safetensors.numpy
+from golden_cases import GOLDEN
 
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 
-GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 CONFIG = {
     "architectures": ["BertForMaskedLM"],
     "model_type": "bert",

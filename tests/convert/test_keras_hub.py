@@ -6,7 +6,7 @@ import keras_hub
 import numpy as np
 import pytest
 from bert_cases import PIECES, scrambled, tiny_inputs
-from test_golden import assert_close
+from golden_cases import assert_close
 
 import keras_tupe
 from keras_tupe.convert import from_keras_hub_bert

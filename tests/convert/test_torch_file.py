@@ -5,7 +5,6 @@ import collections
 import contextlib
 import io
 import os
-import pathlib
 import pickle
 import random
 import struct
@@ -14,13 +13,13 @@ import zipfile
 
 import numpy as np
 import pytest
-import torch_files
-from torch_files import called, legacy_file, named, outside, pickled, tensor, zip_file
+import torch_cases
+from golden_cases import GOLDEN
+from torch_cases import called, legacy_file, named, outside, pickled, tensor, zip_file
 
 from keras_tupe.convert.torch_files import pickle as torch_files_pickle
 from keras_tupe.convert.torch_files.file import read_torch_file
 
-GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
 SIX = np.arange(6, dtype="<f4").tobytes()
 MEBIBYTE = 2**20
 
@@ -123,7 +122,7 @@ def attacks(target):
         "as a size": pickled(
             called("torch._utils", "_rebuild_tensor_v2", run, run, run, run, 0, 0)
         ),
-        "as an attribute": pickled(torch_files.settings(x=run)),
+        "as an attribute": pickled(torch_cases.settings(x=run)),
         "INST": b"(" + text[0] + b"iposix\nsystem\n.",
         "OBJ": b"(cposix\nsystem\n" + text[0] + b"o.",
         "by attributes": b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93"
@@ -151,7 +150,7 @@ def test_an_attack_is_refused_and_does_not_run(tmp_path, name):
             zip_file(attack, {"0": SIX}),
             legacy_file(attack, {"0": SIX}),
             legacy_file(pickled(1), {}, keys=attack),
-            pickled(torch_files.MAGIC_NUMBER) + attack,
+            pickled(torch_cases.MAGIC_NUMBER) + attack,
         )
     ):
         refused(tmp_path, data, "nothing in the file was run|does not write")
@@ -223,7 +222,7 @@ def test_damaged_bytes_give_a_named_error_or_other_numbers(tmp_path, name):
 
 
 def test_a_damaged_pickle_in_a_sound_archive_gives_a_named_error_or_other_data(tmp_path):
-    value = {"args": torch_files.settings(a=1, b="x"), "model": {"w": tensor("0", 6, (2, 3))}}
+    value = {"args": torch_cases.settings(a=1, b="x"), "model": {"w": tensor("0", 6, (2, 3))}}
     data, generator, outcomes = pickled(value), random.Random(6), collections.Counter()
     for _ in range(400):
         damaged = bytearray(data)

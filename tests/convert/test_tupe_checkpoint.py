@@ -1,20 +1,19 @@
 """Checkpoints of TUPE's authors give their numbers; what does not fit is named."""
 
 import json
-import pathlib
 
 import keras
 import numpy as np
 import pytest
+from golden_cases import GOLDEN
 from keras import ops
-from torch_files import Raw, called, checkpoint_file, named, pickled, settings, zip_file
+from torch_cases import Raw, called, checkpoint_file, named, pickled, settings, zip_file
 
 from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
 from keras_tupe.convert.tupe.model import model_of_released_weights
 from keras_tupe.convert.tupe.settings import TupeSettings
 from keras_tupe.convert.tupe.weights import released_buckets
 
-GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 ENCODER = "decoder.sentence_encoder."
 HEAD = "classification_heads.sentence_classification_head."
 SETTINGS = {

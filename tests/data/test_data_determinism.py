@@ -1,8 +1,9 @@
 """The same bytes in another process, whatever the order of its hash tables."""
 
 import os
-import subprocess
 import sys
+
+from interpreters import python
 
 PROGRAM = """
 import hashlib
@@ -44,16 +45,6 @@ digest = hashlib.sha256(b"".join(content)).hexdigest()
 def test_everything_is_bit_identical_in_another_process_and_after_a_seek():
     here = {"walk": True}
     exec(PROGRAM, here)  # the same program runs here and there
-    environment = os.environ | {
-        "PYTHONHASHSEED": "12345",
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
-    there = subprocess.run(
-        [sys.executable, "-c", f"walk = False\n{PROGRAM}\nprint(digest)"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert there.stdout.split()[-1] == here["digest"]
+    environment = {"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
+    there = python("-c", f"walk = False\n{PROGRAM}\nprint(digest)", environment=environment)
+    assert there.split()[-1] == here["digest"]

@@ -2,11 +2,10 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import tensorflow as tf
+from interpreters import python
 from position_cases import MAX_LENGTH, METHOD_NAMES, VOCABULARY, Case, cases_of, encoder, scramble
 
 from keras_tupe import TupeMaskedLM, TupeTextClassifier, positions
@@ -144,14 +143,7 @@ def check_in_another_process(file, format, model, tolerance=1e-4):
         given, **{f"{n}/{key}": x for n, found in examples.items() for key, x in found.items()}
     )
     script = ANSWER.format(open=OPEN[format])
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, *map(str, (file, given, answers))],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    facts = json.loads(result.stdout.splitlines()[-1])
+    facts = json.loads(python("-c", script, file, given, answers).splitlines()[-1])
     assert facts["others"] == []
     is_limited = getattr(model, "backbone", model).has_length_limit
     assert facts["refused"] == ([MAX_LENGTH + 1] if is_limited else [])

@@ -1,12 +1,11 @@
 """Exported encoders of the methods that act inside attention, reused in another process."""
 
 import json
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
+from interpreters import python
 
 from keras_tupe import TupeBackbone, TupeMaskedLM
 from keras_tupe.export import export_encoder
@@ -73,12 +72,8 @@ def test_the_encoder_answers_and_learns_as_the_model_does(position, options, tmp
     np.savez(tmp_path / "example.npz", target=target, **example)
     script = ANSWER.replace("{longer}", str(not backbone.has_length_limit))
     paths = [tmp_path / name for name in ("encoder", "example.npz", "answers.npz")]
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, *map(str, paths)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr[-2000:]
-    names = json.loads(result.stdout.splitlines()[-1])
+    printed = python("-c", script, *paths)
+    names = json.loads(printed.splitlines()[-1])
     answers = np.load(tmp_path / "answers.npz")
     np.testing.assert_allclose(answers["serve"], expected, rtol=0, atol=1e-5)
     if not backbone.has_length_limit:

@@ -1,13 +1,12 @@
 """Exported SavedModels, loaded in a process that knows nothing of this package."""
 
 import json
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from interpreters import python
 from portable_cases import out_of_range, rows_of_ones
 
 from keras_tupe import TupeBackbone, TupeMaskedLM
@@ -80,14 +79,7 @@ def scrambled_model(dtype="float32", **kwargs):
 
 
 def run(script, *arguments):
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    return json.loads(result.stdout.splitlines()[-1])
+    return json.loads(python("-c", script, *arguments).splitlines()[-1])
 
 
 def example(num_segments=0):

@@ -6,7 +6,7 @@ import json
 import bert_cases
 import keras_hub
 import numpy as np
-import torch_files
+import torch_cases
 from fuzz_engine import Reader
 
 from keras_tupe.convert import from_hf_bert, from_keras_hub_bert, from_tupe_checkpoint
@@ -16,7 +16,7 @@ from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.convert.torch_files.file import read_torch_file
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
-from training import convert
+from training.convert import work as convert
 
 _SETTINGS = {"do_lower_case": True, "strip_accents": None, "tokenizer_class": "BertTokenizer"}
 _NORMALIZER = {"type": "BertNormalizer", "lowercase": True, "strip_accents": None}
@@ -59,11 +59,11 @@ def _torch_bytes(legacy):
     for number, (name, array) in enumerate(weights.items()):
         key = str(number)
         storages[key], counts[key] = array.tobytes(), array.size
-        tensors[name] = torch_files.tensor(key, array.size, array.shape, legacy=legacy)
-    pickle = torch_files.pickled(tensors)
+        tensors[name] = torch_cases.tensor(key, array.size, array.shape, legacy=legacy)
+    pickle = torch_cases.pickled(tensors)
     if legacy:
-        return torch_files.legacy_file(pickle, storages, counts=counts)
-    return torch_files.zip_file(pickle, storages)
+        return torch_cases.legacy_file(pickle, storages, counts=counts)
+    return torch_cases.zip_file(pickle, storages)
 
 
 def _read_hf_parts(folder):
@@ -87,7 +87,7 @@ def _write_torch(folder, legacy):
         "b": np.arange(4, dtype="int64"),
         "c": np.ones(3, "float16"),
     }
-    content = torch_files.checkpoint_file(weights, _ARGS, legacy, epoch=3, best_loss=1.5)
+    content = torch_cases.checkpoint_file(weights, _ARGS, legacy, epoch=3, best_loss=1.5)
     (folder / "model.pt").write_bytes(content)
 
 

@@ -21,7 +21,7 @@ from keras_tupe.data.rows.dataset_writer import PREPARATION_FILE, file_hash
 from keras_tupe.data.rows.json_record import write_sealed_json
 from keras_tupe.trainer import strategies
 from keras_tupe.trainer.checkpoints import Checkpoints
-from training.pretrain.loop import Saver
+from training.pretrain.saver import Saver
 
 _TEXT = "The cat sat.\nIt was grey.\n\nAnother document, of one line.\n"
 _WIKI = '<doc id="1" url="u" title="t">\nA title\n\nSome text.\n</doc>\n{"text": "x"}\n'

@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-_ROOMS = ("", "convert", "data", "training")
+_ROOMS = ("", "convert", "data/rows", "training")
 
 
 def add_rooms():

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import zipfile
 
@@ -12,6 +11,7 @@ import h5py
 import keras
 import numpy as np
 import pytest
+from interpreters import python
 from saved_encoders import (
     IDS,
     LENGTH,
@@ -294,14 +294,8 @@ np.savez(answers, **{name: np.array(value) for name, value in results.items()})
 
 
 def run(script, *arguments):
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
+    path = os.pathsep.join(filter(None, sys.path))
+    python("-c", script, *arguments, environment={"PYTHONPATH": path})
 
 
 def answers_of(script, source, tmp_path, *more):

@@ -1,10 +1,7 @@
 """What is special to SentencePiece BPE."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from interpreters import python
 from tiny_vocabularies import SENTENCES, TUPE_TOKENS, sentencepiece_model
 
 from keras_tupe.tokenizers import SentencePieceBpe
@@ -105,16 +102,10 @@ print(SentencePieceBpe(sys.argv[1]).tokenize(["IN THE TITLE I"]).to_list())
 def test_case_is_folded_alike_in_every_locale(tmp_path):
     path = tmp_path / "plain.spm"
     path.write_bytes(sentencepiece_model(normalization_rule_name="nmt_nfkc"))
-    process = subprocess.run(
-        [sys.executable, "-c", LOCALE, str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"},
-    )
-    assert process.returncode == 0, process.stderr[-2000:]
+    locale = {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}
+    printed = python("-c", LOCALE, path, environment=locale)
     here = SentencePieceBpe(path).tokenize(["IN THE TITLE I"]).to_list()
-    assert process.stdout.splitlines()[-1] == str(here)
+    assert printed.splitlines()[-1] == str(here)
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"<!DOCTYPE html>", b"\x00" * 64])

@@ -1,8 +1,6 @@
 """What both kinds of tokenizers promise, in training and in serving."""
 
 import json
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreters import python
 from tiny_vocabularies import BERT_TOKENS, SENTENCES, TUPE_TOKENS, tokenizer
 
 KINDS = ["wordpiece", "sentencepiece"]
@@ -253,15 +252,9 @@ def test_a_served_tokenizer_gives_the_ids_of_training(tmp_path):
         tf.saved_model.save(exported, str(tmp_path / kind))
     script = tmp_path / "serve.py"
     script.write_text(textwrap.dedent(SERVE))
-    process = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), json.dumps([text.hex() for text in texts])],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert process.returncode == 0, process.stderr[-3000:]
-    answers = json.loads(process.stdout.splitlines()[-1])
+    words = (script, tmp_path, json.dumps([text.hex() for text in texts]))
+    printed = python(*words, cwd=tmp_path)
+    answers = json.loads(printed.splitlines()[-1])
     assert not {"keras_tupe", "keras_hub", "sentencepiece"} & set(answers["modules"])
     for kind in KINDS:
         op = tokenizer(kind)

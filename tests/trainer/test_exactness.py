@@ -6,12 +6,11 @@ import json
 import os
 import pathlib
 import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from exactness_case import CLIP_NORM, NUM_STEPS
+from interpreters import python
 
 WORKER = pathlib.Path(__file__).parent / "exactness_worker.py"
 ROUTE = "mirrored-adamw-micro4-xla-group5"  # all at once; the grid has each alone
@@ -21,18 +20,8 @@ OPTIMIZERS = ("sgd", "momentum", "adamw")
 
 def run_worker(out, *words, **environment):
     """Returns the arrays that one process writes."""
-    environment = {
-        **os.environ,
-        "KERAS_BACKEND": "tensorflow",
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        **environment,
-    }
-    command = [sys.executable, "-W", "ignore", str(WORKER), str(out), *words]
-    finished = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=900
-    )
-    assert finished.returncode == 0, finished.stderr[-4000:]
+    known = {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"}
+    python(WORKER, out, *words, environment={**known, **environment})
     with np.load(out) as arrays:
         return dict(arrays)
 

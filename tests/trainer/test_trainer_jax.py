@@ -1,14 +1,12 @@
 """Two devices on JAX train to the weights of one."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
 from exactness_case import CLIP_NORM
+from interpreters import python
 
 WORKER = pathlib.Path(__file__).parent / "jax_devices_worker.py"
 
@@ -20,14 +18,7 @@ def found(tmp_path_factory):
         pytest.skip("tests JAX; run it with KERAS_BACKEND=jax")
     out = tmp_path_factory.mktemp("jax") / "found.npz"
     flags = "--xla_force_host_platform_device_count=2"
-    finished = subprocess.run(
-        [sys.executable, "-W", "ignore", str(WORKER), str(out)],
-        env={**os.environ, "XLA_FLAGS": flags, "JAX_ENABLE_X64": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr[-4000:]
+    python(WORKER, out, environment={"XLA_FLAGS": flags, "JAX_ENABLE_X64": "0"})
     with np.load(out) as arrays:
         return dict(arrays)
 

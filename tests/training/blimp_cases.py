@@ -2,8 +2,8 @@
 
 import json
 
+import commands
 import numpy as np
-import pytest
 
 from keras_tupe import (
     TupeBackbone,
@@ -11,7 +11,6 @@ from keras_tupe import (
     TupeMaskedLMPreprocessor,
     TupeTokenizer,
 )
-from training.evaluate_blimp import __main__ as evaluate_blimp
 
 # how much likelier than others each piece is, whatever stands around it (log of the odds)
 ODDS = {
@@ -72,18 +71,16 @@ def save_preset(folder):
 
 def words(preset, data, out, *more):
     """Returns a command line."""
-    return [str(word) for word in (preset, "--data", data, "--out", out, *more)]
+    return commands.words_of(preset, "--data", data, "--out", out, *more)
 
 
 def run(preset, data, out, *more):
-    """Runs the command; returns what it wrote in `results.json`."""
-    evaluate_blimp.main(words(preset, data, out, *more))
-    return json.loads((out / "results.json").read_text())
+    """Runs the command; returns what it wrote in `results.json`, and what it printed and told."""
+    ended = commands.run("evaluate_blimp", *words(preset, data, out, *more))
+    assert ended.code == 0, ended.err
+    return json.loads((out / "results.json").read_text()), ended
 
 
-def refusal(arguments, capsys):
-    """Returns what a command line that must not run ends with."""
-    with pytest.raises(SystemExit) as stop:
-        evaluate_blimp.main([str(argument) for argument in arguments])
-    printed = capsys.readouterr().err
-    return printed if stop.value.code == 2 else stop.value.code
+def failure(preset, data, out, *more):
+    """Runs in vain; returns the sentences."""
+    return commands.refusal("evaluate_blimp", *words(preset, data, out, *more))

@@ -1,12 +1,10 @@
 """Small tasks in the format of GLUE's files, tiny presets, and runs of the command on them."""
 
-import contextlib
-import io
 import json
 import pathlib
 import random
 
-import forked_cases
+import commands
 import keras
 
 from keras_tupe import (
@@ -120,55 +118,22 @@ def load_backbone(folder):
 
 def arguments(preset, data, out, *tasks, **options):
     """Returns a command line: `OPTIONS` with changes; `None` leaves one out."""
-    words = [str(preset)] if preset else []
     given = {"data": data, "tasks": tasks, "out": out, **OPTIONS, **options}
-    for name, value in given.items():
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        elif value is not None and value != ():
-            values = value if isinstance(value, (list, tuple)) else [value]
-            words += [f"--{option}", *map(str, values)]
-    return words
-
-
-@contextlib.contextmanager
-def captured():
-    """Yields both streams; precision and graphs are as before afterwards."""
-    policy, printed, told = keras.config.dtype_policy(), io.StringIO(), io.StringIO()
-    try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
-            yield printed, told
-    finally:
-        keras.config.set_dtype_policy(policy)
-        keras.utils.clear_session(free_memory=False)
+    return commands.words_of(*([preset] if preset else []), **given)
 
 
 def run(preset, data, out, *tasks, **options):
     """Runs in this process; returns `results.json`, and what was printed to both streams."""
-    from training.finetune_glue import __main__ as finetune_glue
-
-    with captured() as (printed, told):
-        finetune_glue.main(arguments(preset, data, out, *tasks, **options))
-    return results(out), printed.getvalue(), told.getvalue()
+    ended = commands.run("finetune_glue", *arguments(preset, data, out, *tasks, **options))
+    assert ended.code == 0, ended.err
+    return results(out), ended.out, ended.err
 
 
 def failure(preset, data, out, *tasks, **options):
     """Runs in vain; returns the sentences, after a check that nothing was begun."""
-    from training.finetune_glue import __main__ as finetune_glue
-
     before = sorted(pathlib.Path(out).rglob("*")) if out else []
-    with captured() as (printed, told):
-        try:
-            finetune_glue.main(arguments(preset, data, out, *tasks, **options))
-        except SystemExit as stop:
-            code = stop.code
-        else:
-            raise AssertionError(f"it did not stop: {printed.getvalue()}")
+    message = commands.refusal("finetune_glue", *arguments(preset, data, out, *tasks, **options))
     assert (sorted(pathlib.Path(out).rglob("*")) if out else []) == before
-    message = told.getvalue().strip() if code == 2 else code
-    assert "Traceback" not in message
-    assert all(line.startswith("finetune_glue") or code == 2 for line in message.splitlines())
     return message
 
 
@@ -191,4 +156,4 @@ def scores(out):
 def start(preset, data, out, *tasks, **options):
     """Starts a grid in another process; both streams go to `OUT.log`."""
     words = arguments(preset, data, out, *tasks, **options)
-    return forked_cases.start("training.finetune_glue", words, f"{out}.log")
+    return commands.start("finetune_glue", words, f"{out}.log")

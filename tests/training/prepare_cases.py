@@ -1,18 +1,15 @@
 """Small corpora, and what a preparation must make of them, written a second time without it."""
 
-import contextlib
 import gzip
 import hashlib
-import io
 import json
 import random
 
-import pytest
+import commands
 import tensorflow_datasets as tfds
 
 from keras_tupe.data import clean_text, split_sentences
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
-from training.prepare import __main__ as prepare
 
 LENGTH = 29
 VALID = 0.23
@@ -54,22 +51,22 @@ def write_jsonl(path, texts, field="text"):
     return path
 
 
+def words(out, *inputs, options=OPTIONS, more=()):
+    """Returns a command line."""
+    return commands.words_of("--input", *inputs, "--out", out, *options, *more)
+
+
 def run(out, *inputs, options=OPTIONS, more=()):
     """Prepares in this process; returns the folder that was made."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        prepare.main(["--input", *map(str, inputs), "--out", str(out), *options, *map(str, more)])
-    assert printed.getvalue().strip()
+    printed = commands.done("prepare", *words(out, *inputs, options=options, more=more))
+    assert printed.strip()
     assert not (out.parent / f"{out.name}.unfinished").exists()
     return out
 
 
 def failure(out, *inputs, options=OPTIONS, more=()):
-    """Prepares in vain; returns the sentence, after a check that nothing is left behind."""
-    with pytest.raises(SystemExit) as stopped:
-        run(out, *inputs, options=options, more=more)
-    message = stopped.value.code
-    assert isinstance(message, str)
-    assert message.startswith("prepare: ")
+    """Prepares in vain; returns the sentence."""
+    message = commands.refusal("prepare", *words(out, *inputs, options=options, more=more), code=1)
     assert "\n" not in message
     return message
 

@@ -1,21 +1,14 @@
 """Tiny runs of `training.pretrain`, in this process and in others, and what they leave."""
 
 import contextlib
-import io
 import json
-import multiprocessing
-import os
 import pathlib
 import re
-import signal
 import socket
-import time
 
-import keras
+import commands
 import numpy as np
 import prepare_cases
-
-from training.pretrain import __main__ as pretrain
 
 LENGTH = 16
 # plain TensorFlow starts sooner than XLA; nothing here depends on the peak
@@ -34,7 +27,9 @@ OPTIONS = {
     "peak_flops": 1e12,
     "tensorboard": False,
 }
-_EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}
+
+
+KEPT = {"keep_steps": "10"}  # of the run that tests share
 
 
 def make_rows(folder, number=41, vocabulary_size=160, more=()):
@@ -49,55 +44,38 @@ def make_rows(folder, number=41, vocabulary_size=160, more=()):
 
 def arguments(rows, out, **options):
     """Returns a command line: `OPTIONS` with changes; `None` leaves one out."""
-    words = ["--data", str(rows), "--out", str(out)]
-    for name, value in {**OPTIONS, **options}.items():
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        elif value is not None:
-            values = value if isinstance(value, (list, tuple)) else [value]
-            words += [f"--{option}", *map(str, values)]
-    return words
-
-
-@contextlib.contextmanager
-def restored():
-    """What a run sets for its process is as before: precision, SIGTERM, random numbers."""
-    policy, handler = keras.config.dtype_policy(), signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(policy)
-        keras.utils.clear_session(free_memory=False)
-        assert signal.getsignal(signal.SIGTERM) is handler
+    return commands.words_of(data=rows, out=out, **{**OPTIONS, **options})
 
 
 def run(rows, out, **options):
     """Runs in this process; returns what was printed to both streams."""
-    printed, told = io.StringIO(), io.StringIO()
-    with restored(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
-        pretrain.main(arguments(rows, out, **options))
-    return printed.getvalue(), told.getvalue()
+    ended = _attempt(rows, out, **options)
+    assert ended.code == 0, ended.err
+    return ended.out, ended.err
+
+
+def stopped(rows, out, **options):
+    """Runs to an end with a sentence, which is returned."""
+    ended = _attempt(rows, out, **options)
+    assert ended.said, ended
+    assert "\n" not in ended.said
+    assert ended.said.startswith("pretrain: ")
+    return ended.said
 
 
 def failure(rows, out, **options):
     """Runs in vain; returns the sentences, after a check that nothing was changed."""
     before = files(out)
-    printed, told = io.StringIO(), io.StringIO()
-    with restored(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
-        try:
-            pretrain.main(arguments(rows, out, **options))
-        except SystemExit as stop:
-            code = stop.code
-        else:
-            raise AssertionError(f"it did not stop: {printed.getvalue()}")
+    message = commands.refusal("pretrain", *arguments(rows, out, **options))
     assert files(out) == before
-    if code == 2:
-        return told.getvalue().strip()
-    assert isinstance(code, str)
-    assert code.startswith("pretrain: ")
-    assert "\n" not in code
-    return code
+    return message
+
+
+def _attempt(rows, out, **options):
+    """Runs in this process to any end."""
+    ended = commands.run("pretrain", *arguments(rows, out, **options))
+    assert ended.signals, "SIGTERM is not handled as before"
+    return ended
 
 
 # === What a run leaves ===
@@ -165,73 +143,10 @@ def assert_same_run(ours, theirs, last, checkpoints=True):
 # === Other processes ===
 
 
-def processes():
-    """Real processes that need not import TensorFlow anew: each is forked by one that has it."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["training.pretrain", "keras_hub", "tensorflow_text"])
-    return context
-
-
-def _alone(words, log, environment, moment):
-    """What the other process does.
-
-    Args:
-        words: the command line.
-        log: file for both streams.
-        environment: variables to set.
-        moment: `(event, pattern, count)`: kills itself before a file operation, an audit event of
-            Python such as `"os.rename"`, on a path that has the pattern, when it comes so often.
-    """
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(handle, 1)
-    os.dup2(handle, 2)
-    os.environ |= environment
-    left = [moment[2] if moment else 0]
-
-    def kill_at_the_moment(event, values):
-        if event == moment[0] and event in _EVENTS and re.search(moment[1], str(values[0])):
-            left[0] -= 1
-            if not left[0]:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    if moment:
-        import sys
-
-        sys.addaudithook(kill_at_the_moment)
-    pretrain.main(words)
-
-
-def start(context, rows, out, moment=None, environment=None, log=None, **options):
-    """Starts a run in another process; see `_alone`. Both streams go to `OUT.log`."""
+def start(rows, out, log=None, environment=None, moment=None, **options):
+    """Starts a run in another process; both streams go to `OUT.log`. See `commands.start`."""
     words = arguments(rows, out, **options)
-    log = f"{out}.log" if log is None else str(log)
-    process = context.Process(
-        target=_alone, args=(words, log, environment or {}, moment), daemon=True
-    )
-    process.start()
-    return process
-
-
-def log_of(out):
-    """What processes told."""
-    return pathlib.Path(f"{out}.log").read_text(errors="replace")
-
-
-def wait_until(condition, process, seconds=120):
-    """Waits while a process lives; returns whether the condition came true."""
-    end = time.monotonic() + seconds
-    while process.is_alive() and time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.001)
-    return bool(condition())
-
-
-def ended(process, seconds=300):
-    """Waits for the end of a process; returns its exit code."""
-    process.join(seconds)
-    assert process.exitcode is not None, "it does not end"
-    return process.exitcode
+    return commands.start("pretrain", words, log or f"{out}.log", environment, moment)
 
 
 def clusters(number=2):

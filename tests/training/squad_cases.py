@@ -1,17 +1,14 @@
 """A small task in the format of SQuAD, tiny presets, and runs of the command on them."""
 
-import contextlib
-import io
 import json
 import pathlib
 import random
 
-import forked_cases
+import commands
 import keras
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.data import read_squad, squad_windows
-from training.finetune_squad import __main__ as finetune_squad
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 FILLERS = ["the", "farm", "was", "near", "a", "river", "and", "people", "lived", "there"]
@@ -82,49 +79,22 @@ def save_preset(folder, position="tupe_r", text=True, sizes=(1, 2, 16, 32), **op
 
 def arguments(preset, train, dev, out, **options):
     """Returns a command line: `OPTIONS` with changes; `None` leaves one out."""
-    words = [] if preset is None else [str(preset)]
-    for name, value in {"train": train, "dev": dev, "out": out, **OPTIONS, **options}.items():
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        elif value is not None:
-            words += [f"--{option}", str(value)]
-    return words
-
-
-@contextlib.contextmanager
-def captured():
-    """Yields both streams; precision and graphs are as before afterwards."""
-    policy, printed, told = keras.config.dtype_policy(), io.StringIO(), io.StringIO()
-    try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
-            yield printed, told
-    finally:
-        keras.config.set_dtype_policy(policy)
-        keras.utils.clear_session(free_memory=False)
+    given = {"train": train, "dev": dev, "out": out, **OPTIONS, **options}
+    return commands.words_of(*([] if preset is None else [preset]), **given)
 
 
 def run(preset, train, dev, out, **options):
     """Runs in this process; returns `results.json`, and what was printed to both streams."""
-    with captured() as (printed, told):
-        finetune_squad.main(arguments(preset, train, dev, out, **options))
-    return read(out / "results.json"), printed.getvalue(), told.getvalue()
+    ended = commands.run("finetune_squad", *arguments(preset, train, dev, out, **options))
+    assert ended.code == 0, ended.err
+    return read(out / "results.json"), ended.out, ended.err
 
 
 def failure(preset, train, dev, out, **options):
     """Runs in vain; returns the sentences, after a check that no run was left behind."""
     before = runs_in(out)
-    with captured() as (printed, told):
-        try:
-            finetune_squad.main(arguments(preset, train, dev, out, **options))
-        except SystemExit as stop:
-            code = stop.code
-        else:
-            raise AssertionError(f"it did not stop: {printed.getvalue()}")
+    message = commands.refusal("finetune_squad", *arguments(preset, train, dev, out, **options))
     assert runs_in(out) == before
-    message = told.getvalue().strip() if code == 2 else code
-    assert "Traceback" not in message
-    assert code == 2 or all(x.startswith("finetune_squad: ") for x in message.splitlines())
     return message
 
 
@@ -153,4 +123,4 @@ def outcome(out):
 def start(preset, train, dev, out, **options):
     """Starts a command in another process; both streams go to `OUT.log`."""
     words = arguments(preset, train, dev, out, **options)
-    return forked_cases.start("training.finetune_squad", words, f"{out}.log")
+    return commands.start("finetune_squad", words, f"{out}.log")

@@ -2,42 +2,20 @@
 
 import json
 import pathlib
-import random
 import re
 import subprocess
 import sys
+import types
 
 import keras_hub
 import numpy as np
 import pytest
+from quickstart_cases import write_corpus
 
 import keras_tupe
+from training.quickstart import run
 
 METHOD_FILE = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
-
-
-def write_corpus(path):
-    """Writes 400 documents of made-up but orderly English."""
-    generator = random.Random(1)
-    subjects = [
-        "the cat",
-        "a small dog",
-        "my old friend",
-        "the young king",
-        "her teacher",
-        "this machine",
-    ]
-    verbs = ["sees", "follows", "finds", "carries", "paints", "remembers", "watches", "repairs"]
-    objects = ["the red ball", "a heavy stone", "an open door", "the long river", "two white birds"]
-    places = ["in the garden", "under the bridge", "near the village", "behind the house"]
-    times = ["before the rain", "after dinner", "on a cold morning", "during the long winter"]
-
-    def sentence():
-        words = [generator.choice(part) for part in (subjects, verbs, objects, places, times)]
-        return f"{' '.join(words)} and then {generator.choice(subjects)} goes home.".capitalize()
-
-    documents = ("\n".join(sentence() for _ in range(5)) for _ in range(400))
-    path.write_text("\n\n".join(documents), encoding="utf-8")
 
 
 def quickstart(folder, *arguments):
@@ -49,6 +27,35 @@ def quickstart(folder, *arguments):
     )
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
     return result.stdout
+
+
+@pytest.mark.parametrize(("steps", "points", "every"), [(45, 20, 2), (7, 7, 1)])
+def test_the_curve_has_a_point_after_each_twentieth_of_the_steps(steps, points, every, monkeypatch):
+    fits, tests = [], []
+
+    class Recorder:
+        def __init__(self, model, machine, rows, held_out, schedule, optimizer):
+            assert (schedule.total_steps, schedule.warmup_steps) == (steps, int(0.06 * steps))
+            assert optimizer == {"beta_2": 0.98}
+
+        def fit(self, start, end, progress):
+            fits.append((start, end))
+
+        def evaluate(self, step, progress, most=None):
+            tests.append((step, most))
+            return step / 100, 0.5
+
+    monkeypatch.setattr(run, "Training", Recorder)
+    corpus = types.SimpleNamespace(
+        training=types.SimpleNamespace(batch_size=run.BATCH_SIZE), held_out=None
+    )
+    (tokens, losses), scores = run.pretrain(None, corpus, steps)
+    ends = [every * (number + 1) for number in range(points)]
+    assert fits == [(end - every, end) for end in ends]
+    assert tests == [*((end, run.CURVE_BATCHES) for end in ends), (ends[-1], None)]
+    assert tokens == [end * run.BATCH_SIZE * 32 for end in ends]
+    assert losses == [end / 100 for end in ends]
+    assert scores == (ends[-1] / 100, 0.5)
 
 
 @pytest.mark.slow

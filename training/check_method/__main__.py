@@ -1,6 +1,6 @@
 """Checks every promise of a positional method, in a Python file anywhere.
 
-    python -m training.check_method my_method.py
+    keras-tupe check-method my_method.py
 
 The layers are compared with the oracle in float64, at 1e-12 and with scrambled weights, under every
 option and whole encoders too; the oracle must not lean on the layers; then padding, order, length,
@@ -10,23 +10,23 @@ methods. It takes about a minute on two cores, and ends with 0 if all promises a
 
 import os
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # else JAX turns float64 into float32
 
 import sys
 
 from training.check_method.settings import Settings
 from training.command.settings import parse
-from training.command.shell import sentences
+from training.command.shell import FAILED, sentences
 from training.command.tables import table
 
 
 def main(arguments=None):
     """Runs the command line."""
-    settings = parse(Settings, arguments, description=__doc__)
+    settings = parse(Settings, arguments, __doc__, "check_method")
     with sentences("check_method", "Nothing was written."):
         outcomes = _outcomes(settings.method)
-    sys.exit(1 if any(outcome.result == "BROKEN" for outcome in outcomes) else 0)
+    if any(outcome.result == "BROKEN" for outcome in outcomes):
+        sys.exit(FAILED)
 
 
 def _outcomes(method):
@@ -35,7 +35,6 @@ def _outcomes(method):
     from training.check_method import suite
 
     name = positions.load_file(method) if method.endswith(".py") else method
-    positions.get(name)
     outcomes = []
     for check in suite.checks(name):
         outcomes.append(suite.run(check))

@@ -1,4 +1,4 @@
-"""Where the encoders and the texts of `training.draw` come from."""
+"""The encoders and the texts to draw: methods, presets, files."""
 
 import contextlib
 import dataclasses

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_tupe._keras_private import track_variable
 from keras_tupe.trainer import Trainer, adamw
 
 
@@ -54,7 +55,7 @@ class KeptTrainer:
         schedule = SettableWarmupDecay()
         made = adamw(schedule, **optimizer)
         for number in schedule.numbers:
-            made._track_variable(number)
+            track_variable(made, number)
         self.trainer = Trainer(model, train_metrics=False, **trainer)
         self.trainer.compile(made, loss=loss)
         self._numbers = schedule.numbers

@@ -1,4 +1,4 @@
-"""The gallery: what every method makes of positions, before and after training."""
+"""The picture of the gallery: the heads of each method, before and after training."""
 
 import dataclasses
 

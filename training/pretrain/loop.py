@@ -1,14 +1,91 @@
-"""The loop of a run: train, look, save, and stop when asked."""
+"""The loop of a run: train, test, log, save, and stop when asked."""
 
-import json
 import signal
 
 import keras
 
-from keras_tupe.trainer import read_state, write_state
+from keras_tupe.trainer import Trainer, adamw
 
-# Settings that checkpoints of earlier versions do not have, with the value that was theirs.
-_ADDED = {"layer_norm_epsilon": 1e-5}
+XLA = {"auto": "auto", "on": True, "off": False}
+
+
+class Training:
+    """A model in training: with which trainer, on which rows and devices.
+
+    To be made in the machine's scope, as the model.
+
+    Args:
+        model: a new model of this package.
+        machine: the devices, see `training.machine.devices`.
+        rows: the `Rows` to train on.
+        held_out: the `Rows` to test on.
+        schedule: learning rate: a function of the step.
+        optimizer: dictionary of the other arguments of `adamw`.
+        steps_per_call: steps between two visits of Python.
+        **options: arguments of `Trainer`.
+
+    Attributes:
+        trainer: the `Trainer`.
+    """
+
+    def __init__(
+        self, model, machine, rows, held_out, schedule, optimizer, steps_per_call=1, **options
+    ):
+        self.machine, self.rows, self.schedule = machine, rows, schedule
+        self._held_out = held_out
+        self.trainer = Trainer(model, train_metrics=False, **options)
+        self.trainer.compile(
+            adamw(schedule, **optimizer),
+            weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+            steps_per_execution=steps_per_call,
+        )
+
+    def fit(self, start, end, progress, *callbacks):
+        """Trains from one step to another.
+
+        Args:
+            start: steps done.
+            end: steps done at the end.
+            progress: the `Progress` to show it by.
+            *callbacks: called after `progress`.
+        """
+
+        def show(batch, logs=None):
+            progress.update(start + batch + 1, self.trainer.last_step["batch_loss"])
+
+        self.trainer.fit(
+            self.machine.training(self.rows, start, end - start),
+            steps_per_epoch=end - start,
+            callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=show), *callbacks],
+            shuffle=False,
+            verbose=0,
+        )
+
+    def evaluate(self, step, progress, most=None):
+        """Tests on held-out rows, and says the scores.
+
+        Args:
+            step: steps done.
+            progress: the `Progress` to say it by; the time does not count for its speed.
+            most: batches to test on at most; all by default.
+
+        Returns:
+            `(loss, accuracy)`, each masked token counted once.
+        """
+        count = self._held_out.num_evaluation_batches
+        count = min(most or count, count)
+        with progress.paused():
+            scores = self.trainer.evaluate(
+                self.machine.held_out(self._held_out, count),
+                steps=count,
+                verbose=0,
+                return_dict=True,
+            )
+        progress.say(
+            f"step {step:,}: held-out loss {scores['loss']:.4f}, "
+            f"masked accuracy {scores['accuracy']:.2%}"
+        )
+        return scores["loss"], scores["accuracy"]
 
 
 class StopSignal:
@@ -32,126 +109,29 @@ class StopSignal:
         self.received = True
 
 
-class Saver:
-    """Checkpoints of one run, with what they must agree with.
-
-    Args:
-        checkpoints: a `Checkpoints`.
-        identity: dictionary of the settings that a run keeps, JSON values.
-        data: dictionary that tells the rows apart, JSON values.
-        allow_change: names of settings that may differ; `"data"` for the rows.
-        writes: whether this worker writes; the others only read.
-
-    Attributes:
-        losses: those that the restored checkpoint was saved with.
-    """
-
-    def __init__(self, checkpoints, identity, data, allow_change, writes):
-        self._checkpoints = checkpoints
-        self._facts = {"settings": identity, "data": data}
-        self._allow_change = set(allow_change)
-        self._writes = writes
-        self.losses = ()
-
-    def restore(self, trainer):
-        """Puts the last checkpoint's state into a trainer; returns its step, 0 without one.
-
-        Raises:
-            ValueError: if it is damaged, of other settings, rows or another model.
-        """
-        step = self._checkpoints.latest()
-        if step is None:
-            return 0
-        self.check(step)
-        arrays, record = self._checkpoints.read(step)
-        try:
-            write_state(trainer, arrays)
-        except ValueError as error:
-            raise ValueError(f"{error}, in {self._checkpoints.path(step)}") from None
-        self.losses = tuple(record.get("losses", ()))
-        return step
-
-    def check(self, step):
-        """Refuses a checkpoint of other settings or rows, naming all that differs."""
-        facts = self._checkpoints.read_facts(step)
-        losses = facts.get("losses", [])
-        if not isinstance(losses, list) or not all(type(loss) in (int, float) for loss in losses):
-            raise ValueError(
-                "The losses of a checkpoint must be a list of numbers. Remove its folder to go on "
-                f"from the one before. Received: {str(self._checkpoints.path(step))!r}"
-            )
-        # as JSON would give them back
-        ours = json.loads(json.dumps(self._facts))
-        before, now = facts.get("settings"), ours["settings"]
-        before = before if isinstance(before, dict) else {}
-        before = {**{name: _ADDED[name] for name in _ADDED if name in now}, **before}
-        names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-        changes = {name: f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names}
-        if facts.get("data") != ours["data"]:
-            changes["data"] = f"data: {facts.get('data')} -> {ours['data']}"
-            if facts.get("data") == _without_order(ours["data"]):
-                changes["data"] = (
-                    "data: the same rows, but the checkpoint is of a version that did not note "
-                    "their order. --allow-change data is right for rows that were made without "
-                    "--runner, then and now: their order has not changed"
-                )
-        refused = [text for name, text in changes.items() if name not in self._allow_change]
-        if refused:
-            raise ValueError(
-                "The run in --out was begun with other settings. Give it another --out, or name "
-                "in --allow-change what may change on its way. Received: " + "; ".join(refused)
-            )
-
-    def save(self, trainer, step, losses):
-        """Writes a checkpoint of this step, if this worker writes.
-
-        Args:
-            trainer: the `Trainer`.
-            step: steps done.
-            losses: list of the losses since the last line of the log.
-
-        Raises:
-            OSError: if there is no room; earlier checkpoints stay.
-        """
-        if self._writes and step not in self._checkpoints.steps():
-            facts = {**self._facts, "losses": losses}
-            self._checkpoints.save(step, read_state(trainer), facts)
-
-    def last_good(self):
-        """Returns the path of the last checkpoint, or "none"."""
-        step = self._checkpoints.latest()
-        return "none" if step is None else str(self._checkpoints.path(step))
-
-
-def _without_order(facts):
-    return {name: value for name, value in facts.items() if not name.endswith("order_hash")}
-
-
 class Watch(keras.callbacks.Callback):
-    """What happens between two calls of the host: log, save, stop.
+    """The work between two calls of the host: log, save, stop.
 
     Args:
-        trainer: the `Trainer`.
+        training: the `Training`.
         settings: a `Settings` of `training.pretrain`.
-        machine: the machine of the run.
         stop: a `StopSignal`.
         saver: a `Saver`.
         progress: a `Progress`.
         log: a `RunLog`, or `None` for workers that write none.
-        schedule: function step -> learning rate.
         step: step that the run begins at.
 
     Attributes:
         step: steps done.
     """
 
-    def __init__(self, trainer, settings, machine, stop, saver, progress, log, schedule, step):
+    def __init__(self, training, settings, stop, saver, progress, log, step):
         super().__init__()
         self.step = self._start = step
-        self._trainer = trainer  # `self.model` brings JAX's arrays back at each look
-        self._settings, self._machine, self._stop = settings, machine, stop
+        self._trainer = training.trainer  # `self.model` brings JAX's arrays back at each look
+        self._machine, self._schedule = training.machine, training.schedule
+        self._settings, self._stop = settings, stop
         self._saver, self._progress, self._log = saver, progress, log
-        self._schedule = schedule
         self._losses = list(saver.losses)
 
     def begin(self):
@@ -164,9 +144,7 @@ class Watch(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self.step = self._start + batch + 1
-        loss = self._trainer.last_step["batch_loss"]
-        self._losses.append(loss)
-        self._progress.update(self.step, loss)
+        self._losses.append(self._trainer.last_step["batch_loss"])
         settings = self._settings
         if self.step % settings.log_every == 0 or self.step == settings.steps:
             self._write_log()

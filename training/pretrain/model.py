@@ -66,23 +66,25 @@ def _new_model(settings, prepared):
     return model
 
 
-def save_preset(model, vocabulary, length, folder):
+def save_preset(model, tokenizer, length, folder):
     """Writes a preset with the tokenizer: `TupeMaskedLM.from_preset(folder)` takes raw text.
 
     Args:
         model: the trained `TupeMaskedLM`.
-        vocabulary: the `PreparedVocabulary` of its rows.
+        tokenizer: the `TupeTokenizer` of its rows.
         length: tokens per row of the preset's preprocessor.
         folder: `pathlib.Path` of an empty folder.
     """
-    tokenizer = _tokenizer(vocabulary)
     model.compile()  # else the optimizer's state would go into the preset
     model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=length)
     model.save_to_preset(str(folder))
 
 
-def _tokenizer(vocabulary):
-    """Returns the tokenizer of a vocabulary; where it cannot run, one that can be saved."""
+def tokenizer_of(vocabulary):
+    """Returns the `TupeTokenizer` of a `PreparedVocabulary`.
+
+    Where it cannot run, it is one that can be saved.
+    """
     if importlib.util.find_spec("tensorflow_text") is None:
         tokenizer = TupeTokenizer(kind=vocabulary.kind, lowercase=vocabulary.lowercase)
         name = tokenizer.file_assets[0]

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a moving bar in a terminal, a line now and then in a log file."""
+"""The progress of a run: a moving bar in a terminal, a line now and then in a log file."""
 
 import collections
 import contextlib

@@ -16,8 +16,6 @@ from keras_tupe._commit import commit
 from keras_tupe.trainer import (
     Checkpoints,
     LinearWarmupDecay,
-    Trainer,
-    adamw,
     cluster,
     step_flops,
 )
@@ -26,13 +24,11 @@ from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_par
 from training.machine.peak import device_peak, measured_peak
 from training.pretrain import model, report
 from training.pretrain.log import LOG, VALID, RunLog, read_log
-from training.pretrain.loop import Saver, Watch
+from training.pretrain.loop import XLA, Training, Watch
 from training.pretrain.progress import Progress
+from training.pretrain.saver import Saver
 
 VALIDATION_SEED = 0  # the same masks in every run
-_XLA = {"auto": "auto", "on": True, "off": False}
-
-
 _PEER_SECONDS = 60  # in which a worker of a run that lost another one must have ended
 
 
@@ -117,20 +113,20 @@ class Run:
         self.peak_flops, self._measure_peak = self._peak()
         with self.machine.scope():
             self.model = model.make_model(settings, self.prepared)
-            self.trainer = Trainer(
-                self.model,
-                micro_batches=settings.micro_batches,
-                xla=_XLA[settings.xla],
-                skip_bad_steps=settings.skip_bad_steps,
-                train_metrics=False,
-            )
             names = ("weight_decay", "beta_1", "beta_2", "clip_norm", "decay_all")
-            self.trainer.compile(
-                adamw(self.schedule, **{name: getattr(settings, name) for name in names}),
-                weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
-                steps_per_execution=settings.steps_per_call,
+            self.training = Training(
+                self.model,
+                self.machine,
+                self.rows,
+                self.held_out,
+                self.schedule,
+                {name: getattr(settings, name) for name in names},
+                settings.steps_per_call,
+                micro_batches=settings.micro_batches,
+                xla=XLA[settings.xla],
+                skip_bad_steps=settings.skip_bad_steps,
             )
-            self.step = self.saver.restore(self.trainer)
+            self.step = self.saver.restore(self.training.trainer)
         self._check_workers_agree()
         if self.is_chief:
             self._checkpoints.tidy()
@@ -209,34 +205,17 @@ class Run:
         settings = self.settings
         log = RunLog(self.out, self.step, settings.tensorboard) if self.is_chief else None
         with self.progress() as progress:
-            watch = Watch(
-                self.trainer,
-                settings,
-                self.machine,
-                stop,
-                self.saver,
-                progress,
-                log,
-                self.schedule,
-                self.step,
-            )
+            watch = Watch(self.training, settings, stop, self.saver, progress, log, self.step)
             # what a kill may have left out; the chief knows, and all take part
             if self.machine.gathered([int(self._validation_is_missing())]).any():
                 self._validate(progress, log)
             while self.step < settings.steps:
                 every = settings.valid_every or settings.steps
                 end = min((self.step // every + 1) * every, settings.steps)
-                count = end - self.step
                 watch.begin()
-                self.trainer.fit(
-                    self.machine.training(self.rows, self.step, count),
-                    steps_per_epoch=count,
-                    callbacks=[watch],
-                    shuffle=False,
-                    verbose=0,
-                )
+                self.training.fit(self.step, end, progress, watch)
                 self.step = watch.step
-                if self.trainer.stop_training:
+                if self.training.trainer.stop_training:
                     return False
                 self._validate(progress, log)
         return True
@@ -252,25 +231,13 @@ class Run:
     def _validate(self, progress, log):
         if not self.settings.valid_every:
             return
-        count = self.held_out.num_evaluation_batches
-        count = min(self.settings.valid_batches or count, count)
-        with progress.paused():
-            scores = self.trainer.evaluate(
-                self.machine.held_out(self.held_out, count),
-                steps=count,
-                verbose=0,
-                return_dict=True,
-            )
-        progress.say(
-            f"step {self.step:,}: held-out loss {scores['loss']:.4f}, "
-            f"masked accuracy {scores['accuracy']:.2%}"
-        )
+        loss, accuracy = self.training.evaluate(self.step, progress, self.settings.valid_batches)
         if log is not None:
             log.valid(
                 step=self.step,
                 tokens=self.step * self.settings.batch_size * self.rows.length,
-                valid_loss=scores["loss"],
-                valid_accuracy=scores["accuracy"],
+                valid_loss=loss,
+                valid_accuracy=accuracy,
             )
 
     def finish(self):
@@ -281,7 +248,8 @@ class Run:
         partial = self.out / f".partial.preset.{self.machine.worker}"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
-        model.save_preset(self.model, self.prepared.vocabulary, self.rows.length, partial)
+        tokenizer = model.tokenizer_of(self.prepared.vocabulary)
+        model.save_preset(self.model, tokenizer, self.rows.length, partial)
         self.machine.gathered([self.step])  # no one leaves before all have written
         if not self.is_chief:
             shutil.rmtree(partial, ignore_errors=True)

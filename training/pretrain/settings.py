@@ -5,14 +5,16 @@ import json
 import os
 import pathlib
 
-from keras_tupe import SIZES, positions
-from keras_tupe._json_file import parse_json
-from keras_tupe.data import file_hash
 from training.command import config_file
 from training.command.settings import setting
+from training.command.without_keras import without_keras
 from training.machine import settings as machine
 from training.pretrain.checks import find_problems
 from training.pretrain.scaled_steps import scaled
+
+with without_keras():
+    from keras_tupe._json_file import parse_json
+    from keras_tupe.models.sizes import SIZES
 
 # What the new model is made of; a preset brings its own.
 MODEL = (
@@ -134,7 +136,9 @@ class Settings:
     save_every: int = setting(1000, "Steps between two checkpoints, >= 1.")
     keep: int = setting(2, "Newest checkpoints that stay, >= 1.")
     keep_steps: str = setting(
-        "", "Steps whose checkpoints stay for good, by commas, such as 100000,300000,600000."
+        "",
+        "Steps whose checkpoints stay for good, such as 100000,300000,600000.",
+        by_commas=True,
     )
     log_every: int = setting(50, "Steps between two lines of the log, >= 1.")
     tensorboard: bool = setting(True, "Whether TensorBoard's files are written too.")
@@ -169,6 +173,8 @@ class Settings:
         Raises:
             ValueError: if there is no such method, or its file is no method.
         """
+        from keras_tupe import positions
+
         name = self.method_name()
         if self.position_file is not None:
             path = pathlib.Path(self.position_file).resolve()
@@ -199,6 +205,8 @@ class Settings:
         able to take back (`skip_bad_steps`). `data` is left out because a folder may move: its
         content is compared by its own hash.
         """
+        from keras_tupe.data import file_hash
+
         values = dataclasses.asdict(self)
         chosen = {name: values[name] for name in values if name not in _NO_MATTER}
         if self.position_file is not None:

@@ -5,10 +5,11 @@ import json
 
 from keras import ops
 
-from keras_tupe import TupeMaskedLMPreprocessor, TupeTokenizer
+from keras_tupe import TupeTokenizer
 from keras_tupe.export import export_encoder, export_text_model, replaceable_folder, write_card
 from training.command import pictures
 from training.export.check import check_in_another_process, write_example
+from training.pretrain.model import save_preset
 from training.quickstart.data import LENGTH
 
 
@@ -31,9 +32,7 @@ def publish(settings, data, results, best, model, biases, command):
         export_encoder(model, folder)
         export_text_model(model, data.tokenizer, folder / "text")
         tokenizer = TupeTokenizer(vocabulary=data.tokenizer.pieces)
-        model.compile()  # else the optimizer's state would go into the preset
-        model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=LENGTH)
-        model.save_to_preset(str(folder / "preset"))
+        save_preset(model, tokenizer, LENGTH, folder / "preset")
         inputs, _, _ = next(data.held_out.evaluation_batches())
         write_example(folder, model, {name: value[:4] for name, value in inputs.items()})
         curves = {result.position: (result.tokens, result.curve) for result in results}

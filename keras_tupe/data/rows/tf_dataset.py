@@ -11,7 +11,7 @@ def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, pref
     its own `rows.shard(...)`.
 
     Args:
-        rows: a `Rows` or a `BucketedRows`.
+        rows: a `Rows`, a `BucketedRows` or a `WordOrderRows`.
         start_step: number of the first batch, >= 0.
         num_steps: number of batches, or `None` for no end.
         num_parallel_calls: threads that make batches. Defaults to 2.

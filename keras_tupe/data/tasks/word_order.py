@@ -1,8 +1,10 @@
 """A task that needs word order: is a sentence intact, or have two neighbours been exchanged?"""
 
+import copy
 import dataclasses
 import hashlib
 import itertools
+import operator
 import re
 
 import numpy as np
@@ -32,6 +34,99 @@ class WordOrderPairs:
     padding_mask: np.ndarray
     labels: np.ndarray
     texts: list
+
+
+class WordOrderRows:
+    """Training batches of the word-order task, for `tf_dataset`: both rows of a pair in one batch.
+
+    Each epoch is a new random order of all pairs; those left over, less than a batch, are left
+    out. Batch number `step`, over all epochs, depends on `seed` and `step` alone.
+
+    Args:
+        pairs: a `WordOrderPairs`.
+        batch_size: rows per batch, even, at least 2; if there are fewer rows, all of them.
+        seed: integer >= 0.
+
+    Attributes:
+        batch_size: rows per batch.
+        num_batches: batches of an epoch.
+
+    Raises:
+        ValueError: if `batch_size` is odd or below 2.
+
+    Example:
+        >>> ids = np.arange(5, 35, dtype="int32").reshape(6, 5)
+        >>> pairs = WordOrderPairs(ids, np.ones_like(ids), np.tile([0, 1], 3), [])
+        >>> rows = WordOrderRows(pairs, batch_size=4, seed=0)
+        >>> inputs, labels, weights = rows.batch(1000)
+        >>> inputs["token_ids"].shape, labels.tolist(), weights.tolist()
+        ((4, 5), [0, 1, 0, 1], [1.0, 1.0, 1.0, 1.0])
+    """
+
+    def __init__(self, pairs, *, batch_size, seed):
+        if batch_size < 2 or batch_size % 2:
+            raise ValueError(
+                "`batch_size` must be an even integer >= 2, for both rows of each pair. "
+                f"Received: batch_size={batch_size}"
+            )
+        self._pairs = pairs
+        self._seed = seed
+        self._epoch = None, None
+        self.batch_size = min(batch_size, len(pairs.labels))
+        self.num_batches = len(pairs.labels) // self.batch_size
+        self._pairs_per_batch = self.batch_size // 2
+        self._part = slice(0, self.batch_size)  # of this worker
+
+    def shard(self, index, count):
+        """The part of one of several workers: rows index * n to (index + 1) * n - 1 of each batch.
+
+        Raises:
+            ValueError: if the parts would not be equal, or there is no such worker.
+        """
+        if count < 1 or self.batch_size % count or not 0 <= index < count:
+            raise ValueError(
+                "`batch_size` must be a multiple of the number of workers, and `index` below it. "
+                f"Received: batch_size={self.batch_size}, index={index}, count={count}"
+            )
+        part = copy.copy(self)
+        part.batch_size = self.batch_size // count
+        first = self._part.start + index * part.batch_size
+        part._part = slice(first, first + part.batch_size)
+        return part
+
+    def batch(self, step):
+        """Batch number `step` of training, any, in any order.
+
+        Returns:
+            `(inputs, labels, weights)`: `inputs` has `token_ids` and `padding_mask`, int32
+            `(batch, length)`; labels int32 and weights float32, all 1, `(batch,)`.
+        """
+        epoch, place = divmod(operator.index(step), self.num_batches)
+        if step < 0:
+            raise ValueError(f"`step` must be at least 0. Received: step={step}")
+        size = self._pairs_per_batch
+        chosen = self._order(epoch)[place * size : (place + 1) * size]
+        rows = (2 * chosen[:, np.newaxis] + [0, 1]).ravel()[self._part]
+        pairs = self._pairs
+        inputs = {"token_ids": pairs.token_ids[rows], "padding_mask": pairs.padding_mask[rows]}
+        return inputs, pairs.labels[rows], np.ones(len(rows), "float32")
+
+    @property
+    def signature(self):
+        """Shapes and dtypes of a batch, each as `(shape, dtype)`; see `tf_dataset`."""
+        row = (self.batch_size, self._pairs.token_ids.shape[1]), "int32"
+        labels = (self.batch_size,)
+        return {"token_ids": row, "padding_mask": row}, (labels, "int32"), (labels, "float32")
+
+    def _order(self, epoch):
+        """The pairs in the order of an epoch: the generator's permutation number `epoch`."""
+        known, order = self._epoch  # one look, one write: several threads ask
+        if known != epoch:
+            generator = np.random.default_rng(self._seed)
+            for _ in range(epoch + 1):
+                order = generator.permutation(len(self._pairs.labels) // 2)
+            self._epoch = epoch, order
+        return order
 
 
 def word_order_pairs(

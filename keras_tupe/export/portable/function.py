@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_tupe.export._names import ENCODER_INPUTS, HUB_NAMES, from_hub, input_specs
 from keras_tupe.export.encoder import probabilities
-from keras_tupe.layers._conversion import conversion_format
+from keras_tupe.layers._exporting import conversion_format
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
 
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_tupe.export.portable.file import write_portable
 from keras_tupe.export.portable.function import portable_function
 from keras_tupe.export.portable.optional import optional_module
-from keras_tupe.layers._conversion import conversion_to
+from keras_tupe.layers._exporting import conversion_to
 
 SIGNATURE = "serving_default"
 

@@ -8,6 +8,7 @@ import keras_hub
 
 from keras_tupe import positions
 from keras_tupe._json_file import read_json_object
+from keras_tupe._keras_private import preset_file
 from keras_tupe.models.presets.config_check import check_object
 from keras_tupe.models.presets.size_check import check_sizes
 from keras_tupe.models.presets.weights_file import weight_shapes
@@ -118,12 +119,10 @@ def _files_of(preset):
         for path in found.values():
             check_inside(folder, path)
         return found
-    # KerasHub has no public way to fetch a file of a preset; from_preset will fetch the same ones.
-    get_file = keras_hub.src.utils.preset_utils.get_file
     found = {}
     for name in names:
         try:
-            found[name] = get_file(preset, name)
+            found[name] = preset_file(preset, name)
         except FileNotFoundError:
             continue
     return found

@@ -5,6 +5,7 @@ import os
 
 import keras
 
+from keras_tupe._keras_private import in_safe_mode, in_symbolic_scope, track_variable
 from keras_tupe.models._backbone_config import new_backbone
 from keras_tupe.models.saved.folder import load_folder, path_as_text
 from keras_tupe.models.saved.inputs import check_saved_inputs
@@ -109,7 +110,7 @@ class SavedEncoder(keras.layers.Layer):
                 variable = keras.Variable(
                     value, dtype=value.dtype.name, trainable=id(value) in trainable, name=last
                 )
-            self._track_variable(variable)
+            track_variable(self, variable)
 
     def call(self, inputs, training=None):
         import tensorflow as tf
@@ -134,8 +135,7 @@ class SavedEncoder(keras.layers.Layer):
 
     def _check(self, inputs):
         # under a strategy Keras builds models on the mean of the replicas' ids, fractions
-        is_mean = keras.src.backend.common.symbolic_scope.in_symbolic_scope()
-        check_saved_inputs(inputs, self._signature, fractions=is_mean)
+        check_saved_inputs(inputs, self._signature, fractions=in_symbolic_scope())
 
     def to_backbone(self):
         """Returns a `TupeBackbone` with the weights that the layer has now, to export it again.
@@ -170,7 +170,7 @@ class SavedEncoder(keras.layers.Layer):
     def from_config(cls, config):
         path = config["path"]
         # None outside of Keras's loading, where code names this class and not a file
-        if keras.src.saving.serialization_lib.in_safe_mode():
+        if in_safe_mode():
             raise ValueError(
                 "The file asks for a SavedModel from a path that it names, and a SavedModel runs "
                 "whatever is in it as soon as it is loaded. If you trust both, load the file with "

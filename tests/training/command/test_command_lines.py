@@ -1,12 +1,12 @@
 import dataclasses
 
+import commands
 import pytest
 
 from keras_tupe import positions
 from training import methods
 from training.command.settings import parse, setting
 from training.command.tables import END, begin
-from training.quickstart import __main__ as quickstart
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,24 +22,13 @@ class Numbers:
         ]
 
 
-def refuse(arguments, capsys):
-    """Returns what a command line that must not run prints."""
-    with pytest.raises(SystemExit) as stop:
-        quickstart.main(arguments)
-    assert stop.value.code not in (0, None)
-    printed = capsys.readouterr().err
-    return printed if stop.value.code == 2 else str(stop.value.code)
-
-
 def test_fields_become_options_with_their_types():
     assert parse(Numbers, []) == Numbers()
     assert parse(Numbers, ["--max-steps", "5", "--rate", "0.5"]) == Numbers(5, 0.5)
 
 
-def test_all_mistakes_are_named_at_once(capsys):
-    with pytest.raises(SystemExit):
-        parse(Numbers, ["--max-steps", "-1", "--rate", "-1"])
-    printed = capsys.readouterr().err
+def test_all_mistakes_are_named_at_once():
+    printed = "\n".join(commands.refused_settings(Numbers, "--max-steps", -1, "--rate", -1))
     assert "max_steps is negative" in printed
     assert "rate is negative" in printed
 
@@ -58,19 +47,16 @@ def test_all_mistakes_are_named_at_once(capsys):
         (["--stepz", "3"], ["unrecognized arguments"]),
     ],
 )
-def test_mistakes_in_the_command_line_are_answered_with_a_sentence(
-    arguments, expected, capsys, tmp_path
-):
-    printed = refuse([*arguments, "--out", str(tmp_path / "out")], capsys)
+def test_mistakes_in_the_command_line_are_answered_with_a_sentence(arguments, expected, tmp_path):
+    printed = commands.refusal("quickstart", *arguments, "--out", tmp_path / "out")
     for part in expected:
         assert part in printed
-    assert "Traceback" not in printed
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_folder_of_somebody_else_is_left_alone(capsys, tmp_path):
+def test_an_output_folder_of_somebody_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
-    printed = refuse(["--out", str(tmp_path)], capsys)
+    printed = commands.refusal("quickstart", "--out", tmp_path)
     assert "was not made by keras_tupe" in printed
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -84,12 +70,11 @@ def test_an_output_folder_of_somebody_else_is_left_alone(capsys, tmp_path):
         (b"\n\n".join(b"short text %d" % n for n in range(40)), "too small|more text"),
     ],
 )
-def test_a_corpus_that_cannot_be_used_is_answered_with_a_sentence(
-    content, expected, capsys, tmp_path
-):
+def test_a_corpus_that_cannot_be_used_is_answered_with_a_sentence(content, expected, tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_bytes(content)
-    message = refuse(["--corpus", str(corpus), "--out", str(tmp_path / "out")], capsys)
+    words = ("--corpus", corpus, "--out", tmp_path / "out")
+    message = commands.refusal("quickstart", *words)
     assert any(part in message for part in expected.split("|")), message
     assert "Received: " in message
     assert [entry.name for entry in tmp_path.iterdir()] == ["corpus.txt"]
@@ -108,3 +93,43 @@ def test_the_method_table_is_put_between_its_markers_only():
     assert methods.updated(new) == new
     with pytest.raises(ValueError, match="must have the line"):
         methods.updated("no markers")
+
+
+@dataclasses.dataclass(frozen=True)
+class Lists:
+    """Settings of a test."""
+
+    files: tuple = setting((), "Files.", positional=True)
+    names: tuple = setting((), "Names.")
+    texts: tuple = setting((), "Texts.", texts=True)
+    asked: tuple = setting((), "Questions.", each=True)
+    steps: str = setting("", "Steps.", by_commas=True)
+
+
+@pytest.mark.parametrize(
+    "words", [["a", "b", "c"], ["a,b,c"], ["a,", "b,c"], ["a", "b,c"], ["a,b", "--names", "c"]]
+)
+def test_a_list_is_written_by_spaces_by_commas_or_both(words):
+    assert parse(Lists, ["--names", *words]).names == ("a", "b", "c")
+    assert parse(Lists, ["--steps", "3,4", "5"]).steps == "3,4,5"
+    assert parse(Lists, ["a,b", "c"]).files == ("a", "b", "c")
+
+
+def test_commas_of_a_value_stay_in_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine, first.py").touch()
+    for word in ("mine, first.py", "mine, first.py:k=3", "mine, f*.py", "x:k=[1,2]", 'x:k="a,b"'):
+        assert parse(Lists, ["--names", word]).names == (word,)
+        assert parse(Lists, [word]).files == (word,)
+    assert parse(Lists, ["--names", "x:k=[1,2],y"]).names == ("x:k=[1,2]", "y")
+    found = parse(Lists, ["--texts", "One, two.", "Three.", "--asked", "a, b", "--asked", "c"])
+    assert found.texts == ("One, two.", "Three.")
+    assert found.asked == ("a, b", "c")
+
+
+def test_lines_about_mistakes_begin_with_the_name_of_the_command(capsys):
+    with pytest.raises(SystemExit):
+        parse(Numbers, ["--max-steps", "-1", "--rates", "1"], name="mine")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("mine: ") for line in lines)

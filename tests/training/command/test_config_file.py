@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from commands import refused_settings
 
 from training.command import config_file
 from training.command.settings import COMMAND_LINE, parse, setting
@@ -30,14 +31,6 @@ def write(tmp_path):
         return str(path)
 
     return write
-
-
-def refusal(arguments, capsys, settings_class=Settings):
-    """Returns the lines that a command line that must not run prints."""
-    with pytest.raises(SystemExit) as stop:
-        parse(settings_class, arguments)
-    assert stop.value.code == 2
-    return capsys.readouterr().err.splitlines()
 
 
 def test_the_command_line_wins_over_the_file_and_the_file_over_the_defaults(write):
@@ -77,11 +70,11 @@ def test_a_number_that_may_be_missing_is_taken_back_with_none(value, write):
     assert parse(Settings, ["--config", path]).limit is None
 
 
-def test_all_mistakes_of_file_and_command_line_are_told_at_once(write, capsys):
+def test_all_mistakes_of_file_and_command_line_are_told_at_once(write):
     path = write(
         'stepz = 5\nrate = "high"\nfast = 1\nname = 3\nwords = ["a", 1]\nlimit = 1.5\nsteps = true'
     )
-    lines = refusal(["--config", path, "--wurds", "x", "--limit", "many"], capsys)
+    lines = refused_settings(Settings, "--config", path, "--wurds", "x", "--limit", "many")
     expected = [
         "--wurds; the nearest option is --words",
         "--limit must be an integer, or none. Received: 'many'",
@@ -98,34 +91,34 @@ def test_all_mistakes_of_file_and_command_line_are_told_at_once(write, capsys):
         assert part in line
 
 
-def test_a_file_names_no_other_file(write, capsys):
-    (line,) = refusal(["--config", write('config = "laptop"')], capsys)
+def test_a_file_names_no_other_file(write):
+    (line,) = refused_settings(Settings, "--config", write('config = "laptop"'))
     assert "unknown key, 'config'" in line
 
 
-def test_files_that_do_not_exist_are_answered_with_the_nearest_name(capsys, tmp_path):
-    (line,) = refusal(["--config", "laptpo"], capsys)
+def test_files_that_do_not_exist_are_answered_with_the_nearest_name(tmp_path):
+    (line,) = refused_settings(Settings, "--config", "laptpo")
     assert "nearest is 'laptop'" in line
-    (line,) = refusal(["--config", str(tmp_path / "no.toml")], capsys)
+    (line,) = refused_settings(Settings, "--config", str(tmp_path / "no.toml"))
     assert "does not exist" in line
 
 
 @pytest.mark.parametrize("content", [b"steps = ", b"steps = 1\nsteps = 2", b'name = "caf\xe9"'])
-def test_files_that_are_no_toml_are_answered_with_a_sentence(content, capsys, tmp_path):
+def test_files_that_are_no_toml_are_answered_with_a_sentence(content, tmp_path):
     path = tmp_path / "my.toml"
     path.write_bytes(content)
-    (line,) = refusal(["--config", str(path)], capsys)
+    (line,) = refused_settings(Settings, "--config", str(path))
     assert "--config must be a readable TOML file: " in line
     assert line.endswith(f"Received: {str(path)!r}")
 
 
-def test_a_script_without_named_settings_has_no_config(capsys):
+def test_a_script_without_named_settings_has_no_config():
     @dataclasses.dataclass(frozen=True)
     class Plain:
         steps: int = setting(1, "Steps.")
 
     assert parse(Plain, ["--steps", "3"]) == Plain(3)
-    (line,) = refusal(["--config", "laptop", "stray"], capsys, Plain)
+    (line,) = refused_settings(Plain, "--config", "laptop", "stray")
     assert "unrecognized arguments: --config" in line
 
 

@@ -3,6 +3,7 @@ import json
 import shutil
 
 import blimp_cases as cases
+import commands
 import numpy as np
 import pytest
 from matplotlib.image import imread
@@ -35,9 +36,9 @@ def timeless(results):
     return {name: value for name, value in results.items() if name not in ("seconds", "command")}
 
 
-def test_a_folder_of_pairs_gives_accuracies_tables_and_a_picture(preset, data, tmp_path, capsys):
+def test_a_folder_of_pairs_gives_accuracies_tables_and_a_picture(preset, data, tmp_path):
     out = tmp_path / "new" / "out"
-    results = cases.run(preset, data, out)
+    results, ended = cases.run(preset, data, out)
     assert shares({"all": results["overall"]}) == {"all": (4 / 7, 7)}
     assert results["overall"]["ties"] == 1  # and it is wrong
     low, high = wilson_interval(4, 7)
@@ -79,7 +80,7 @@ def test_a_folder_of_pairs_gives_accuracies_tables_and_a_picture(preset, data, t
     assert (rows[3]["good_tokens"], rows[3]["bad_tokens"]) == ("4", "5")
     assert rows[2]["good_score"] == rows[2]["bad_score"]
 
-    printed = capsys.readouterr().out
+    printed = ended.out
     table = {tuple(row[:2]): row[2:] for row in cells(printed)}
     assert table["all", "all pairs"][:2] == ["7", "57.1%"]
     assert table["island", "island_effects"][:2] == ["1", "100.0%"]
@@ -88,25 +89,26 @@ def test_a_folder_of_pairs_gives_accuracies_tables_and_a_picture(preset, data, t
     assert {path.name for path in out.iterdir()} == {"results.json", "blimp.png", "paradigms"}
 
 
-def test_a_stopped_evaluation_goes_on_and_ends_the_same(preset, data, tmp_path, capsys):
-    whole = cases.run(preset, data, tmp_path / "whole", "--batch-tokens", 11)
+def test_a_stopped_evaluation_goes_on_and_ends_the_same(preset, data, tmp_path):
+    whole, _ = cases.run(preset, data, tmp_path / "whole", "--batch-tokens", 11)
     out = tmp_path / "parts"
-    part = cases.run(preset, data, out, "--paradigms", "island", "--batch-tokens", 11)
+    part, _ = cases.run(preset, data, out, "--paradigms", "island", "--batch-tokens", 11)
     assert list(part["paradigms"]) == ["island"]
     scores = out / "paradigms" / "island" / "pairs.csv"
     before = scores.stat()
     # what a killed process leaves
     (out / "paradigms" / ".agreement.1.partial").mkdir()
-    assert timeless(cases.run(preset, data, out, "--batch-tokens", 11)) == timeless(whole)
+    again, ended = cases.run(preset, data, out, "--batch-tokens", 11)
+    assert timeless(again) == timeless(whole)
     assert scores.stat().st_ino == before.st_ino
     assert scores.stat().st_mtime_ns == before.st_mtime_ns
-    assert "1 of 3 runs are there already" in capsys.readouterr().err
-    refused = cases.refusal(cases.words(preset, data, out, "--score", "word"), capsys)
+    assert "1 of 3 runs are there already" in ended.err
+    refused = cases.failure(preset, data, out, "--score", "word")
     assert "made with other settings" in refused
     assert "'token' -> 'word'" in refused
 
 
-def test_bad_lines_and_limits_leave_pairs_out(preset, data, tmp_path, capsys):
+def test_bad_lines_and_limits_leave_pairs_out(preset, data, tmp_path):
     broken = tmp_path / "blimp"
     shutil.copytree(data, broken)
     file = broken / "agreement.jsonl"
@@ -114,28 +116,28 @@ def test_bad_lines_and_limits_leave_pairs_out(preset, data, tmp_path, capsys):
     long["sentence_bad"] = "The cat sat on the dog."
     file.write_text("{}\n" + json.dumps(long) + "\n" + file.read_text())
     out = tmp_path / "out"
-    refused = cases.refusal(cases.words(preset, broken, out), capsys)
+    refused = cases.failure(preset, broken, out)
     assert "agreement.jsonl', line 1, without text" in refused
     file.write_text(file.read_text().removeprefix("{}\n"))
-    refused = cases.refusal(cases.words(preset, broken, out), capsys)
+    refused = cases.failure(preset, broken, out)
     assert "must fit into the 8 tokens" in refused
     assert refused.endswith("Received: 9 tokens of 'The cat sat on the dog.', pair 1 of agreement")
     assert not out.exists()
 
     file.write_text("{}\n" + file.read_text())
-    results = cases.run(preset, broken, out, "--skip-bad", "--limit", 2)
+    results, ended = cases.run(preset, broken, out, "--skip-bad", "--limit", 2)
     assert results["skipped"]["count"] == 2
     assert "line 1" in results["skipped"]["first"][0]
     assert "'The cat sat on the dog.'" in results["skipped"]["first"][1]
     assert shares(results["paradigms"])["agreement"] == (1.0, 1)
-    assert "Left out: 2. The first: A line of BLiMP" in capsys.readouterr().out
+    assert "Left out: 2. The first: A line of BLiMP" in ended.out
 
 
-def test_all_mistakes_of_a_command_line_are_named_at_once(tmp_path, capsys):
+def test_all_mistakes_of_a_command_line_are_named_at_once(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     arguments = ["--score", "words", "--limit", 0, "--batch-tokens", -1, "--out", file]
-    printed = cases.refusal([*arguments, "--precision", "float16", "--dta=x"], capsys)
+    printed = commands.refusal("evaluate_blimp", *arguments, "--precision", "float16", "--dta=x")
     for part in (
         "PRESET must be given",
         "--data must be given",
@@ -148,31 +150,25 @@ def test_all_mistakes_of_a_command_line_are_named_at_once(tmp_path, capsys):
     ):
         assert part in printed
     nowhere = ["nowhere", "--data", tmp_path / "no", "--out", "x", "--position-file", "no.py"]
-    printed = cases.refusal(nowhere, capsys)
+    printed = commands.refusal("evaluate_blimp", *nowhere)
     for part in ("PRESET must be the folder", "--data must be a folder", "--position-file must be"):
         assert part in printed
 
 
-def test_data_and_presets_that_cannot_be_used_are_answered_with_a_sentence(
-    preset, data, tmp_path, capsys
-):
+def test_data_and_presets_that_cannot_be_used_are_answered_with_a_sentence(preset, data, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     out = tmp_path / "out"
-    assert "must hold files named .jsonl" in cases.refusal(cases.words(preset, empty, out), capsys)
-    printed = cases.refusal(
-        cases.words(preset, data, out, "--paradigms", "iland", "island", "agrement"), capsys
-    )
+    assert "must hold files named .jsonl" in cases.failure(preset, empty, out)
+    printed = cases.failure(preset, data, out, "--paradigms", "iland", "island", "agrement")
     assert printed == (
         "evaluate_blimp: --paradigms must be names of paradigms in --data. Received: "
         "'iland' (the nearest is 'island'), 'agrement' (the nearest is 'agreement')"
     )
-    assert "must be a folder of this package" in cases.refusal(
-        cases.words(empty, data, out), capsys
-    )
+    assert "must be a folder of this package" in cases.failure(empty, data, out)
     bare = tmp_path / "bare"
     cases.make_model().save_to_preset(str(bare))
-    assert "The preset must have a tokenizer" in cases.refusal(cases.words(bare, data, out), capsys)
+    assert "The preset must have a tokenizer" in cases.failure(bare, data, out)
     assert not out.exists()
 
 
@@ -269,7 +265,7 @@ def test_several_runs_are_drawn_in_one_picture(tmp_path):
 @pytest.mark.slow
 def test_reduced_precision_gives_nearly_the_same_scores(preset, data, tmp_path):
     cases.run(preset, data, tmp_path / "full")
-    results = cases.run(preset, data, tmp_path / "half", "--precision", "mixed_bfloat16")
+    results, _ = cases.run(preset, data, tmp_path / "half", "--precision", "mixed_bfloat16")
     assert results["precision"] == "mixed_bfloat16"
     files = [tmp_path / name / "paradigms" / "agreement" / "pairs.csv" for name in ("full", "half")]
     full, half = (

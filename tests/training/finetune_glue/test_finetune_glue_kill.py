@@ -1,11 +1,10 @@
 """`kill -9` at any moment of a grid: the same command ends with the same table, to the bit."""
 
-import contextlib
-import os
 import signal
 
 import glue_cases as cases
 import pytest
+from commands import ended, kill, log_of, wait_until
 
 RATES = ["0.01", "0.003"]
 OPTIONS = {"learning_rates": RATES, "seeds": 2, "epochs": 3}
@@ -22,20 +21,11 @@ def data(tmp_path_factory):
     return cases.write_tasks(tmp_path_factory.mktemp("data"), *TASKS, train=160, test=9)
 
 
-def ended(process):
-    process.join(600)
-    assert process.exitcode is not None, "it does not end"
-    return process.exitcode
-
-
-def log_of(out):
-    with open(f"{out}.log", errors="replace") as file:
-        return file.read()
-
-
 def is_at(out, place):
     """Whether a grid has come to a place: a run that has begun to write."""
     folder, name = place.rsplit("/", 1)
+    if folder.startswith("test/"):
+        return any(out.glob(f"{folder}/.seed-*.partial/log.csv"))
     return any((out / folder).glob(f".{name}.*.partial/log.csv")) or (out / place).exists()
 
 
@@ -48,10 +38,8 @@ def test_a_grid_killed_three_times_ends_as_if_nothing_had_happened(preset, data,
     places = ["sst2/lr-0.01/seed-1", "stsb/lr-0.01/seed-0", "test/stsb/lr-*/seed-*"]
     for place in places:
         process = cases.start(preset, data, out, *TASKS, submission=True, **OPTIONS)
-        cases_wait(process, out, place)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-        assert ended(process) == -signal.SIGKILL, log_of(out)
+        assert wait_until(lambda place=place: is_at(out, place), process), log_of(out)
+        assert kill(process) == -signal.SIGKILL, log_of(out)
         # written before the runs for the server, and again with what is said of them
         assert (out / "results.json").exists() == place.startswith("test/")
     process = cases.start(preset, data, out, *TASKS, submission=True, **OPTIONS)
@@ -68,18 +56,3 @@ def test_a_grid_killed_three_times_ends_as_if_nothing_had_happened(preset, data,
     ]
     assert files[0] == files[1]
     assert not list(out.rglob("*.partial*"))
-
-
-def cases_wait(process, out, place):
-    """Waits until a run of the grid is being trained."""
-    import time
-
-    end = time.monotonic() + 300
-    while process.is_alive() and time.monotonic() < end:
-        if place.startswith("test/"):
-            if any(out.glob("test/*/lr-*/.seed-*.partial/log.csv")):
-                return
-        elif is_at(out, place):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"it never came to {place}: {log_of(out)}")

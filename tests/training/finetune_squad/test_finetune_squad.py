@@ -2,11 +2,9 @@
 
 import csv
 import json
-import os
 import shutil
-import signal
-import time
 
+import commands
 import keras
 import pytest
 import squad_cases as cases
@@ -15,7 +13,6 @@ from matplotlib.image import imread
 from keras_tupe import TupeSpanExtractor
 from keras_tupe.data import read_squad
 from keras_tupe.metrics import squad_scores
-from training.finetune_squad import __main__ as finetune_squad
 from training.finetune_squad.data import read_questions
 from training.finetune_squad.settings import Settings
 
@@ -217,12 +214,8 @@ def test_a_run_that_is_lost_is_done_again_to_the_bit(twice, parts, tmp_path):
 def test_a_killed_command_goes_on_and_ends_with_the_same_tables(parts, twice, tmp_path):
     out = tmp_path / "out"
     process = cases.start(*parts, out, seeds=2)
-    end = time.monotonic() + 300
-    while not (out / "seed-0").exists() and process.is_alive() and time.monotonic() < end:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    assert (out / "seed-0").exists()
+    assert commands.wait_until((out / "seed-0").exists, process)
+    commands.kill(process)
     assert not (out / "results.json").exists()
     cases.run(*parts, out, seeds=2)
     assert cases.outcome(out) == cases.outcome(twice)
@@ -243,8 +236,5 @@ def test_half_precision_and_segments_and_micro_batches_work(parts, tmp_path):
     assert results["f1"]["mean"] > 0
 
 
-def test_the_command_names_its_options(capsys):
-    with pytest.raises(SystemExit) as stop:
-        finetune_squad.main(["--help"])
-    assert stop.value.code == 0
-    assert "--doc-stride" in capsys.readouterr().out
+def test_the_command_names_its_options():
+    assert "--doc-stride" in commands.done("finetune_squad", "--help")

@@ -3,13 +3,12 @@
 import hashlib
 import random
 
+import commands
 import numpy as np
 import prepare_cases as cases
 import pytest
 import tensorflow_datasets as tfds
 from prepare_cases import LENGTH, documents, facts, files, record, rows, run, tokenizer_of
-
-from training.prepare import __main__ as prepare
 
 
 @pytest.fixture(scope="module")
@@ -158,12 +157,11 @@ def test_the_record_holds_the_command_and_the_hash_of_every_file(texts, prepared
     assert vocabulary["special_ids"] == [0, 1, 2, 3, 4]
 
 
-def test_the_same_command_again_changes_nothing(texts, tmp_path, capsys):
+def test_the_same_command_again_changes_nothing(texts, tmp_path):
     source = cases.write_text(tmp_path / "corpus.txt", texts)
     folder = run(tmp_path / "rows", source)
     before = {path: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]}
-    prepare.main(["--input", str(source), "--out", str(folder), *cases.OPTIONS])
-    assert capsys.readouterr().out == (
+    assert commands.done("prepare", *cases.words(folder, source)) == (
         f"{folder} is already there, made from the same input and settings.\n"
     )
     assert {path: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]} == before

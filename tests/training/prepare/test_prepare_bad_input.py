@@ -5,16 +5,13 @@ import json
 import lzma
 import os
 import re
-import subprocess
-import sys
 import tracemalloc
 
+import commands
 import prepare_cases as cases
 import pytest
 import zstandard
 from prepare_cases import documents, facts, failure, files, record, run
-
-from training.prepare import __main__ as prepare
 
 GOOD = documents(number=61)
 
@@ -101,7 +98,7 @@ def test_bad_documents_may_be_skipped_counted_and_listed(options, tmp_path):
     assert facts(only_good)["corpus_hash"] == facts(folder)["corpus_hash"]  # whatever was skipped
     assert facts(only_good)["splits"] == facts(folder)["splits"]
     assert "skipped.txt" not in files(only_good)
-    prepare.main(["--verify", str(folder)])
+    commands.done("prepare", "--verify", folder)
 
 
 def test_files_may_have_names_that_are_no_unicode(options, tmp_path):
@@ -114,7 +111,7 @@ def test_files_may_have_names_that_are_no_unicode(options, tmp_path):
     folder = run(tmp_path / "rows", source, options=options, more=["--skip-bad"])
     assert b"/caf\xe9.txt, line " in (folder / "skipped.txt").read_bytes()
     assert record(folder)["fingerprint"]["input"][0][0] == str(source)
-    prepare.main(["--verify", str(folder)])
+    commands.done("prepare", "--verify", folder)
 
 
 def test_nothing_but_bad_documents_is_refused(tmp_path):
@@ -189,7 +186,7 @@ def test_an_unreadable_file_is_told(options, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
 
 
-def test_all_mistakes_of_the_command_line_are_told_at_once(tmp_path, capsys):
+def test_all_mistakes_of_the_command_line_are_told_at_once(tmp_path):
     wrong = {
         "--format": "csv",
         "--tokenizer": "bpe",
@@ -203,10 +200,8 @@ def test_all_mistakes_of_the_command_line_are_told_at_once(tmp_path, capsys):
         "--rows-per-shard": "0",
     }
     arguments = [word for pair in wrong.items() for word in pair]
-    with pytest.raises(SystemExit) as stopped:
-        prepare.main(["--out", str(tmp_path / "rows"), *arguments])
-    assert stopped.value.code == 2
-    lines = capsys.readouterr().err.splitlines()
+    told = commands.refusal("prepare", "--out", tmp_path / "rows", *arguments, code=2)
+    lines = told.splitlines()
     assert len(lines) == 1 + len(wrong)
     assert "--input must name at least one source of text. Received: none" in lines[0]
     for option, value in wrong.items():
@@ -218,10 +213,9 @@ def test_all_mistakes_of_the_command_line_are_told_at_once(tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments", [[], ["--out", "a", "--verify", "b"], ["--describe", "a", "--verify", "b"]]
 )
-def test_exactly_one_task_must_be_given(arguments, capsys):
-    with pytest.raises(SystemExit):
-        prepare.main(arguments)
-    assert "one of --out (with --input), --describe and --verify" in capsys.readouterr().err
+def test_exactly_one_task_must_be_given(arguments):
+    told = commands.refusal("prepare", *arguments, code=2)
+    assert "one of --out (with --input), --describe and --verify" in told
 
 
 def test_inputs_may_be_given_one_by_one(options, tmp_path):
@@ -233,27 +227,15 @@ def test_inputs_may_be_given_one_by_one(options, tmp_path):
     assert sum(part["documents"] for part in record(folder)["splits"].values()) == len(GOOD)
 
 
-def in_a_process(*arguments, **settings):
-    """Runs the command; returns its status and what it wrote to standard error itself."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "training.prepare", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **settings,
-    )
-    lines = finished.stderr.splitlines()
-    # TensorFlow's libraries log before anybody can tell them not to
-    return finished.returncode, [
-        one for one in lines if not one.startswith(("WARNING: All", "I0000"))
-    ]
-
-
+@pytest.mark.slow
 def test_a_user_sees_one_line(tmp_path):
     source = tmp_path / "bad.jsonl"
     source.write_text('{"text": "one"}\n{"text"')
-    status, lines = in_a_process("--input", source, "--out", tmp_path / "rows")
-    assert status == 1
+    ended = commands.run_anew("prepare", "--input", source, "--out", tmp_path / "rows")
+    assert ended.code == 1
+    # TensorFlow's libraries log before anybody can tell them not to
+    logged = ("WARNING: All", "I0000")
+    lines = [line for line in ended.err.splitlines() if not line.startswith(logged)]
     assert len(lines) == 1
     assert lines[0].startswith("prepare: The line is not JSON")
     assert f"Received: {source}, line 2 " in lines[0]
@@ -283,6 +265,6 @@ def test_a_line_of_a_hundred_megabytes_is_skipped_in_little_memory(options, tmp_
 
 def test_a_sample_without_documents_is_told(tmp_path):
     (tmp_path / "a.txt").write_text("one two three four\n\nfive six seven", encoding="utf-8")
-    arguments = ["--input", str(tmp_path / "a.txt"), "--out", str(tmp_path / "rows")]
-    with pytest.raises(SystemExit, match="raise --vocabulary-words"):
-        prepare.main([*arguments, "--vocabulary-words", "1", "--valid", "0.9999"])
+    options = ("--vocabulary-words", "1", "--valid", "0.9999")
+    told = failure(tmp_path / "rows", tmp_path / "a.txt", options=options)
+    assert "raise --vocabulary-words" in told

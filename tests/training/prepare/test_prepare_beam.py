@@ -1,21 +1,16 @@
 """Apache Beam, with any number of workers, makes the rows that one process makes."""
 
 import json
-import os
-import pathlib
 import random
-import subprocess
-import sys
 
+import commands
 import numpy as np
 import pytest
 
 from keras_tupe.data import PreparedRows
-from training.prepare import __main__ as prepare
 
 pytest.importorskip("apache_beam", reason="needs Apache Beam: pip install 'keras-tupe[beam]'")
 
-ROOT = pathlib.Path(prepare.__file__).parents[2]
 OPTIONS = [
     *("--length", "23"),
     *("--vocabulary-size", "300"),
@@ -47,7 +42,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def one_process(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("one") / "rows"
-    prepare.main(["--input", str(corpus), "--out", str(out), *OPTIONS])
+    commands.done("prepare", "--input", corpus, "--out", out, *OPTIONS)
     return out
 
 
@@ -57,19 +52,8 @@ def record(folder):
 
 def on_beam(corpus, out, beam_options, options=OPTIONS):
     """Runs the command in another process, where Beam's warnings are no errors."""
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "training.prepare"),
-            *("--input", corpus, "--out", out, *options),
-            *("--runner", "DirectRunner", f"--beam-options={beam_options}"),
-        ],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=600,
-        check=False,
-    )
+    words = ("--input", corpus, "--out", out, *options, "--runner", "DirectRunner")
+    return commands.run_anew("prepare", *words, f"--beam-options={beam_options}")
 
 
 def assert_same_rows(ours, theirs):
@@ -95,11 +79,11 @@ def assert_same_rows(ours, theirs):
 def test_the_rows_are_those_of_one_process(corpus, one_process, tmp_path, beam_options):
     out = tmp_path / "rows"
     result = on_beam(corpus, out, beam_options)
-    assert result.returncode == 0, result.stderr
+    assert result.code == 0, result.err
     assert record(one_process)["duplicates"] == 8
     assert record(one_process)["splits"]["train"]["rows"] > 100
     assert_same_rows(out, one_process)
-    prepare.main(["--verify", str(out)])
+    commands.done("prepare", "--verify", out)
     assert [file.name for file in tmp_path.iterdir()] == ["rows"]
 
 
@@ -115,11 +99,11 @@ def with_a_bad_file(corpus, tmp_path):
 @pytest.mark.slow
 def test_a_bad_document_is_told_in_one_line(with_a_bad_file, tmp_path):
     result = on_beam(with_a_bad_file, tmp_path / "rows", "")
-    assert result.returncode == 1
-    last = result.stderr.strip().splitlines()[-1]
+    assert result.code == 1
+    last = result.err.strip().splitlines()[-1]
     assert last.startswith("prepare: The text is not UTF-8")
     assert "z.txt, line 1" in last
-    assert "Traceback" not in result.stderr
+    assert "Traceback" not in result.err
     assert [file.name for file in tmp_path.iterdir()] == ["corpus"]
 
 
@@ -127,7 +111,7 @@ def test_a_bad_document_is_told_in_one_line(with_a_bad_file, tmp_path):
 def test_bad_documents_are_skipped_and_listed_if_asked(with_a_bad_file, one_process, tmp_path):
     out = tmp_path / "rows"
     result = on_beam(with_a_bad_file, out, "", [*OPTIONS, "--skip-bad"])
-    assert result.returncode == 0, result.stderr
+    assert result.code == 0, result.err
     assert record(out)["skipped"] == 1
     assert record(out)["splits"] == record(one_process)["splits"]
     assert "z.txt, line 1" in (out / "skipped.txt").read_text("utf-8")

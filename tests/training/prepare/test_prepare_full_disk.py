@@ -1,24 +1,11 @@
 """A full disk ends in a sentence, wherever it strikes; with room, the same command goes on."""
 
-import contextlib
-import resource
-
 import prepare_cases as cases
 import pytest
+from commands import files_of_at_most
 from prepare_cases import documents, facts, failure, files, run
 
 MORE = ["--block-bytes", 30_011, "--rows-per-shard", 401]
-
-
-@contextlib.contextmanager
-def files_of_at_most(num_bytes):
-    """No file may grow beyond this size: what writes then fails as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture(scope="module")

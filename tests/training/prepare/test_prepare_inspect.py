@@ -2,12 +2,12 @@
 
 import json
 import random
+import re
 
+import commands
 import prepare_cases as cases
 import pytest
 from prepare_cases import documents, files, record, rows, run
-
-from training.prepare import __main__ as prepare
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +18,8 @@ def prepared(tmp_path_factory):
     return run(folder / "rows", source, more=["--rows-per-shard", 101])
 
 
-def test_describe_prints_statistics_the_command_and_rows_as_text(prepared, capsys):
-    prepare.main(["--describe", str(prepared)])
-    printed = capsys.readouterr().out
+def test_describe_prints_statistics_the_command_and_rows_as_text(prepared):
+    printed = commands.done("prepare", "--describe", prepared)
     found = record(prepared)
     assert printed.startswith(f"made by: {found['command']}\n{prepared}: rows of 29 tokens")
     for name in ("documents", "rows", "padding_tokens"):
@@ -43,10 +42,10 @@ def test_describe_prints_statistics_the_command_and_rows_as_text(prepared, capsy
             assert f"\nit begins with the pieces: {in_pieces}\n" in printed
 
 
-def test_verify_says_that_all_is_well(prepared, capsys):
-    prepare.main(["--verify", str(prepared)])
+def test_verify_says_that_all_is_well(prepared):
     number = len(files(prepared))
-    assert capsys.readouterr().out == f"{prepared}: all {number} files are what was written.\n"
+    told = commands.done("prepare", "--verify", prepared)
+    assert told == f"{prepared}: all {number} files are what was written.\n"
 
 
 @pytest.mark.parametrize("lines", [None, "not JSON", "[]", "{}", '{"format": 1}'])
@@ -54,8 +53,8 @@ def test_verify_says_that_all_is_well(prepared, capsys):
 def test_a_folder_without_a_good_record_is_refused(task, lines, tmp_path):
     if lines is not None:
         (tmp_path / "preparation.json").write_text(lines)
-    with pytest.raises(SystemExit, match=f"^prepare: .*Received: .*{tmp_path.name}"):
-        prepare.main([task, str(tmp_path)])
+    told = commands.refusal("prepare", task, tmp_path, code=1)
+    assert re.match(f"prepare: .*Received: .*{tmp_path.name}", told)
 
 
 def test_verify_names_all_that_is_wrong(tmp_path):
@@ -68,13 +67,12 @@ def test_verify_names_all_that_is_wrong(tmp_path):
     shard.write_bytes(content)
     (folder / "features.json").unlink()
     (folder / "extra").mkdir()
-    with pytest.raises(SystemExit) as stopped:
-        prepare.main(["--verify", str(folder)])
-    assert stopped.value.code.endswith(
+    told = commands.refusal("prepare", "--verify", folder, code=1)
+    assert told.endswith(
         f"Received: {str(folder)!r}: features.json is missing; extra does not belong here; "
         f"{shard.name} has changed"
     )
-    assert stopped.value.code.startswith("prepare: The folder is not what was written. ")
+    assert told.startswith("prepare: The folder is not what was written. ")
 
 
 def test_every_flipped_bit_and_every_missing_file_is_found(prepared, tmp_path):
@@ -83,7 +81,7 @@ def test_every_flipped_bit_and_every_missing_file_is_found(prepared, tmp_path):
     originals = {path.name: path.read_bytes() for path in prepared.iterdir()}
     for name, content in originals.items():
         (folder / name).write_bytes(content)
-    prepare.main(["--verify", str(folder)])
+    commands.done("prepare", "--verify", folder)
     rng = random.Random(13)
     for name in files(prepared):
         content = bytearray(originals[name])
@@ -93,10 +91,10 @@ def test_every_flipped_bit_and_every_missing_file_is_found(prepared, tmp_path):
                 (folder / name).unlink()
             else:
                 (folder / name).write_bytes(broken)
-            with pytest.raises(SystemExit, match=f"{name} (is missing|has changed)$"):
-                prepare.main(["--verify", str(folder)])
+            told = commands.refusal("prepare", "--verify", folder, code=1)
+            assert re.search(f"{name} (is missing|has changed)$", told)
         (folder / name).write_bytes(originals[name])
-    prepare.main(["--verify", str(folder)])
+    commands.done("prepare", "--verify", folder)
 
 
 def test_the_record_is_json_that_others_can_read(prepared):

@@ -1,29 +1,21 @@
 """`kill -9` and a second process: the final folder is absent or complete, and work goes on."""
 
-import contextlib
 import json
-import multiprocessing
 import os
 import random
 import signal
 import time
 
+import commands
 import prepare_cases as cases
 import pytest
+from commands import kill
 from prepare_cases import documents, facts, failure, files, run
 
-from training.prepare import __main__ as prepare
+from training.prepare import spill
 
 NUM_MOMENTS = 20
-MORE = ["--block-bytes", str(2**15), "--rows-per-shard", "2003"]
-
-
-@pytest.fixture(scope="module")
-def processes():
-    """Real processes that need not import TensorFlow anew: each is forked by one that has it."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["training.prepare", "tensorflow_datasets"])
-    return context
+MORE = ["--block-bytes", 2**15, "--rows-per-shard", 2003]
 
 
 @pytest.fixture(scope="module")
@@ -38,39 +30,18 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def prepare_alone(arguments, log, begun):
-    """What the other process does."""
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(handle, 1)
-    os.dup2(handle, 2)
-    from training.prepare import spill
-
-    spill._BYTES_PER_COMMIT = 2**16  # so that commits come as often as files
-    begun.set()
-    prepare.main(arguments)
+def commit_often():
+    """Lets commits come as often as files."""
+    spill._BYTES_PER_COMMIT = 2**16
 
 
-def start(processes, corpus, out):
+def start(corpus, out):
     """Starts the command in another process; returns it when it works on its folder."""
-    inputs = ["--input", str(corpus / "in"), "--out", str(out)]
-    arguments = [*inputs, *cases.OPTIONS, *MORE]
-    begun = processes.Event()
-    process = processes.Process(
-        target=prepare_alone, args=(arguments, f"{out}.log", begun), daemon=True
-    )
-    process.start()
-    assert begun.wait(300)
+    words = cases.words(out, corpus / "in", more=MORE)
+    process = commands.start("prepare", words, f"{out}.log", begin=commit_often)
     settings = out.with_name(f"{out.name}.unfinished") / "settings.json"
-    while process.is_alive() and not settings.exists():
-        time.sleep(0.001)
+    commands.wait_until(settings.exists, process)
     return process
-
-
-def kill(process):
-    """Kills a process, which may have ended by itself just before."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGKILL)
-    process.join()
 
 
 def stage_of(out):
@@ -87,62 +58,79 @@ def stage_of(out):
     return "reading"
 
 
-def check_killed(processes, corpus, out, delay):
+def check_killed(corpus, out, delay):
     """Kills a run after a delay, checks what is left, and lets the same command finish."""
-    process = start(processes, corpus, out)
+    process = start(corpus, out)
     time.sleep(delay)
     kill(process)
     stage = stage_of(out)
     if out.exists():
-        prepare.main(["--verify", str(out)])
+        commands.done("prepare", "--verify", out)
         assert files(out) == files(corpus / "whole")
     run(out, corpus / "in", more=MORE)
-    prepare.main(["--verify", str(out)])
+    commands.done("prepare", "--verify", out)
     assert files(out) == files(corpus / "whole")
     assert facts(out) == facts(corpus / "whole")
     assert sorted(path.name for path in out.parent.iterdir()) == [out.name, f"{out.name}.log"]
     return stage
 
 
-def moments(processes, corpus, folder, number):
+def moments(corpus, folder, number):
     """`number` delays, one in each part of the time that a run takes."""
     out = folder / "timed" / "rows"
     out.parent.mkdir()
-    process = start(processes, corpus, out)
+    process = start(corpus, out)
     begin = time.monotonic()
     process.join()
     seconds = time.monotonic() - begin
-    assert process.exitcode == 0, (out.parent / "rows.log").read_text()
+    assert process.exitcode == 0, commands.log_of(out)
     assert files(out) == files(corpus / "whole")
     rng = random.Random(number)
     return [seconds * (part + rng.random()) / number for part in range(number)]
 
 
-def check_moments(processes, corpus, folder, number):
+def check_moments(corpus, folder, number):
     stages = []
-    for index, delay in enumerate(moments(processes, corpus, folder, number)):
+    for index, delay in enumerate(moments(corpus, folder, number)):
         out = folder / str(index) / "rows"
         out.parent.mkdir()
-        stages.append(check_killed(processes, corpus, out, delay))
+        stages.append(check_killed(corpus, out, delay))
     return stages
 
 
-@pytest.mark.slow
-def test_a_killed_run_leaves_nothing_half_done_and_goes_on(processes, corpus, tmp_path):
-    assert len(set(check_moments(processes, corpus, tmp_path, 3))) > 1
+def test_a_run_killed_before_its_folder_is_in_place_goes_on(vocabulary, tmp_path):
+    source, options = tmp_path / "corpus.txt", ("--vocabulary", vocabulary, *cases.OPTIONS[2:])
+    cases.write_text(source, documents(number=61))
+    out, whole = tmp_path / "out" / "rows", tmp_path / "whole" / "rows"
+    words = cases.words(out, source, options=options)
+    moment = ("os.rename", r"\.unfinished/dataset$", 1)
+    out.parent.mkdir()
+    process = commands.start("prepare", words, f"{out}.log", moment=moment)
+    assert commands.ended(process) == -signal.SIGKILL, commands.log_of(out)
+    assert stage_of(out) == "writing"
+    run(out, source, options=options)
+    run(whole, source, options=options)
+    assert files(out) == files(whole)
+    assert facts(out) == facts(whole)
+    assert sorted(path.name for path in out.parent.iterdir()) == ["rows", "rows.log"]
 
 
 @pytest.mark.slow
-def test_a_run_killed_at_twenty_moments_leaves_nothing_half_done(processes, corpus, tmp_path):
-    stages = check_moments(processes, corpus, tmp_path, NUM_MOMENTS)
+def test_a_killed_run_leaves_nothing_half_done_and_goes_on(corpus, tmp_path):
+    assert len(set(check_moments(corpus, tmp_path, 3))) > 1
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_twenty_moments_leaves_nothing_half_done(corpus, tmp_path):
+    stages = check_moments(corpus, tmp_path, NUM_MOMENTS)
     assert len(set(stages)) > 3, stages
 
 
 @pytest.mark.slow
-def test_a_run_killed_again_and_again_ends(processes, corpus, tmp_path):
+def test_a_run_killed_again_and_again_ends(corpus, tmp_path):
     out, rng, stages = tmp_path / "rows", random.Random(7), []
     for _ in range(NUM_MOMENTS):
-        process = start(processes, corpus, out)
+        process = start(corpus, out)
         time.sleep(rng.uniform(0.01, 0.9))
         kill(process)
         stages.append(stage_of(out))
@@ -152,9 +140,9 @@ def test_a_run_killed_again_and_again_ends(processes, corpus, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_second_process_on_the_same_folder_is_refused(processes, corpus, tmp_path):
+def test_a_second_process_on_the_same_folder_is_refused(corpus, tmp_path):
     out = tmp_path / "rows"
-    process = start(processes, corpus, out)
+    process = start(corpus, out)
     os.kill(process.pid, signal.SIGSTOP)  # so that it is surely still at work
     try:
         message = failure(out, corpus / "in", more=MORE)
@@ -163,6 +151,6 @@ def test_a_second_process_on_the_same_folder_is_refused(processes, corpus, tmp_p
     assert message.startswith("prepare: Another process works in --out")
     assert f"Received: {str(tmp_path / 'rows.unfinished')!r}, process {process.pid} on " in message
     process.join()
-    assert process.exitcode == 0, (tmp_path / "rows.log").read_text()
+    assert process.exitcode == 0, commands.log_of(out)
     assert files(out) == files(corpus / "whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows", "rows.log"]

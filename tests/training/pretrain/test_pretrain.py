@@ -7,36 +7,18 @@ import keras
 import numpy as np
 import pretrain_cases as cases
 import pytest
-from pretrain_cases import ended, run, start
+from commands import ended, log_of
+from pretrain_cases import run, start
 
 from keras_tupe import TupeMaskedLM, data
 from training.pretrain.run import VALIDATION_SEED
 
-KEPT = {"keep_steps": "10"}
 CHANGES = {"steps": 30, "learning_rate": 5e-4}
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    return cases.make_rows(tmp_path_factory.mktemp("rows"))
-
-
-@pytest.fixture(scope="module")
-def done(rows, tmp_path_factory):
-    """A run that came to its end, and what it printed."""
-    out = tmp_path_factory.mktemp("done") / "run"
-    printed, told = run(rows, out, **KEPT)
-    return out, printed, told
 
 
 @pytest.fixture(scope="module")
 def preset(done):
     return TupeMaskedLM.from_preset(str(done[0] / "preset"))
-
-
-@pytest.fixture(scope="module")
-def processes():
-    return cases.processes()
 
 
 def test_a_run_leaves_what_it_promises(done, preset, rows):
@@ -54,7 +36,7 @@ def test_a_run_leaves_what_it_promises(done, preset, rows):
     assert "step 24: held-out loss" in told
 
     record = json.loads((out / "settings.json").read_text())
-    given = {**cases.OPTIONS, **KEPT, "data": str(rows), "out": str(out)}
+    given = {**cases.OPTIONS, **cases.KEPT, "data": str(rows), "out": str(out)}
     assert {name: record["settings"][name] for name in given} == given
     assert record["settings"]["position"] == "tupe_r"
     assert record["command"].startswith("python -m training.pretrain --data ")
@@ -106,7 +88,7 @@ def test_the_preset_takes_raw_text(preset):
 def test_the_same_command_after_the_end_changes_nothing(done, rows):
     out, printed, _ = done
     before = cases.files(out)
-    again, told = run(rows, out, **KEPT)
+    again, told = run(rows, out, **cases.KEPT)
     assert "pretrain: goes on from step 24.\n" in told
     assert "held-out" not in told
     assert again == printed
@@ -146,14 +128,14 @@ def test_other_settings_are_refused_naming_each_and_may_be_allowed(done, rows, t
 @pytest.mark.slow
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("xla", ["auto", "on"])
-def test_two_runs_are_the_same_to_the_bit(deterministic, xla, processes, rows, tmp_path):
+def test_two_runs_are_the_same_to_the_bit(deterministic, xla, rows, tmp_path):
     outs = [tmp_path / name for name in ("one", "two")]
     for out in outs:
-        process = start(processes, rows, out, xla=xla, deterministic=deterministic)
-        assert ended(process) == 0, cases.log_of(out)
+        process = start(rows, out, xla=xla, deterministic=deterministic)
+        assert ended(process) == 0, log_of(out)
     cases.assert_same_run(*outs, 24)
     shutil.rmtree(outs[1])
-    process = start(processes, rows, outs[1], xla=xla, deterministic=deterministic, seed=1)
+    process = start(rows, outs[1], xla=xla, deterministic=deterministic, seed=1)
     assert ended(process) == 0
     ours, theirs = (cases.state(out, 24) for out in outs)
     assert any(ours[name].tobytes() != theirs[name].tobytes() for name in ours)
@@ -161,10 +143,10 @@ def test_two_runs_are_the_same_to_the_bit(deterministic, xla, processes, rows, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("steps_per_call", [2, 6])
-def test_several_steps_per_call_are_the_same_run(steps_per_call, done, processes, rows, tmp_path):
+def test_several_steps_per_call_are_the_same_run(steps_per_call, done, rows, tmp_path):
     out = tmp_path / "run"
     options = {"steps_per_call": steps_per_call, "log_every": 6}
-    assert ended(start(processes, rows, out, **options)) == 0, cases.log_of(out)
+    assert ended(start(rows, out, **options)) == 0, log_of(out)
     ours, theirs = cases.state(out, 24), cases.state(done[0], 24)
     for name in ours:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4, atol=1e-5, err_msg=name)

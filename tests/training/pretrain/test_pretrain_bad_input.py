@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pretrain_cases as cases
 import pytest
+from commands import ended, log_of
 from pretrain_cases import failure
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer, data
@@ -15,36 +16,15 @@ from training.command.folder_lock import FolderLock
 from training.pretrain import model as pretrain_model
 from training.pretrain.settings import Settings
 
-STEP = 6
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    return cases.make_rows(tmp_path_factory.mktemp("rows"))
-
-
-@pytest.fixture(scope="module")
-def begun(rows, tmp_path_factory):
-    """The folder of a run with one checkpoint, and nothing else of it."""
-    out = tmp_path_factory.mktemp("begun") / "run"
-    cases.run(rows, out, steps=STEP, valid_every=0, log_every=3)
-    for path in out.iterdir():
-        if path.name != "checkpoints":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return out
+STEP = cases.OPTIONS["steps"]
 
 
 @pytest.fixture
-def out(begun, tmp_path):
-    """A copy of it, to be damaged."""
-    shutil.copytree(begun, tmp_path / "run")
-    return tmp_path / "run"
-
-
-def go_on(rows, out, **options):
-    """Tries to go on from the checkpoint, in vain."""
-    given = {"steps": STEP, "valid_every": 0, "log_every": 3}
-    return failure(rows, out, **{**given, **options})
+def out(done, tmp_path):
+    """A copy of the last checkpoint of a run, to be damaged, and of nothing else of it."""
+    copy = tmp_path / "run"
+    shutil.copytree(cases.checkpoint(done[0], STEP), cases.checkpoint(copy, STEP))
+    return copy
 
 
 def edit(out, **changes):
@@ -176,7 +156,7 @@ def test_a_preset_without_weights_is_told(preset, rows, tmp_path):
 def test_a_truncated_checkpoint_is_told(rows, out):
     path = cases.checkpoint(out, STEP) / "state.npz"
     path.write_bytes(path.read_bytes()[:-1000])
-    message = go_on(rows, out)
+    message = failure(rows, out)
     assert message.startswith("pretrain: The checkpoint is damaged: ")
     assert message.endswith(
         f"Remove its folder to go on from the start. Received: {str(cases.checkpoint(out, STEP))!r}"
@@ -189,27 +169,27 @@ def test_a_flipped_bit_in_a_checkpoint_is_told(rows, out):
     table = cases.state(out, STEP)["model/token_embedding/embeddings"]
     content[content.index(table.tobytes()) + 1001] ^= 4
     path.write_bytes(content)
-    assert go_on(rows, out).startswith("pretrain: The checkpoint is damaged: ")
+    assert failure(rows, out).startswith("pretrain: The checkpoint is damaged: ")
 
 
 @pytest.mark.parametrize("name", ["state.npz", "checkpoint.json"])
 def test_a_checkpoint_without_one_of_its_files_is_told(name, rows, out):
     (cases.checkpoint(out, STEP) / name).unlink()
-    message = go_on(rows, out)
+    message = failure(rows, out)
     assert message.startswith("pretrain: The checkpoint is damaged: ")
     assert name in message
 
 
 def test_a_checkpoint_of_a_newer_format_is_told(rows, out):
     edit(out, format=2)
-    message = go_on(rows, out)
+    message = failure(rows, out)
     assert message.startswith("pretrain: The checkpoint was written by a newer version ")
 
 
 @pytest.mark.parametrize("facts", [{"settings": None}, {"settings": "x"}, {"data": 3}])
 def test_a_checkpoint_of_other_facts_is_refused(facts, rows, out):
     edit(out, **facts)
-    assert go_on(rows, out).startswith("pretrain: The ")
+    assert failure(rows, out).startswith("pretrain: The ")
 
 
 def test_another_model_is_told_by_its_first_difference(rows, out):
@@ -224,7 +204,7 @@ def test_another_model_is_told_by_its_first_difference(rows, out):
         arrays = {key: x for key, x in {**state, **change}.items() if x is not None}
         facts = {key: record[key] for key in ("settings", "data")}
         Checkpoints(out / "checkpoints").save(STEP, arrays, facts)
-        message = go_on(rows, out)
+        message = failure(rows, out)
         assert expected in message
         assert "The first difference: " in message
         assert message.endswith(f", in {cases.checkpoint(out, STEP)}")
@@ -232,26 +212,25 @@ def test_another_model_is_told_by_its_first_difference(rows, out):
 
 def test_a_run_of_another_model_is_told_before_one_is_made(rows, out):
     sizes = {"size": "mini", "position": "absolute", "normalize_first": True}
-    message = go_on(rows, out, **sizes)
+    message = failure(rows, out, **sizes)
     assert "normalize_first: False -> True; position: 'tupe_r' -> 'absolute'" in message
     assert "size: 'tiny' -> 'mini'" in message
-    message = go_on(rows, out, **sizes, allow_change=["size"])
+    message = failure(rows, out, **sizes, allow_change=["size"])
     assert "--allow-change may name" in message
 
 
 def test_other_rows_are_refused_and_may_be_allowed(rows, out, tmp_path):
     more = ["--vocabulary", rows / "vocabulary.txt"]
     other = cases.make_rows(tmp_path / "other", number=43, more=more)
-    message = go_on(other, out)
+    message = failure(other, out)
     assert "Received: data: {'rows_hash': '" in message
-    options = {"steps": STEP, "valid_every": 0, "log_every": 3, "tensorboard": False}
-    _, told = cases.run(other, out, **options, allow_change=["data"])
+    _, told = cases.run(other, out, allow_change=["data"])
     assert f"goes on from step {STEP}" in told
 
 
 def test_a_folder_in_which_another_process_works_is_left_alone(rows, out):
     with FolderLock(out):
-        message = go_on(rows, out)
+        message = failure(rows, out)
     assert message.startswith("pretrain: Another process works in --out: wait for its end, or ")
     assert f"Received: {str(out)!r}, process {os.getpid()} on host " in message
 
@@ -281,7 +260,7 @@ def reversed_rows(rows, folder):
 
 def test_the_same_rows_in_another_order_are_refused(rows, out, tmp_path):
     other = reversed_rows(rows, tmp_path / "other")
-    assert "'order_hash': '" in go_on(other, out)
+    assert "'order_hash': '" in failure(other, out)
 
 
 def test_a_checkpoint_that_does_not_tell_the_order_is_told(rows, out):
@@ -289,20 +268,19 @@ def test_a_checkpoint_that_does_not_tell_the_order_is_told(rows, out):
     record = json.loads((cases.checkpoint(out, STEP) / "checkpoint.json").read_text())
     facts = {k: v for k, v in record["data"].items() if not k.endswith("order_hash")}
     edit(out, data=facts)
-    message = go_on(rows, out)
+    message = failure(rows, out)
     assert message.endswith("made without --runner, then and now: their order has not changed")
 
 
 def test_rows_that_moved_are_the_same_rows(rows, out, tmp_path):
     shutil.copytree(rows, tmp_path / "moved")
-    options = {"steps": STEP, "valid_every": 0, "log_every": 3}
-    _, told = cases.run(tmp_path / "moved", out, **options)
+    _, told = cases.run(tmp_path / "moved", out)
     assert f"goes on from step {STEP}" in told
 
 
 def test_a_log_of_something_else_is_left_alone(rows, out):
     (out / "log.csv").write_text("date,weight\n1999,3\n")
-    message = go_on(rows, out)
+    message = failure(rows, out)
     assert "It is of another program or version: move it away." in message
     assert (out / "log.csv").read_text() == "date,weight\n1999,3\n"
 
@@ -333,9 +311,9 @@ def test_a_wrong_tf_config_is_told(case, strategy, rows, tmp_path, monkeypatch):
 def test_a_worker_alone_ends_with_a_sentence_within_two_minutes(index, rows, tmp_path):
     out = tmp_path / "run"
     environment = cases.clusters()[index]
-    process = cases.start(cases.processes(), rows, out, environment=environment)
-    assert cases.ended(process, 150) == 1
-    told = cases.log_of(out)
+    process = cases.start(rows, out, environment=environment)
+    assert ended(process, 150) == 1
+    told = log_of(out)
     assert "pretrain: Not all workers answered within 110 seconds." in told
     assert f"Received: worker {index} (" in told
     assert "Traceback" not in told

@@ -1,17 +1,16 @@
 """Runs that are stopped, explode, run out of room or lose a worker, and go on from there."""
 
-import contextlib
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import time
 
 import pretrain_cases as cases
 import pytest
-from pretrain_cases import ended, start
+from commands import ended, files_of_at_most, log_of, wait_until
+from pretrain_cases import start, stopped
 
 from keras_tupe import data
 from keras_tupe.trainer import Checkpoints
@@ -19,33 +18,6 @@ from keras_tupe.trainer import Checkpoints
 SENTENCE = (
     r"pretrain: stopped after step (\d+), which is saved. The same command goes on from there"
 )
-
-
-@pytest.fixture(scope="module")
-def processes():
-    return cases.processes()
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    return cases.make_rows(tmp_path_factory.mktemp("rows"))
-
-
-@pytest.fixture(scope="module")
-def whole(processes, rows, tmp_path_factory):
-    """An undisturbed run."""
-    out = tmp_path_factory.mktemp("whole") / "run"
-    assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
-    return out
-
-
-def stopped(rows, out, **options):
-    """Runs in this process to an end with a sentence, which is returned."""
-    with pytest.raises(SystemExit) as stop:
-        cases.run(rows, out, **options)
-    assert isinstance(stop.value.code, str)
-    assert "\n" not in stop.value.code
-    return stop.value.code
 
 
 def has_row(out, step):
@@ -57,17 +29,17 @@ def has_row(out, step):
 
 
 @pytest.mark.slow
-def test_a_run_that_is_asked_to_end_saves_says_so_and_goes_on(processes, rows, whole, tmp_path):
+def test_a_run_that_is_asked_to_end_saves_says_so_and_goes_on(rows, whole, tmp_path):
     out = tmp_path / "run"
-    process = start(processes, rows, out)
-    assert cases.wait_until(lambda: has_row(out, 4), process), cases.log_of(out)
+    process = start(rows, out)
+    assert wait_until(lambda: has_row(out, 4), process), log_of(out)
     os.kill(process.pid, signal.SIGTERM)
-    assert ended(process) == 0, cases.log_of(out)
-    (step,) = re.findall(SENTENCE, cases.log_of(out))
+    assert ended(process) == 0, log_of(out)
+    (step,) = re.findall(SENTENCE, log_of(out))
     assert 4 <= int(step) <= 24  # the signal may come before the next step
     assert cases.steps(out)[-1] == int(step)
     assert not (out / "preset").exists()
-    assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
+    assert ended(start(rows, out)) == 0, log_of(out)
     for name in set(cases.steps(out)) - {18, 24}:  # another step may have been saved
         shutil.rmtree(cases.checkpoint(out, name))
     cases.assert_same_run(out, whole, 24, checkpoints=False)
@@ -75,25 +47,25 @@ def test_a_run_that_is_asked_to_end_saves_says_so_and_goes_on(processes, rows, w
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["start-up", "validation", "the last step", "preset"])
-def test_a_run_may_be_asked_to_end_at_any_time(moment, processes, rows, whole, tmp_path):
+def test_a_run_may_be_asked_to_end_at_any_time(moment, rows, whole, tmp_path):
     out = tmp_path / "run"
     options = {"valid_batches": "none"} if moment == "validation" else {}
-    process = start(processes, rows, out, **options)
+    process = start(rows, out, **options)
     reached = {
         "start-up": lambda: (out / "settings.json").exists(),
         "validation": lambda: has_row(out, 12),
         "the last step": lambda: has_row(out, 20),
         "preset": lambda: (out / ".partial.preset.0").exists(),
     }[moment]
-    assert cases.wait_until(reached, process), cases.log_of(out)
+    assert wait_until(reached, process), log_of(out)
     os.kill(process.pid, signal.SIGTERM)
-    assert ended(process) == 0, cases.log_of(out)
-    told = re.findall(SENTENCE, cases.log_of(out))
+    assert ended(process) == 0, log_of(out)
+    told = re.findall(SENTENCE, log_of(out))
     if moment == "preset":
         assert not told
     else:
         assert cases.steps(out)[-1] == int(told[0])
-    assert ended(start(processes, rows, out, **options)) == 0, cases.log_of(out)
+    assert ended(start(rows, out, **options)) == 0, log_of(out)
     if moment == "validation":
         cases.assert_same_state(out, whole, 24)
     else:
@@ -103,17 +75,15 @@ def test_a_run_may_be_asked_to_end_at_any_time(moment, processes, rows, whole, t
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [0, 1])
 @pytest.mark.parametrize("valid_every", [12, 1])
-def test_two_workers_end_at_the_same_step_when_one_is_asked(
-    asked, valid_every, processes, rows, tmp_path
-):
+def test_two_workers_end_at_the_same_step_when_one_is_asked(asked, valid_every, rows, tmp_path):
     options = {"steps": 400, "save_every": 1000, "valid_every": valid_every, "valid_batches": 1}
     out, environments = tmp_path / "run", cases.clusters()
     logs = [tmp_path / f"{index}.log" for index in range(2)]
     workers = [
-        start(processes, rows, out, environment=environment, log=log, **options)
+        start(rows, out, environment=environment, log=log, **options)
         for environment, log in zip(environments, logs, strict=True)
     ]
-    assert cases.wait_until(lambda: has_row(out, 4), workers[0]), logs[0].read_text()
+    assert wait_until(lambda: has_row(out, 4), workers[0]), logs[0].read_text()
     os.kill(workers[asked].pid, signal.SIGTERM)
     assert [ended(worker) for worker in workers] == [0, 0]
     told = [re.findall(SENTENCE, log.read_text()) for log in logs]
@@ -124,20 +94,20 @@ def test_two_workers_end_at_the_same_step_when_one_is_asked(
 # === A lost worker ===
 
 
-def two_workers(processes, rows, out, environments=None, **options):
+def two_workers(rows, out, environments=None, **options):
     """Starts two workers of one run; their logs are beside its folder."""
     environments = environments or cases.clusters()
     return [
-        start(processes, rows, out, environment=environment, log=f"{out}.{index}.log", **options)
+        start(rows, out, environment=environment, log=f"{out}.{index}.log", **options)
         for index, environment in enumerate(environments)
     ]
 
 
 @pytest.fixture(scope="module")
-def whole_by_two(processes, rows, tmp_path_factory):
+def whole_by_two(rows, tmp_path_factory):
     """An undisturbed run of two workers."""
     out = tmp_path_factory.mktemp("two") / "run"
-    assert [ended(worker) for worker in two_workers(processes, rows, out)] == [0, 0]
+    assert [ended(worker) for worker in two_workers(rows, out)] == [0, 0]
     return out
 
 
@@ -145,17 +115,17 @@ def whole_by_two(processes, rows, tmp_path_factory):
 @pytest.mark.parametrize("lost", [0, 1])
 @pytest.mark.parametrize("moment", ["start-up", "training", "validation", "preset"])
 def test_a_worker_that_lost_another_says_so_and_the_same_commands_go_on(
-    lost, moment, processes, rows, whole_by_two, tmp_path
+    lost, moment, rows, whole_by_two, tmp_path
 ):
     out = tmp_path / "run"
-    workers = two_workers(processes, rows, out)
+    workers = two_workers(rows, out)
     reached = {
         "start-up": lambda: (out / "settings.json").exists(),
         "training": lambda: has_row(out, 8),
         "validation": lambda: cases.checkpoint(out, 12).exists(),
         "preset": lambda: (out / f".partial.preset.{lost}").exists(),
     }[moment]
-    assert cases.wait_until(reached, workers[0]), (tmp_path / "run.0.log").read_text()
+    assert wait_until(reached, workers[0]), (tmp_path / "run.0.log").read_text()
     workers[lost].kill()
     begin = time.monotonic()
     assert ended(workers[1 - lost]) in ((0, 1) if moment == "preset" else (1,))
@@ -164,31 +134,29 @@ def test_a_worker_that_lost_another_says_so_and_the_same_commands_go_on(
     assert "Traceback" not in told
     if workers[1 - lost].exitcode:
         assert f"pretrain: worker {1 - lost} lost another one. Start the same command" in told
-    assert [ended(worker) for worker in two_workers(processes, rows, out)] == [0, 0]
+    assert [ended(worker) for worker in two_workers(rows, out)] == [0, 0]
     cases.assert_same_run(out, whole_by_two, 24)
 
 
 @pytest.mark.slow
-def test_a_validation_that_a_kill_left_out_is_done_by_all_workers(
-    processes, rows, whole_by_two, tmp_path
-):
+def test_a_validation_that_a_kill_left_out_is_done_by_all_workers(rows, whole_by_two, tmp_path):
     out = tmp_path / "run"
-    workers = two_workers(processes, rows, out, keep_steps="12")
+    workers = two_workers(rows, out, keep_steps="12")
     assert [ended(worker) for worker in workers] == [0, 0]
     shutil.rmtree(cases.checkpoint(out, 18))
     shutil.rmtree(cases.checkpoint(out, 24))
     valid = out / "valid.csv"  # as a kill between checkpoint and validation leaves it
     valid.write_text(valid.read_text().splitlines()[0] + "\n")
-    workers = two_workers(processes, rows, out)
+    workers = two_workers(rows, out)
     assert [ended(worker) for worker in workers] == [0, 0]
     cases.assert_same_run(out, whole_by_two, 24, checkpoints=False)
 
 
 @pytest.mark.slow
-def test_workers_with_different_settings_are_told(processes, rows, tmp_path):
+def test_workers_with_different_settings_are_told(rows, tmp_path):
     out = tmp_path / "run"
     workers = [
-        start(processes, rows, out, environment=one, log=f"{out}.{index}.log", learning_rate=rate)
+        start(rows, out, environment=one, log=f"{out}.{index}.log", learning_rate=rate)
         for index, (one, rate) in enumerate(zip(cases.clusters(), (1e-3, 2e-3), strict=True))
     ]
     assert [ended(worker) for worker in workers] == [1, 1]
@@ -203,10 +171,11 @@ def test_workers_with_different_settings_are_told(processes, rows, tmp_path):
 
 
 @pytest.fixture
-def poisoned(whole, tmp_path):
+def poisoned(done, tmp_path):
     """A run whose last checkpoint, of step 18, has a weight with which no loss is a number."""
     out = tmp_path / "run"
-    shutil.copytree(whole, out)
+    shutil.copytree(done[0], out)
+    shutil.rmtree(cases.checkpoint(out, 10))
     shutil.rmtree(cases.checkpoint(out, 24))
     state = cases.state(out, 18)
     record = json.loads((cases.checkpoint(out, 18) / "checkpoint.json").read_text())
@@ -257,17 +226,6 @@ def test_a_run_that_explodes_stops(rows, tmp_path):
 # === No room ===
 
 
-@contextlib.contextmanager
-def files_of_at_most(num_bytes):
-    """No file may grow beyond this size: what writes then fails as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 NO_ROOM = "pretrain: There is no room on the disk"
 
 
@@ -290,14 +248,12 @@ def test_a_disk_without_room_for_a_checkpoint_is_told_and_the_run_goes_on(whole,
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [50, 400, 700, 3_000_000])
 @pytest.mark.parametrize("tensorboard", [False, True])
-def test_a_full_disk_is_told_wherever_it_strikes(
-    limit, tensorboard, processes, rows, whole, tmp_path
-):
+def test_a_full_disk_is_told_wherever_it_strikes(limit, tensorboard, rows, whole, tmp_path):
     out = tmp_path / "run"
     with files_of_at_most(limit):  # the record twice, the log or TensorBoard's file, a checkpoint
         message = stopped(rows, out, tensorboard=tensorboard)
     assert message.startswith(NO_ROOM)
     assert not [path for path in out.rglob("*") if path.name.startswith(".partial")]
-    assert ended(start(processes, rows, out, tensorboard=tensorboard)) == 0, cases.log_of(out)
+    assert ended(start(rows, out, tensorboard=tensorboard)) == 0, log_of(out)
     shutil.rmtree(out / "tensorboard", ignore_errors=True)
     cases.assert_same_run(out, whole, 24)

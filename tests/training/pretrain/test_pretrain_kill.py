@@ -1,6 +1,5 @@
 """`kill -9` at any moment: the same command goes on, to the bit as if nothing had happened."""
 
-import contextlib
 import os
 import pathlib
 import random
@@ -9,35 +8,11 @@ import time
 
 import pretrain_cases as cases
 import pytest
-from pretrain_cases import ended, start
+from commands import ended, kill, log_of, wait_until
+from pretrain_cases import start
 
 # before a checkpoint is whole; when a longer log is written; between a checkpoint and the next
 DURING_A_SAVE = ("open", r"\.partial_12/checkpoint\.json", 1)
-
-
-@pytest.fixture(scope="module")
-def processes():
-    return cases.processes()
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    return cases.make_rows(tmp_path_factory.mktemp("rows"))
-
-
-@pytest.fixture(scope="module")
-def whole(processes, rows, tmp_path_factory):
-    """An undisturbed run."""
-    out = tmp_path_factory.mktemp("whole") / "run"
-    assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
-    return out
-
-
-def kill(process):
-    """Kills a process, which may have ended by itself just before."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGKILL)
-    process.join()
 
 
 def assert_whole_files(out):
@@ -55,19 +30,31 @@ def assert_whole_files(out):
             assert len({line.count(",") for line in lines}) == 1
 
 
-@pytest.mark.slow
-def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(processes, rows, whole, tmp_path):
+def test_a_run_killed_during_a_save_ends_as_if_nothing_had_happened(rows, done, tmp_path):
     out = tmp_path / "run"
-    process = start(processes, rows, out, DURING_A_SAVE)
-    assert ended(process) == -signal.SIGKILL, cases.log_of(out)
+    process = start(rows, out, moment=DURING_A_SAVE, **cases.KEPT)
+    assert ended(process) == -signal.SIGKILL, log_of(out)
+    assert cases.steps(out) == [6]
+    assert (out / "checkpoints" / ".partial_12").exists()
+    assert_whole_files(out)
+    _, told = cases.run(rows, out, **cases.KEPT)
+    assert "goes on from step 6" in told
+    cases.assert_same_run(out, done[0], 24, checkpoints=False)
+
+
+@pytest.mark.slow
+def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(rows, whole, tmp_path):
+    out = tmp_path / "run"
+    process = start(rows, out, moment=DURING_A_SAVE)
+    assert ended(process) == -signal.SIGKILL, log_of(out)
     assert cases.steps(out) == [6]
     assert (out / "checkpoints" / ".partial_12").exists()
     assert_whole_files(out)
 
-    process = start(processes, rows, out)  # in the middle of training
+    process = start(rows, out)  # in the middle of training
     written = out / "log.csv"
-    assert cases.wait_until(lambda: written.exists() and "\n16," in written.read_text(), process), (
-        cases.log_of(out)
+    assert wait_until(lambda: written.exists() and "\n16," in written.read_text(), process), log_of(
+        out
     )
     time.sleep(random.Random(7).uniform(0.0, 0.05))
     kill(process)
@@ -75,25 +62,23 @@ def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(processes, row
     assert_whole_files(out)
 
     # when the last checkpoint is there, and the oldest is about to go
-    process = start(processes, rows, out, ("os.rename", r"step_0000000012", 1))
-    assert ended(process) == -signal.SIGKILL, cases.log_of(out)
+    process = start(rows, out, moment=("os.rename", r"step_0000000012", 1))
+    assert ended(process) == -signal.SIGKILL, log_of(out)
     assert cases.steps(out) == [12, 18, 24]
     assert_whole_files(out)
 
-    assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
+    assert ended(start(rows, out)) == 0, log_of(out)
     cases.assert_same_run(out, whole, 24)
 
 
 @pytest.mark.slow
-def test_a_second_run_in_the_folder_is_refused_until_the_first_is_killed(
-    processes, rows, whole, tmp_path
-):
+def test_a_second_run_in_the_folder_is_refused_until_the_first_is_killed(rows, whole, tmp_path):
     out = tmp_path / "run"
-    first = start(processes, rows, out)
-    assert cases.wait_until(lambda: cases.steps(out), first), cases.log_of(out)
+    first = start(rows, out)
+    assert wait_until(lambda: cases.steps(out), first), log_of(out)
     os.kill(first.pid, signal.SIGSTOP)  # so that it is surely still at work
     before = cases.files(out)
-    second = start(processes, rows, out, log=f"{out}.second.log", seed=4)
+    second = start(rows, out, log=f"{out}.second.log", seed=4)
     assert ended(second) == 1
     assert cases.files(out) == before
     told = (tmp_path / "run.second.log").read_text()
@@ -104,8 +89,8 @@ def test_a_second_run_in_the_folder_is_refused_until_the_first_is_killed(
     assert f"Received: {str(out)!r}, process {first.pid} on host " in told
     kill(first)
     assert (out / ".lock").exists()
-    assert ended(start(processes, rows, out)) == 0, cases.log_of(out)
-    assert "goes on from step " in cases.log_of(out)
+    assert ended(start(rows, out)) == 0, log_of(out)
+    assert "goes on from step " in log_of(out)
     cases.assert_same_run(out, whole, 24)
 
 
@@ -132,55 +117,53 @@ PLACES = (
 
 
 @pytest.fixture(scope="module")
-def long(processes, rows, tmp_path_factory):
+def long(rows, tmp_path_factory):
     """An undisturbed run of 100 steps, and the seconds from its record to its end."""
     out = tmp_path_factory.mktemp("long") / "run"
-    process = start(processes, rows, out, **LONG)
-    assert cases.wait_until((out / "settings.json").exists, process)
+    process = start(rows, out, **LONG)
+    assert wait_until((out / "settings.json").exists, process)
     begin = time.monotonic()
-    assert ended(process) == 0, cases.log_of(out)
+    assert ended(process) == 0, log_of(out)
     return out, time.monotonic() - begin
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
-def test_a_run_killed_at_a_file_ends_as_if_nothing_had_happened(
-    place, processes, rows, long, tmp_path
-):
+def test_a_run_killed_at_a_file_ends_as_if_nothing_had_happened(place, rows, long, tmp_path):
     out = tmp_path / "run"
-    assert ended(start(processes, rows, out, place, **LONG)) == -signal.SIGKILL, place
+    assert ended(start(rows, out, moment=place, **LONG)) == -signal.SIGKILL, place
     assert_whole_files(out)
-    assert ended(start(processes, rows, out, **LONG)) == 0, cases.log_of(out)
+    assert ended(start(rows, out, **LONG)) == 0, log_of(out)
     cases.assert_same_run(out, long[0], 100)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(NUM_MOMENTS))
 def test_a_run_killed_at_a_random_moment_ends_as_if_nothing_had_happened(
-    number, processes, rows, long, tmp_path
+    number, rows, long, tmp_path
 ):
     out, seconds = tmp_path / "run", long[1]
-    process = start(processes, rows, out, **LONG)
-    cases.wait_until((out / "settings.json").exists, process)
+    process = start(rows, out, **LONG)
+    wait_until((out / "settings.json").exists, process)
     time.sleep(seconds * (number + random.Random(number).random()) / NUM_MOMENTS)
     kill(process)
     assert_whole_files(out)
-    assert ended(start(processes, rows, out, **LONG)) == 0, cases.log_of(out)
+    assert ended(start(rows, out, **LONG)) == 0, log_of(out)
     cases.assert_same_run(out, long[0], 100)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(5))
 def test_two_workers_of_which_one_is_killed_end_as_if_nothing_had_happened(
-    number, processes, rows, tmp_path_factory, tmp_path
+    number, rows, tmp_path_factory, tmp_path
 ):
     whole, out = tmp_path_factory.getbasetemp() / "whole_by_two", tmp_path / "run"
     if not whole.exists():
-        assert [ended(one) for one in two_workers(processes, rows, whole)] == [0, 0]
+        assert [ended(one) for one in two_workers(rows, whole)] == [0, 0]
     random_number = random.Random(number)
-    workers = two_workers(processes, rows, out)
+    workers = two_workers(rows, out)
     row = 5 * random_number.randint(1, 19)
-    assert cases.wait_until(
+    assert wait_until(
         lambda: (out / "log.csv").exists() and (f"\n{row}," in (out / "log.csv").read_text()),
         workers[0],
     )
@@ -188,19 +171,19 @@ def test_two_workers_of_which_one_is_killed_end_as_if_nothing_had_happened(
     kill(workers[number % 2])
     assert ended(workers[1 - number % 2], 60) == 1
     assert_whole_files(out)
-    assert [ended(one) for one in two_workers(processes, rows, out)] == [0, 0]
+    assert [ended(one) for one in two_workers(rows, out)] == [0, 0]
     cases.assert_same_run(out, whole, 100)
 
 
 @pytest.mark.slow
-def test_workers_of_another_run_are_refused(processes, rows, tmp_path):
+def test_workers_of_another_run_are_refused(rows, tmp_path):
     out = tmp_path / "run"
-    workers = two_workers(processes, rows, out)
-    assert cases.wait_until(lambda: (out / "log.csv").exists(), workers[0]), cases.log_of(out)
+    workers = two_workers(rows, out)
+    assert wait_until(lambda: (out / "log.csv").exists(), workers[0]), log_of(out)
     for one in workers:
         os.kill(one.pid, signal.SIGSTOP)
     before = cases.files(out)
-    others = two_workers(processes, rows, out)
+    others = two_workers(rows, out)
     assert [ended(one) for one in others] == [1, 1]
     assert cases.files(out) == before
     for index in range(2):
@@ -213,9 +196,9 @@ def test_workers_of_another_run_are_refused(processes, rows, tmp_path):
     assert not list(out.glob(".lock*"))
 
 
-def two_workers(processes, rows, out):
+def two_workers(rows, out):
     environments = enumerate(cases.clusters())
     return [
-        start(processes, rows, out, environment=one, log=f"{out}.{index}.log", **LONG)
+        start(rows, out, environment=one, log=f"{out}.{index}.log", **LONG)
         for index, one in environments
     ]

@@ -5,10 +5,11 @@ import json
 import pathlib
 
 import pytest
+from commands import refused_settings
 
 from training.command import config_file
 from training.command.settings import parse
-from training.pretrain.loop import Saver
+from training.pretrain.saver import Saver
 from training.pretrain.settings import CHANGEABLE, MODEL, Settings
 
 METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
@@ -28,14 +29,6 @@ def preset(tmp_path):
     (folder / "config.json").write_text("{}")
     (folder / "model.weights.h5").write_bytes(b"weights")
     return folder
-
-
-def refusal(arguments, capsys):
-    """Returns the lines that a command line that must not run prints."""
-    with pytest.raises(SystemExit) as stop:
-        parse(Settings, [str(argument) for argument in arguments])
-    assert stop.value.code == 2
-    return capsys.readouterr().err.splitlines()
 
 
 def test_the_defaults_are_those_of_tupes_table(folders):
@@ -103,9 +96,9 @@ WRONG = {
 }
 
 
-def test_all_mistakes_are_told_at_once(capsys):
+def test_all_mistakes_are_told_at_once():
     arguments = [word for option, (value, *_) in WRONG.items() for word in (option, value)]
-    lines = refusal(arguments, capsys)
+    lines = refused_settings(Settings, *arguments)
     assert len(lines) == len(WRONG) + 2
     assert sum("--data must name a folder made by training.prepare" in line for line in lines) == 1
     assert sum("--out must name the folder of the run" in line for line in lines) == 1
@@ -131,8 +124,8 @@ def test_all_mistakes_are_told_at_once(capsys):
         (["--preset", "nowhere"], "--preset must be the folder of a preset"),
     ],
 )
-def test_a_single_mistake_gives_a_single_sentence(arguments, expected, folders, capsys, tmp_path):
-    (line,) = refusal([*folders, *arguments], capsys)
+def test_a_single_mistake_gives_a_single_sentence(arguments, expected, folders, tmp_path):
+    (line,) = refused_settings(Settings, *folders, *arguments)
     assert expected in line
     assert "Received: " in line
     assert [entry.name for entry in tmp_path.iterdir()] == ["rows"]
@@ -166,11 +159,11 @@ def test_a_file_without_steps_has_a_warm_up_of_the_default_ones(folders, tmp_pat
     assert parse(Settings, [*folders, "--config", str(config)]).warmup_steps == 10
 
 
-def test_few_steps_hide_no_other_mistake_and_a_warm_up_that_is_given_is_one(folders, capsys):
+def test_few_steps_hide_no_other_mistake_and_a_warm_up_that_is_given_is_one(folders):
     words = ["--config", "laptop", "--steps", "50", "--keep", "0"]
-    (line,) = refusal([*folders, *words], capsys)
+    (line,) = refused_settings(Settings, *folders, *words)
     assert "--keep must be" in line
-    lines = refusal([*folders, *words, "--warmup-steps", "50"], capsys)
+    lines = refused_settings(Settings, *folders, *words, "--warmup-steps", "50")
     assert len(lines) == 2
     assert "--warmup-steps must be below --steps" in lines[1]
 
@@ -182,23 +175,23 @@ def test_calls_end_where_something_is_to_be_done(steps_per_call, folders):
     assert not any(event % settings.steps_per_call for event in events)
 
 
-def test_the_folder_of_the_run_is_apart_from_rows_and_files(tmp_path, capsys):
+def test_the_folder_of_the_run_is_apart_from_rows_and_files(tmp_path):
     rows = tmp_path / "rows"
     rows.mkdir()
     for out in (rows, rows / "run"):
-        (line,) = refusal(["--data", rows, "--out", out], capsys)
+        (line,) = refused_settings(Settings, "--data", rows, "--out", out)
         assert "must not be the folder of the rows, nor inside of it" in line
     (tmp_path / "file").write_text("years of work")
-    (line,) = refusal(["--data", rows, "--out", tmp_path / "file"], capsys)
+    (line,) = refused_settings(Settings, "--data", rows, "--out", tmp_path / "file")
     assert "--out must be a folder" in line
-    (line,) = refusal(["--data", tmp_path / "nowhere", "--out", tmp_path / "run"], capsys)
+    (line,) = refused_settings(Settings, "--data", tmp_path / "nowhere", "--out", tmp_path / "run")
     assert "where there is none" in line
     parse(Settings, ["--data", str(rows), "--out", f"{rows}-run"])
 
 
-def test_a_preset_brings_its_own_model(folders, preset, capsys):
+def test_a_preset_brings_its_own_model(folders, preset):
     arguments = [*folders, "--preset", str(preset)]
-    (line,) = refusal([*arguments, "--size", "mini", "--position", "t5"], capsys)
+    (line,) = refused_settings(Settings, *arguments, "--size", "mini", "--position", "t5")
     assert "leave out either --preset or --size, --position." in line
     identity = parse(Settings, [*arguments, "--config", "laptop"]).identity()
     assert not set(MODEL) & set(identity)
@@ -207,7 +200,7 @@ def test_a_preset_brings_its_own_model(folders, preset, capsys):
     assert parse(Settings, [*arguments, "--config", "laptop"]).identity() != identity
 
 
-def test_a_method_of_ones_own_counts_by_its_content(folders, tmp_path, loaded_files, capsys):
+def test_a_method_of_ones_own_counts_by_its_content(folders, tmp_path, loaded_files):
     path = tmp_path / "my_slope.py"
     path.write_bytes(METHOD_FILE.read_bytes())
     settings = parse(Settings, [*folders, "--position-file", str(path)])
@@ -218,7 +211,7 @@ def test_a_method_of_ones_own_counts_by_its_content(folders, tmp_path, loaded_fi
     path.write_bytes(METHOD_FILE.read_bytes() + b"# changed\n")
     assert settings.identity() != identity
     parse(Settings, [*folders, "--position-file", str(path), "--position", "my_slope"])
-    (line,) = refusal([*folders, "--position-file", path, "--position", "t5"], capsys)
+    (line,) = refused_settings(Settings, *folders, "--position-file", path, "--position", "t5")
     assert "name different methods" in line
 
 

@@ -1,0 +1,55 @@
+"""State while exporting: the format of a conversion, and position terms computed beforehand."""
+
+import contextlib
+import contextvars
+
+_FORMAT = contextvars.ContextVar("format of a conversion", default=None)
+
+
+@contextlib.contextmanager
+def conversion_to(format):
+    """Inside, functions that have a form for the converter of a format use it.
+
+    Args:
+        format: `"onnx"` or `"litert"`.
+    """
+    token = _FORMAT.set(format)
+    try:
+        yield
+    finally:
+        _FORMAT.reset(token)
+
+
+def conversion_format():
+    """Returns the format that a model is being converted to, or `None`."""
+    return _FORMAT.get()
+
+
+_CONSTANTS = contextvars.ContextVar("position constants", default=None)
+
+
+@contextlib.contextmanager
+def position_constants(constants):
+    """Inside, an encoder is traced for serving with what `constants` holds.
+
+    Args:
+        constants: dictionary, attention layer -> what its `position_logits` answers.
+    """
+    token = _CONSTANTS.set(tuple(constants.items()))
+    try:
+        yield
+    finally:
+        _CONSTANTS.reset(token)
+
+
+def position_constant(layer):
+    """Returns what a layer's `position_logits` would, computed before; `None` if it is not."""
+    for owner, constant in _CONSTANTS.get() or ():
+        if owner is layer:
+            return constant
+    return None
+
+
+def is_served():
+    """Returns whether an encoder is being traced for serving."""
+    return _CONSTANTS.get() is not None

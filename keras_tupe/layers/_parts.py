@@ -1,0 +1,110 @@
+"""Parts that layers share: precision, initializers, specs, inner layers, rows of tables, masks."""
+
+import keras
+from keras import ops
+
+
+def at_least_float32(dtype):
+    """Returns `dtype` if it is wider than float32, else `"float32"`.
+
+    Logits, position biases, masks and softmax are computed in this type under every
+    precision policy, because float16 overflows at 65504 and bfloat16 keeps 8 bits.
+
+    Example:
+        >>> at_least_float32("bfloat16"), at_least_float32("float64")
+        ('float32', 'float64')
+    """
+    return "float64" if keras.backend.standardize_dtype(dtype) == "float64" else "float32"
+
+
+def fresh(initializer):
+    """Returns a new initializer of the same kind, with a seed of its own.
+
+    A Keras 3 initializer draws the same numbers on every call for the same shape, so
+    one instance shared by query and key would make the two projections equal.
+    """
+    if not isinstance(initializer, keras.initializers.Initializer):
+        return keras.initializers.get(initializer)
+    return initializer.__class__.from_config(initializer.get_config())
+
+
+def unbuilt_layer(config):
+    """Returns the layer of a serialized configuration, not yet built.
+
+    Keras records in it how the layer was built and would build it at once; the outer
+    layer builds it too, and a second time is an error.
+    """
+    config = {key: value for key, value in config.items() if key != "build_config"}
+    return keras.saving.deserialize_keras_object(config)
+
+
+def bias_spec(layer, hidden_states):
+    """Returns the `KerasTensor` of a bias `(1, num_heads, length, length)`.
+
+    Args:
+        layer: the layer that makes it, with `num_heads`.
+        hidden_states: `(batch, length, hidden_dim)`, symbolic.
+    """
+    length = hidden_states.shape[1]
+    shape = (1, layer.num_heads, length, length)
+    return keras.KerasTensor(shape, at_least_float32(layer.compute_dtype))
+
+
+def take_rows(table, indices):
+    """Returns `table[indices]` with a dense gradient for `table`.
+
+    On TensorFlow the gradient of a gather is a sparse `IndexedSlices`, which XLA under
+    a distribution strategy and gradient clipping handle badly. The gradient of a reshape is
+    always dense, so the table passes through one first; on other backends it costs nothing.
+
+    Args:
+        table: tensor or variable of shape `(rows, width)`.
+        indices: integer tensor of any shape, values in `[0, rows)`.
+
+    Returns:
+        Tensor of shape `indices.shape + (width,)`.
+    """
+    table = ops.convert_to_tensor(table)
+    return ops.take(ops.reshape(table, (-1, table.shape[1])), indices, axis=0)
+
+
+def beyond_if_negative(indices, size):
+    """Returns indices with `size`, one beyond the last, in place of negative ones.
+
+    Keras and ONNX count negative indices from the end, so that a mistake would get an answer. One
+    beyond the end is an error wherever indices are looked at.
+
+    Args:
+        indices: integer tensor.
+        size: number of rows, an integer or a scalar tensor.
+    """
+    if keras.backend.standardize_dtype(indices.dtype) != "int64":
+        indices = ops.cast(indices, "int32")  # a narrow type has no room for `size`
+    return ops.where(indices < 0, ops.cast(size, indices.dtype), indices)
+
+
+def mask_logits(is_real, masked_logit, dtype):
+    """Returns 0 where `is_real` is true and `masked_logit` elsewhere, in `dtype`.
+
+    Both numbers are cast first: Keras makes them of its `floatx`, and float16 ends at 65504.
+    """
+    return ops.where(is_real, ops.cast(0.0, dtype), ops.cast(masked_logit, dtype))
+
+
+def with_mask_channel(query, key, is_real, masked_logit):
+    """Returns queries and keys with one more channel, whose product masks padded keys.
+
+    The channel is 1 in every query, and 0 or `masked_logit` in a key; so masked logits come out
+    of the product itself, and no pass over all of them is needed.
+
+    Args:
+        query: `(batch, length, heads, dim)`.
+        key: the same.
+        is_real: booleans `(batch, 1, 1, length)`.
+        masked_logit: what a masked logit gets, before it is scaled.
+    """
+    shape = (*ops.shape(query)[:3], 1)
+    added = mask_logits(ops.transpose(is_real, (0, 3, 1, 2)), masked_logit, key.dtype)
+    added = ops.broadcast_to(added, shape)
+    query = ops.concatenate([query, ops.ones(shape, query.dtype)], axis=-1)
+    return query, ops.concatenate([key, added], axis=-1)

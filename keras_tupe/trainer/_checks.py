@@ -1,0 +1,71 @@
+"""What cannot be trained exactly: arguments, and models with other losses or other state."""
+
+import keras
+
+from keras_tupe.layers._checks import check_positive_integers, is_integer
+
+
+def check_arguments(model, micro_batches, xla, skip_bad_steps):
+    """Refuses impossible arguments of `Trainer`.
+
+    Raises:
+        ValueError, TypeError: if one of them is not as described there.
+    """
+    check_positive_integers(micro_batches=micro_batches)
+    if not is_integer(skip_bad_steps) or skip_bad_steps < 0:
+        raise ValueError(
+            f"`skip_bad_steps` must be an integer >= 0. Received: skip_bad_steps={skip_bad_steps!r}"
+        )
+    if xla not in ("auto", True, False):
+        raise ValueError(f"`xla` must be 'auto', True or False. Received: xla={xla!r}")
+    if not isinstance(model, keras.Model) or not model.built:
+        raise ValueError(
+            "`model` must be a built Keras model. Call it once, or make it with the functional "
+            f"API. Received: model={model!r}"
+        )
+    outputs = keras.tree.flatten(getattr(model, "outputs", None) or [None])
+    if len(outputs) != 1:
+        raise ValueError(
+            "`model` must have one output, which the loss is of. Received: a model with "
+            f"{len(outputs)} outputs"
+        )
+
+
+def refuse_layer_losses(model, scope=None):
+    """Refuses a model with losses of its layers.
+
+    Args:
+        model: the model.
+        scope: the `keras.StatelessScope` of a call that collected losses, or `None`.
+
+    Raises:
+        ValueError: if there are some.
+    """
+    if model.losses or (scope and scope.losses):
+        raise ValueError(
+            "The trainer knows one loss, that of the outputs: regularizers and `add_loss` "
+            "would be left out. Received: a model with such losses"
+        )
+
+
+def refuse_other_state(model, seed_states, scope, mapping):
+    """Refuses a model whose call changed something else than the state of its dropout.
+
+    Args:
+        model: the model.
+        seed_states: the states of its seed generators.
+        scope: the `keras.StatelessScope` of the call.
+        mapping: list of (variable, value) that the scope began with.
+
+    Raises:
+        ValueError: if it did.
+    """
+    given = {id(variable): value for variable, value in mapping}
+    seeds = {id(variable) for variable in seed_states}
+    for variable in model.non_trainable_variables:
+        value = scope.get_current_value(variable)
+        if id(variable) not in seeds and value is not given.get(id(variable)):
+            raise ValueError(
+                "The trainer knows models whose weights change by their gradients alone. "
+                f"Received: a model that changes {variable.path!r} in training"
+            )

@@ -1,0 +1,268 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+from bert_cases import (
+    PIECES,
+    copy_golden,
+    outputs,
+    released_weights,
+    tiny_inputs,
+    tiny_model,
+    write_hf,
+)
+from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+
+from keras_tupe.convert import from_hf_bert, to_hf_bert
+from keras_tupe.convert._assign import weights_by_path
+from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
+from keras_tupe.convert.hugging_face.weights import read_hf_weights
+
+NAMES = {
+    "bert_absolute": "absolute",
+    "bert_relative_key": "shaw",
+    "bert_relative_key_query": "qkr_4",
+}
+
+
+def golden_folder(name, golden, dtype, folder):
+    """Returns the released folder in float32, or one with the float64 arrays it was made from."""
+    if dtype == "float32":
+        return GOLDEN / name
+    released = {
+        key.removeprefix("weight/"): golden[key] for key in golden if key.startswith("weight/")
+    }
+    assert {value.dtype for value in released.values()} == {np.dtype("float64")}
+    return write_hf(folder, json.loads(str(golden["config"])), released)
+
+
+def hidden_states(backbone, inputs):
+    blocks = [backbone.get_layer(f"block_{index}") for index in range(backbone.num_layers)]
+    first = backbone.get_layer("embeddings_dropout")
+    probe = keras.Model(backbone.inputs, [layer.output for layer in (first, *blocks)])
+    return [keras.ops.convert_to_numpy(states) for states in probe(inputs)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tolerance, tmp_path):
+    skip_float64_on_jax(dtype)
+    golden = np.load(GOLDEN / f"{name}.npz")
+    folder = golden_folder(name, golden, dtype, tmp_path / "bert")
+    model, report = from_hf_bert(folder, dtype=dtype)
+    assert model.backbone.position == NAMES[name]
+    assert model.backbone.layer_norm_epsilon == 1e-12
+    inputs = {
+        key: golden[key].astype("int32") for key in ("token_ids", "padding_mask", "segment_ids")
+    }
+    real = inputs["padding_mask"].astype(bool)
+    assert not real.all(), "the fixture has padding"
+    found = hidden_states(model.backbone, inputs)
+    for ours, theirs in zip(found, golden["hidden_states"], strict=True):
+        assert_close(ours[real], theirs[real], tolerance)
+    places = np.tile(np.arange(real.shape[1], dtype="int32"), (len(real), 1))
+    logits = keras.ops.convert_to_numpy(model({**inputs, "mask_positions": places}))
+    assert_close(logits[real], golden["mlm_logits"][real], tolerance)
+    # the released model has no pooler, and a table that relative positions do not use
+    assert set(report.new) == {"pooled_dense/kernel", "pooled_dense/bias"}
+    assert len(report.kept) + len(report.new) == len(model.weights)
+    unused = "bert.embeddings.position_embeddings.weight"
+    assert (unused in report.dropped) == (name != "bert_absolute")
+
+
+@pytest.mark.parametrize("position", ["absolute", "shaw", "qkr_4"])
+def test_a_model_comes_back_from_their_format_bit_by_bit(position, tmp_path):
+    model = tiny_model(position, dropout=0.25, initializer_range=0.5)
+    to_hf_bert(model, tmp_path / "there" / "bert")
+    again, report = from_hf_bert(tmp_path / "there" / "bert")
+    assert report.new == {}
+    assert set(report.kept) == set(weights_by_path(model))
+    check_equal(values(again), values(model))
+    config = {**model.backbone.get_config(), "name": again.backbone.name}
+    assert again.backbone.get_config() == config
+    released = safetensors.numpy.load_file(tmp_path / "there" / "bert" / "model.safetensors")
+    table = released["bert.embeddings.position_embeddings.weight"]
+    assert table.shape == (9, 15)
+    assert np.any(table) == (position == "absolute")
+    inputs = tiny_inputs(model)
+    check_equal(outputs(again, inputs), outputs(model, inputs))
+
+
+def test_a_backbone_alone_becomes_a_bert_without_a_head(tmp_path):
+    backbone = tiny_model("shaw").backbone
+    to_hf_bert(backbone, tmp_path / "bert")
+    config = json.loads((tmp_path / "bert" / "config.json").read_text())
+    assert config["architectures"] == ["BertModel"]
+    names = safetensors.numpy.load_file(tmp_path / "bert" / "model.safetensors")
+    assert {name.split(".")[0] for name in names} == {"embeddings", "encoder", "pooler"}
+    again, report = from_hf_bert(tmp_path / "bert")
+    assert {path.split("/")[0] for path in report.new} == {"mlm_head"}
+    found, expected = values(again), values(backbone)
+    check_equal({path: found[path] for path in expected}, expected)
+
+
+def test_a_model_without_segments_gets_segments_that_change_nothing(tmp_path):
+    model = tiny_model("qkr_4", num_segments=0)
+    to_hf_bert(model, tmp_path / "bert")
+    again, _ = from_hf_bert(tmp_path / "bert")
+    inputs = tiny_inputs(again)
+    ours = {name: inputs[name] for name in inputs if name != "segment_ids"}
+    check_equal(outputs(again, inputs), outputs(model, ours))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """What a checkpoint of today, in one file, gives: path of a weight -> array."""
+    return values(from_hf_bert(write_hf(tmp_path_factory.mktemp("plain") / "bert"))[0])
+
+
+def values(model):
+    found = weights_by_path(model)
+    return {path: keras.ops.convert_to_numpy(weight) for path, weight in found.items()}
+
+
+def check_equal(found, expected):
+    assert found.keys() == expected.keys()
+    for path, value in expected.items():
+        np.testing.assert_array_equal(found[path], value, err_msg=path)
+
+
+def test_weights_in_torchs_format_are_the_same(tmp_path):
+    name = "bert_absolute"
+    folder = copy_golden(name, tmp_path / "bert", "config.json", "pytorch_model.bin")
+    found, expected = read_hf_weights(folder), read_hf_weights(GOLDEN / name)
+    check_equal(found, expected)
+    assert len(from_hf_bert(folder)[1].kept) == len(expected)
+
+
+def test_weights_in_parts_are_put_together(plain, tmp_path):
+    folder = write_hf(tmp_path / "bert")
+    (folder / "model.safetensors").unlink()
+    files = {
+        name: f"model-0000{1 + index % 2}-of-00002.safetensors"
+        for index, name in enumerate(sorted(released_weights()))
+    }
+    for file in set(files.values()):
+        part = {name: value for name, value in released_weights().items() if files[name] == file}
+        safetensors.numpy.save_file(part, folder / file)
+    index = {"metadata": {"total_size": 0}, "weight_map": files}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    check_equal(values(from_hf_bert(folder)[0]), plain)
+
+
+def old_names(weights):
+    """The names of 2018, when normalizations were called as in TensorFlow."""
+    return {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): value
+        for name, value in weights.items()
+    }
+
+
+def with_tied_twins(weights):
+    """What pickled checkpoints hold beside the weights themselves."""
+    twins = {
+        "cls.predictions.decoder.weight": weights["bert.embeddings.word_embeddings.weight"],
+        "cls.predictions.decoder.bias": weights["cls.predictions.bias"],
+        "bert.embeddings.position_ids": np.arange(5)[None],
+    }
+    return {**weights, **twins}
+
+
+def bias_of_the_decoder_only(weights):
+    renamed = {"cls.predictions.bias": "cls.predictions.decoder.bias"}
+    return {renamed.get(name, name): value for name, value in weights.items()}
+
+
+def with_other_heads(weights):
+    heads = {
+        "cls.seq_relationship.weight": (2, 6),
+        "classifier.bias": (3,),
+        "qa_outputs.bias": (2,),
+    }
+    return {**weights, **{name: np.ones(shape, "f") for name, shape in heads.items()}}
+
+
+@pytest.mark.parametrize(
+    ("change", "dropped"),
+    [
+        (old_names, set()),
+        (
+            with_tied_twins,
+            {
+                *("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"),
+                "bert.embeddings.position_ids",
+            },
+        ),
+        (bias_of_the_decoder_only, set()),
+        (with_other_heads, {"cls.seq_relationship.weight", "classifier.bias", "qa_outputs.bias"}),
+    ],
+)
+def test_all_spellings_of_a_checkpoint_give_the_same_model(change, dropped, plain, tmp_path):
+    model, report = from_hf_bert(write_hf(tmp_path / "bert", weights=change(released_weights())))
+    assert set(report.dropped) == dropped
+    assert len(report.kept) == len(model.weights)
+    check_equal(values(model), plain)
+
+
+def test_a_bare_encoder_without_prefix_gets_a_new_head(tmp_path):
+    weights = {
+        name.removeprefix("bert."): value
+        for name, value in released_weights().items()
+        if not name.startswith(("cls.", "bert.pooler."))
+    }
+    folder = write_hf(tmp_path / "bert", {"architectures": ["BertModel"]}, weights)
+    model, report = from_hf_bert(folder)
+    assert {path.split("/")[0] for path in report.new} == {"mlm_head", "pooled_dense"}
+    assert "no masked-LM head" in str(report)
+    expected = weights["encoder.layer.0.intermediate.dense.weight"].T
+    found = values(model)["block_0/feedforward_intermediate/kernel"]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_what_has_no_effect_here_is_said_in_the_report(tmp_path):
+    half = {name: value.astype("float16") for name, value in released_weights().items()}
+    config = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.1, "rotary": True}
+    model, report = from_hf_bert(write_hf(tmp_path / "bert", config, half))
+    assert model.backbone.dropout == 0.2
+    text = str(report)
+    for part in ("attention_probs_dropout_prob=0.1", "rotary", "float16", "takes token ids only"):
+        assert part in text, part
+
+
+@pytest.mark.parametrize("lowercase", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp_path):
+    pytest.importorskip("tensorflow_text")
+    pieces = [*PIECES[:-1], "Mat"]
+    folder = write_hf(tmp_path / "bert", pieces=pieces, settings={"do_lower_case": lowercase})
+    model, _ = from_hf_bert(folder)
+    tokenizer = model.preprocessor.tokenizer
+    assert tokenizer.get_vocabulary() == pieces
+    assert tokenizer(["the cats Mat"]) == [[5, 6, 7, 1 if lowercase else 10]]
+    assert model.preprocessor.sequence_length == 5
+    assert model.preprocessor.segments
+    x, _, _ = model.preprocessor(["the cat"])
+    assert set(x) == {"token_ids", "padding_mask", "segment_ids", "mask_positions"}
+    to_hf_bert(model, tmp_path / "again")
+    assert (tmp_path / "again" / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
+    again, _ = from_hf_bert(tmp_path / "again")
+    assert again.preprocessor.tokenizer.lowercase == lowercase
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"do_lower_case": True, "strip_accents": False},
+        {"tokenize_chinese_chars": False},
+        {"mask_token": {"content": "<mask>"}},
+    ],
+)
+def test_a_tokenizer_that_ours_cannot_copy_is_left_out_with_a_reason(settings, tmp_path):
+    folder = write_hf(tmp_path / "bert", pieces=PIECES, settings=settings)
+    tokenizer, (note,) = hf_tokenizer(folder, len(PIECES))
+    assert tokenizer is None
+    assert next(iter(settings)) in note
+    assert "takes token ids only" in note

@@ -1,0 +1,164 @@
+"""Batches through tf.data: the same bytes in the same order, whatever the threads."""
+
+import itertools
+import pathlib
+
+import keras
+import numpy as np
+import prepared_directories
+import pytest
+from interpreters import python
+
+from keras_tupe import TupeBackbone, TupeMaskedLM
+from keras_tupe.data.rows.prepared import PreparedRows
+from keras_tupe.data.rows.rows import Rows
+from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
+
+# The pooler is no part of masked language modeling.
+NO_POOLER = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning")
+LENGTH = 16
+TOKENS = prepared_directories.make_rows(210, LENGTH)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prepared") / "rows"
+    return prepared_directories.write_directory(folder, {"train": TOKENS}, rows_per_shard=64)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["tokens", "words"])
+def rows(request, folder):
+    source = PreparedRows(folder)
+    masking = source.masking(whole_word=request.param)
+    return Rows(source, masking, batch_size=8, seed=4)
+
+
+def assert_equal(element, batch):
+    (inputs, *targets), (expected, *expected_targets) = element, batch
+    assert inputs.keys() == expected.keys()
+    pairs = [(inputs[name], expected[name]) for name in inputs]
+    for tensor, array in [*pairs, *zip(targets, expected_targets, strict=True)]:
+        assert tensor.numpy().tobytes() == array.tobytes()
+        assert (tensor.shape, tensor.dtype.name) == (array.shape, array.dtype.name)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_elements_are_the_batches_in_order(rows, threads):
+    dataset = tf_dataset(rows, 1000, 40, num_parallel_calls=threads, prefetch=3)
+    assert dataset.cardinality() == 40
+    for element, batch in zip(dataset, itertools.islice(rows.batches(1000), 40), strict=True):
+        assert_equal(element, batch)
+
+
+def test_without_a_number_of_steps_there_is_no_end(rows, tensorflow):
+    dataset = tf_dataset(rows, start_step=10**12)
+    assert dataset.cardinality() == tensorflow.data.INFINITE_CARDINALITY
+    assert_equal(next(iter(dataset)), rows.batch(10**12))
+
+
+def test_every_shape_is_static(rows):
+    inputs, labels, weights = tf_dataset(rows).element_spec
+    assert {name: tuple(spec.shape) for name, spec in inputs.items()} == {
+        "token_ids": (8, LENGTH),
+        "padding_mask": (8, LENGTH),
+        "mask_positions": (8, 3),
+    }
+    assert tuple(labels.shape) == tuple(weights.shape) == (8, 3)
+
+
+def test_evaluation_sees_every_row_once(rows):
+    dataset = tf_evaluation_dataset(rows)
+    assert dataset.cardinality() == rows.num_evaluation_batches == 27
+    for element, batch in zip(dataset, rows.evaluation_batches(), strict=True):
+        assert_equal(element, batch)
+
+
+def test_a_worker_reads_its_part(rows):
+    part = rows.shard(1, 4)
+    for element, batch in zip(tf_dataset(part, 5, 3), part.batches(5), strict=False):
+        assert_equal(element, batch)
+
+
+@NO_POOLER
+def test_a_model_is_fitted_and_evaluated(rows):
+    model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
+    model.compile(keras.optimizers.SGD(0.1))
+    history = model.fit(tf_dataset(rows), steps_per_epoch=2, epochs=2, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    assert len(history.history["loss"]) == 2
+    assert np.isfinite(model.evaluate(tf_evaluation_dataset(rows), verbose=0)).all()
+
+
+@NO_POOLER
+def test_a_damaged_shard_is_named_in_the_error(tmp_path, tensorflow):
+    folder = prepared_directories.write_directory(tmp_path / "rows", {"train": TOKENS}, 64)
+    source = PreparedRows(folder)
+    rows = Rows(source, source.masking(), batch_size=32, seed=4)
+    shard = folder / "packed_rows-train.array_record-00002"
+    content = bytearray(shard.read_bytes())
+    content[150] ^= 4
+    shard.write_bytes(content)
+    message = r"not as it was written.*training\.prepare --verify .*array_record-00002'"
+    with pytest.raises(tensorflow.errors.OpError, match=message):
+        list(tf_dataset(rows, num_steps=7))
+    model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
+    with pytest.raises(tensorflow.errors.OpError, match=message):
+        model.fit(tf_dataset(rows), steps_per_epoch=7, verbose=0)
+
+
+def test_tensorflow_does_not_divide_the_work_among_processes(rows, tensorflow):
+    policy = tf_dataset(rows).options().experimental_distribute.auto_shard_policy
+    assert policy == tensorflow.data.experimental.AutoShardPolicy.OFF
+
+
+@pytest.mark.parametrize("steps", [(-1, None), (0, -1)])
+def test_steps_below_zero_are_refused(rows, steps):
+    with pytest.raises(ValueError, match=rf"start_step={steps[0]}, num_steps={steps[1]}$"):
+        tf_dataset(rows, *steps)
+
+
+MIRRORED = """
+import sys
+import tensorflow as tf
+
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+import keras
+import numpy as np
+from keras_tupe import TupeBackbone, TupeMaskedLM
+from keras_tupe.data.rows.prepared import PreparedRows
+from keras_tupe.data.rows.rows import Rows
+from keras_tupe.data.rows.tf_dataset import tf_dataset
+
+source = PreparedRows(sys.argv[1])
+rows = Rows(source, source.masking(), batch_size=8, seed=4)
+strategy = tf.distribute.MirroredStrategy()
+assert strategy.num_replicas_in_sync == 2
+
+# each replica gets half of each batch, in order
+distributed = strategy.experimental_distribute_dataset(tf_dataset(rows, 3, 5))
+steps = 0
+for step, (inputs, labels, weights) in enumerate(distributed, start=3):
+    expected, expected_labels, _ = rows.batch(step)
+    for name, tensor in inputs.items():
+        halves = strategy.experimental_local_results(tensor)
+        assert [len(half) for half in halves] == [4, 4]
+        assert (np.concatenate(halves) == expected[name]).all(), name
+    halves = strategy.experimental_local_results(labels)
+    assert (np.concatenate(halves) == expected_labels).all()
+    steps += 1
+assert steps == 5
+
+with strategy.scope():
+    model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, dropout=0.0, max_sequence_length=16))
+    model.compile(keras.optimizers.AdamW(1e-2), jit_compile=False)
+losses = model.fit(tf_dataset(rows), steps_per_epoch=5, epochs=4, verbose=0).history["loss"]
+assert losses[-1] < losses[0], losses
+"""
+
+
+@pytest.mark.slow
+def test_a_strategy_gives_each_replica_its_half(folder):
+    root = pathlib.Path(__file__).resolve().parents[3]
+    devices = {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"}
+    python("-c", MIRRORED, folder, environment=devices, cwd=root)

@@ -1,0 +1,206 @@
+"""The word-order task: both rows of a pair hold the same pieces, in another order."""
+
+import collections
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from keras_tupe.data.rows.tf_dataset import tf_dataset
+from keras_tupe.data.tasks.word_order import WordOrderRows, word_order_pairs
+
+IDS = {"start_id": 2, "end_id": 3, "pad_id": 0}
+NOUNS = ["cat", "dog", "bird", "fox", "hen", "cow", "horse", "goat", "sheep", "mouse"]
+VERBS = ["sees", "hears", "likes", "follows", "meets", "finds", "knows", "helps", "calls"]
+PIECES = {}
+
+
+def tokenize(sentences):
+    """Cuts at punctuation, lower-cases, and numbers the pieces from 5 on."""
+    pieces = [re.findall(r"\w+|[^\w\s]", sentence.lower()) for sentence in sentences]
+    return [[PIECES.setdefault(piece, 5 + len(PIECES)) for piece in row] for row in pieces]
+
+
+def make_documents(count=400):
+    random = np.random.default_rng(2)
+    documents = []
+    for _ in range(count):
+        a, b, c = random.choice(NOUNS, 3)
+        v, w = random.choice(VERBS, 2)
+        documents.append(f"Every old {a}, I said, {v} the young {b} that {w} (almost) one {c}.")
+    return documents
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return word_order_pairs(make_documents(), tokenize, **IDS, seed=5)
+
+
+def test_pairs_are_the_same_pieces_in_another_order(pairs):
+    assert len(pairs.token_ids) > 500
+    for intact, disturbed in zip(pairs.token_ids[::2], pairs.token_ids[1::2], strict=True):
+        assert collections.Counter(intact.tolist()) == collections.Counter(disturbed.tolist())
+        assert (intact != disturbed).sum() == 2
+
+
+def test_exactly_two_neighbouring_words_are_exchanged(pairs):
+    for intact, disturbed in zip(pairs.texts[::2], pairs.texts[1::2], strict=True):
+        before, after = intact.split(), disturbed.split()
+        first, second = (i for i in range(len(before)) if before[i] != after[i])
+        assert second == first + 1
+        words = [word.strip("(),.") for word in (before[first], before[second])]
+        assert [word.strip("(),.") for word in (after[first], after[second])] == words[::-1]
+        assert words[0].lower() != words[1].lower()
+        # punctuation stays where it was
+        assert re.findall(r"[^\w\s]", intact) == re.findall(r"[^\w\s]", disturbed)
+        assert [m.end() for m in re.finditer(r"[,.)]", intact)] == [
+            m.end() for m in re.finditer(r"[,.)]", disturbed)
+        ]
+
+
+def test_every_place_without_punctuation_between_is_exchanged_somewhere(pairs):
+    places = set()
+    for intact, disturbed in zip(pairs.texts[::2], pairs.texts[1::2], strict=True):
+        before, after = intact.split(), disturbed.split()
+        places.add(next(i for i in range(len(before)) if before[i] != after[i]))
+    # Every old CAT, | I said, | VERB the young BIRD that VERB | (almost) | one DOG.
+    assert places == {0, 1, 3, 5, 6, 7, 8, 9, 12}
+
+
+def test_rows_are_framed_padded_and_labelled(pairs):
+    assert pairs.token_ids.shape == pairs.padding_mask.shape == (len(pairs.texts), 32)
+    assert pairs.token_ids.dtype == pairs.padding_mask.dtype == pairs.labels.dtype == np.int32
+    assert pairs.labels.tolist() == [0, 1] * (len(pairs.texts) // 2)
+    np.testing.assert_array_equal(pairs.padding_mask, pairs.token_ids != 0)
+    for row, text in zip(pairs.token_ids.tolist(), pairs.texts, strict=True):
+        pieces = tokenize([text])[0]
+        assert row == [2, *pieces, 3] + [0] * (30 - len(pieces))
+
+
+def test_the_choice_depends_on_seed_and_sentence_alone(pairs):
+    documents = make_documents()
+    again = word_order_pairs(documents[::-1] + documents[:9], tokenize, **IDS, seed=5)
+    assert again.texts == pairs.texts
+    np.testing.assert_array_equal(again.token_ids, pairs.token_ids)
+    fewer = word_order_pairs(documents[:200], tokenize, **IDS, seed=5)
+    assert set(zip(fewer.texts[::2], fewer.texts[1::2], strict=True)) <= set(
+        zip(pairs.texts[::2], pairs.texts[1::2], strict=True)
+    )
+    other = word_order_pairs(documents, tokenize, **IDS, seed=6)
+    assert sorted(other.texts[::2]) == sorted(pairs.texts[::2])
+    assert other.texts[::2] != pairs.texts[::2]
+    assert sorted(other.texts[1::2]) != sorted(pairs.texts[1::2])
+
+
+def test_the_first_pairs_are_taken(pairs):
+    few = word_order_pairs(make_documents(), tokenize, **IDS, seed=5, num_pairs=7)
+    assert few.texts == pairs.texts[:14]
+
+
+def test_sentences_of_the_wrong_size_are_left_out():
+    words = " ".join(NOUNS)
+    documents = [
+        f"The {' '.join(NOUNS[:8])}.",  # 9 words
+        f"The {words}.",  # 11 words, 12 pieces
+        f"A {words}",  # 11 words, 11 pieces
+        f"One {words} {words} {words}.",  # 31 words, 32 pieces
+        f"An {words} {words} {' '.join(NOUNS[:8])}.",  # 29 words, 30 pieces
+        f"{'It, ' * 12}so.",  # no neighbours without punctuation between
+        "the the the the the the the the the the the the the.",  # no neighbours that differ
+    ]
+    kept = word_order_pairs(documents, tokenize, **IDS, seed=0).texts[::2]
+    assert sorted(text.split()[0] for text in kept) == ["An", "The"]
+    longer = word_order_pairs(documents, tokenize, **IDS, seed=0, length=34).texts[::2]
+    assert sorted(text.split()[0] for text in longer) == ["An", "One", "The"]
+
+
+def test_words_that_differ_in_nothing_but_case_are_not_exchanged():
+    documents = [f"{'the The ' * 6}{noun}." for noun in NOUNS]
+    texts = word_order_pairs(documents, tokenize, **IDS, seed=0).texts
+    assert len(texts) == 2 * len(NOUNS)
+    assert all(re.fullmatch(r"(the The ){5}the (\w+) The\.", text) for text in texts[1::2])
+
+
+def test_pairs_that_the_tokenizer_cannot_tell_apart_are_left_out():
+    def all_unknown(sentences):
+        return [[1] * 14 for _ in sentences]
+
+    with pytest.raises(ValueError, match=r"needs sentences of 10 to 40 words.*Received: 4"):
+        word_order_pairs(make_documents(400), all_unknown, **IDS, seed=0)
+
+
+def test_text_without_such_sentences_is_refused():
+    with pytest.raises(ValueError, match=r"Received: 0 such sentences, length=32, num_pairs=None$"):
+        word_order_pairs(["Too short."], tokenize, **IDS, seed=0)
+
+
+def test_rows_without_room_are_refused():
+    with pytest.raises(ValueError, match=r"at least 14.*Received: length=13$"):
+        word_order_pairs(make_documents(), tokenize, **IDS, seed=0, length=13)
+
+
+def test_batches_hold_whole_pairs_and_an_epoch_each_pair_once_in_the_generators_order(pairs):
+    masks = np.random.default_rng(0).integers(0, 2, pairs.padding_mask.shape, "int32")
+    pairs = dataclasses.replace(pairs, padding_mask=masks)
+    rows = WordOrderRows(pairs, batch_size=64, seed=3)
+    count = len(pairs.labels) // 2
+    generator = np.random.default_rng(3)
+    for epoch in range(3):
+        order = generator.permutation(count)[: 32 * rows.num_batches]
+        assert count - len(order) < 32
+        for place in range(rows.num_batches):
+            inputs, labels, weights = rows.batch(epoch * rows.num_batches + place)
+            chosen = order[32 * place : 32 * (place + 1)]
+            for version in (0, 1):  # intact, disturbed
+                np.testing.assert_array_equal(
+                    inputs["token_ids"][version::2], pairs.token_ids[2 * chosen + version]
+                )
+                np.testing.assert_array_equal(
+                    inputs["padding_mask"][version::2], pairs.padding_mask[2 * chosen + version]
+                )
+            assert labels.tolist() == [0, 1] * 32
+            assert weights.tolist() == [1.0] * 64
+
+
+def test_batches_come_by_their_number_alone_also_through_tf_data(pairs):
+    rows = WordOrderRows(pairs, batch_size=200, seed=3)
+    assert rows.num_batches < 5, "the dataset must cross an epoch"
+    again = WordOrderRows(pairs, batch_size=200, seed=3)
+    expected = {step: again.batch(step) for step in (8, 2, 11, 5, 3, 4, 6, 7)}
+    elements = list(tf_dataset(rows, 2, 7, num_parallel_calls=3).as_numpy_iterator())
+    assert len(elements) == 7
+    for step, (inputs, labels, weights) in enumerate(elements, 2):
+        np.testing.assert_array_equal(inputs["token_ids"], expected[step][0]["token_ids"])
+        np.testing.assert_array_equal(inputs["padding_mask"], expected[step][0]["padding_mask"])
+        assert (labels.dtype, weights.dtype) == ("int32", "float32")
+        assert labels.tolist() == expected[step][1].tolist()
+    other = WordOrderRows(pairs, batch_size=200, seed=4).batch(2)[0]["token_ids"]
+    assert (other != expected[2][0]["token_ids"]).any()
+
+
+def test_the_parts_of_the_workers_are_the_batch(pairs):
+    rows = WordOrderRows(pairs, batch_size=60, seed=3)
+    whole = rows.batch(7)
+    parts = [rows.shard(index, 3).batch(7) for index in range(3)]
+    for name, ids in whole[0].items():
+        np.testing.assert_array_equal(np.concatenate([p[0][name] for p in parts]), ids)
+    for place in (1, 2):
+        np.testing.assert_array_equal(np.concatenate([part[place] for part in parts]), whole[place])
+    part = rows.shard(1, 2)
+    assert part.signature[1] == ((30,), "int32")
+    ids = part.shard(1, 2).batch(7)[0]["token_ids"]
+    np.testing.assert_array_equal(ids, whole[0]["token_ids"][45:])
+    for index, count in ((0, 7), (2, 2), (-1, 2)):
+        with pytest.raises(ValueError, match=f"multiple.*index={index}, count={count}"):
+            rows.shard(index, count)
+
+
+def test_few_pairs_are_a_batch_and_a_pair_is_never_cut(pairs):
+    rows = WordOrderRows(pairs, batch_size=10**6, seed=0)
+    assert (rows.batch_size, rows.num_batches) == (len(pairs.labels), 1)
+    for batch_size in (0, 7):
+        with pytest.raises(ValueError, match=f"even integer >= 2.*batch_size={batch_size}"):
+            WordOrderRows(pairs, batch_size=batch_size, seed=0)
+    with pytest.raises(ValueError, match="Received: step=-1"):
+        rows.batch(-1)

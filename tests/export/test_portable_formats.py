@@ -1,0 +1,276 @@
+"""ONNX and LiteRT files, run by ONNX Runtime and by LiteRT's interpreter alone."""
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from portable_cases import (
+    TRUNKS,
+    VARIANTS,
+    check_in_another_process,
+    load_method_with_an_unknown_op,
+    model_of,
+    out_of_range,
+    rows_of_ones,
+)
+from position_cases import MAX_LENGTH, METHOD_NAMES, encoder
+
+from keras_tupe.export import export_litert, export_onnx
+from keras_tupe.export.portable import difference
+from keras_tupe.export.portable.file import write_portable
+from keras_tupe.export.portable.litert import run_litert
+from keras_tupe.export.portable.onnx import run_onnx
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """A format of files, and what its runtime says.
+
+    Attributes:
+        name: as `difference` takes it.
+        suffix: of its files.
+        export: writes a model to a path.
+        run: makes a function of a file's content, from inputs to answers.
+        packages: those that it needs.
+        out_of_range: what an id or a position beyond its range is answered with.
+        weight: of the model that is written, as an end of its path; `missed`: where it is missed.
+        no_op: what an op that it does not have is answered with.
+    """
+
+    name: str
+    suffix: str
+    export: Callable
+    run: Callable
+    packages: tuple
+    out_of_range: str
+    weight: str
+    missed: str
+    no_op: str
+
+
+ONNX = Format(
+    "onnx",
+    ".onnx",
+    export_onnx,
+    run_onnx,
+    ("onnx", "tf2onnx", "onnxruntime"),
+    "(out of data bounds|invalid index)",
+    "untied/cls_embeddings",
+    r"in .*length=\d+, batch=[15]",
+    r"no equivalent in ONNX\. Received: .*Erfinv",
+)
+LITERT = Format(
+    "litert",
+    ".tflite",
+    export_litert,
+    run_litert,
+    ("ai_edge_litert.interpreter",),
+    "gather index out of bounds",
+    "mlm_head/dense/bias",
+    r"in mlm_logits at length=\d+",
+    r"no equivalent in LiteRT.*Received: .*Erfinv",
+)
+FORMATS = [ONNX, LITERT]
+
+
+def needed(format):
+    """Returns a format; skips a test where its packages are not installed."""
+    for package in format.packages:
+        pytest.importorskip(package, reason="pip install 'keras-tupe[portable]'")
+    return format
+
+
+@pytest.fixture(params=FORMATS, ids=lambda format: format.name)
+def format(request):
+    return needed(request.param)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A function of a format: a masked language model, its file, and the record of the export."""
+
+    @functools.cache
+    def written(format):
+        model = model_of("tupe_r", "masked_lm", num_segments=2, num_layers=1)
+        path = tmp_path_factory.mktemp(format.name) / "new folder" / f"tupe_r{format.suffix}"
+        return model, path, needed(format).export(model, path)
+
+    return written
+
+
+def test_masked_lm_answers_as_in_keras_in_another_process(format, files):
+    model, path, record = files(format)
+    check_in_another_process(path, format.name, model)
+    assert record.path == path
+    assert record.bytes == path.stat().st_size
+    assert 0 < record.worst.value <= 1e-4
+    assert "worst difference from Keras" in str(record)
+
+
+def test_ids_and_positions_out_of_their_range_are_errors(format, files):
+    model, path, _ = files(format)
+    run = format.run(path.read_bytes())
+    for name, value in out_of_range(model, length=5):
+        with pytest.raises(Exception, match=format.out_of_range):
+            run(rows_of_ones(2, 5, **{name: value}))
+    assert np.isfinite(run(rows_of_ones(2, 5))["mlm_logits"]).all()
+
+
+def test_an_error_of_litert_is_told_once(files):
+    run = run_litert(files(LITERT)[1].read_bytes())
+    with pytest.raises(RuntimeError, match="gather index out of bounds"):
+        run(rows_of_ones(2, 5, input_word_ids=-1))
+    with pytest.raises(RuntimeError, match="RESHAPE") as error:
+        run(rows_of_ones(2, MAX_LENGTH + 1))
+    assert "gather" not in str(error.value)
+
+
+def test_a_batch_may_be_empty(format, files):
+    run = format.run(files(format)[1].read_bytes())
+    for length in range(1, MAX_LENGTH + 1) if format is ONNX else [2]:
+        shapes = {name: value.shape for name, value in run(rows_of_ones(0, length)).items()}
+        assert shapes["sequence_output"][:2] == (0, length)
+        assert shapes["mlm_logits"] == (0, 2, 23)
+        assert shapes["pooled_output"][0] == 0
+
+
+def test_the_inputs_of_onnx_have_named_axes_and_the_metadata_name_method_and_limit(files):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(files(ONNX)[1], providers=["CPUExecutionProvider"])
+    axes = {x.name: x.shape for x in (*session.get_inputs(), *session.get_outputs())}
+    assert axes.pop("masked_lm_positions") == ["batch", "predictions"]
+    assert axes.pop("mlm_logits") == ["batch", "predictions", 23]
+    assert axes.pop("sequence_output") == ["batch", "length", 10]
+    assert axes.pop("pooled_output") == ["batch", 10]
+    assert set(axes) == {"input_word_ids", "input_mask", "input_type_ids"}
+    assert all(names == ["batch", "length"] for names in axes.values())
+    facts = session.get_modelmeta().custom_metadata_map
+    assert facts["position"] == "tupe_r"
+    assert facts["longest_sequence"] == str(MAX_LENGTH)
+
+
+def test_an_onnx_file_holds_every_weight_once_and_under_its_name(files):
+    import onnx
+
+    model, path, _ = files(ONNX)
+    tensors = onnx.load(path).graph.initializer
+    held = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in tensors}
+    for weight in model.weights:
+        np.testing.assert_array_equal(held.pop(weight.path), weight.numpy())
+    assert max(array.size for array in held.values()) < 40, "no copy of a weight"
+
+
+def test_kernels_of_litert_without_a_delegate_run_it_and_refuse_longer_sequences(files):
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    path = str(files(LITERT)[1])
+    interpreter = Interpreter(model_path=path, experimental_op_resolver_type=kernels)
+    runner = interpreter.get_signature_runner("serving_default")
+    shapes = dict.fromkeys(runner.get_input_details(), (2, 5))
+    outputs = runner(**{name: np.ones(shape, "int32") for name, shape in shapes.items()})
+    assert np.isfinite(outputs["mlm_logits"]).all()
+    assert outputs["mlm_logits"].shape == (2, 5, 23)
+    shapes |= dict.fromkeys(("input_word_ids", "input_mask", "input_type_ids"), (2, MAX_LENGTH + 1))
+    with pytest.raises(RuntimeError, match="RESHAPE"):
+        runner(**{name: np.ones(shape, "int32") for name, shape in shapes.items()})
+
+
+def test_a_file_that_differs_in_one_weight_is_not_written(format, files, tmp_path):
+    model, path, _ = files(format)
+    (variable,) = [x for x in model.weights if x.path.endswith(format.weight)]
+    before = variable.numpy()
+    variable.assign(before + 0.02 * np.arange(before.size).reshape(before.shape))
+    content, new = path.read_bytes(), tmp_path / f"x{format.suffix}"
+    try:
+        with pytest.raises(RuntimeError, match=rf"Received: \d.* {format.missed}"):
+            write_portable(model, new, format.suffix, lambda model: content, format.run)
+    finally:
+        variable.assign(before)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_that_cannot_be_is_refused_before_any_work(format, tmp_path):
+    there = f"there{format.suffix}"
+    (tmp_path / there).write_text("mine", encoding="utf-8")
+    wrong = (f"model{format.suffix}2", "model", "model.pb")
+    messages = dict.fromkeys(wrong, f"must end with {format.suffix}") | {there: "exists"}
+    for name, message in messages.items():
+        with pytest.raises(ValueError, match=rf"{message}.*Received: path="):
+            format.export(model_of("none"), tmp_path / name)
+    assert [file.read_text(encoding="utf-8") for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_something_that_is_no_model_is_refused(format, tmp_path):
+    with pytest.raises(TypeError, match=r"`model` must be a `TupeBackbone`.*Received: model="):
+        format.export(model_of("none").token_embedding, tmp_path / f"model{format.suffix}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("format", "package"),
+    [(format, package) for format in FORMATS for package in format.packages],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_a_missing_package_is_named_with_what_to_install(tmp_path, monkeypatch, format, package):
+    needed(format)
+    monkeypatch.setitem(sys.modules, package, None)  # what Python does for import to fail
+    name = package.split(".")[0]
+    with pytest.raises(ImportError, match=rf"'keras-tupe\[portable\]'.*Received: .*{name}"):
+        format.export(model_of("none"), tmp_path / f"model{format.suffix}")
+
+
+def test_the_difference_of_an_unknown_format_or_length_is_refused():
+    with pytest.raises(ValueError, match=r"`format` must be one of.*Received: format='tflite'"):
+        difference(model_of("none"), "tflite")
+    with pytest.raises(ValueError, match="must not exceed the model's max_sequence_length=17"):
+        difference(model_of("absolute"), "onnx", lengths=(1, 18))
+
+
+@pytest.mark.parametrize(
+    ("format", "name"),
+    [pytest.param(ONNX, "t5", marks=pytest.mark.slow), (LITERT, "alibi")],
+    ids=["onnx", "litert"],
+)
+def test_classifier_without_segments_or_length_limit_answers_as_in_keras(format, name, tmp_path):
+    model, path = model_of(name, "classifier", num_layers=1), tmp_path / f"model{format.suffix}"
+    needed(format).export(model, path)
+    check_in_another_process(path, format.name, model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_every_method_answers_as_in_keras(name, format, tmp_path):
+    model, path = model_of(name, "masked_lm"), tmp_path / f"model{format.suffix}"
+    format.export(model, path)
+    check_in_another_process(path, format.name, model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", VARIANTS, ids=str)
+def test_every_option_that_makes_another_graph_answers_as_in_keras(case, format):
+    model = encoder(case, "float32")
+    record = difference(model, format.name, lengths=(1, 7, MAX_LENGTH))
+    assert record.worst.value < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trunk", TRUNKS, ids=str)
+def test_every_trunk_and_precision_answers_as_in_float32(trunk, format):
+    model = model_of("tupe_r", "classifier", **trunk)
+    record = difference(model, format.name, lengths=(1, 7, MAX_LENGTH))
+    assert record.worst.value < 1e-4
+
+
+@pytest.mark.slow
+def test_an_op_that_the_format_does_not_have_is_an_error_that_names_it(
+    format, tmp_path, loaded_files
+):
+    name, path = load_method_with_an_unknown_op(tmp_path), tmp_path / f"model{format.suffix}"
+    with pytest.raises(RuntimeError, match=format.no_op):
+        format.export(model_of(name), path)
+    assert not path.exists()

@@ -1,0 +1,138 @@
+"""Rooms: what each may import, no circles, a door with a sentence, and no folder played by names.
+
+`test_imports.py` has the rules of the parts of the package.
+"""
+
+import ast
+import collections
+import graphlib
+import pathlib
+import re
+
+from module_graph import MODULES, ROOT, imported_modules
+
+TESTS = pathlib.Path(__file__).parent
+MAX_LINES = 320
+
+# Rooms that any command may use, from the lowest: each imports only those before it.
+LOWER_ROOMS = ("command", "machine", "presets", "finetune")
+# The other rooms of `training` that one uses, beside the lower ones.
+MAY_IMPORT = {
+    "ablate": {"pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
+    "compare": {"pretrain"},
+    "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
+    "finetune_glue": {"pretrain"},
+    "finetune_squad": {"pretrain"},
+    "gallery": {"draw", "quickstart"},
+    "quickstart": {"export", "pretrain"},
+}
+# Arrows upward that are there still.
+UPWARD = {
+    ("finetune.engine", "pretrain.log"),  # TODO lead
+    ("machine.cost", "finetune_glue.protocol"),  # TODO lead
+    ("machine.cost", "presets.variant"),  # TODO lead
+    ("machine.time_left", "pretrain.log"),  # TODO lead
+    ("machine.time_left", "pretrain.report"),  # TODO lead
+}
+# Beginnings of names that files of one folder share: a registry, the class files of KerasHub.
+SHARED_BEGINNINGS = {
+    ("keras_tupe/models", "tupe"),
+    ("keras_tupe/positions", "tupe"),
+    ("keras_tupe/positions", "qkr"),
+    ("benchmarks", "data"),  # TODO lead
+    ("benchmarks", "serving"),  # TODO lead
+    ("benchmarks", "training"),  # TODO lead
+}
+# Test files that import another one.
+TESTS_THAT_IMPORT_TESTS = {
+    ("test_position_files", "test_positions"),  # TODO lead
+}
+
+
+def room_of(name):
+    """Returns the room of a module: `ablate` of `training.ablate.report`."""
+    return (*name.split("."), "")[1]
+
+
+def rooms():
+    """Returns the folders of source files, as paths from the root."""
+    return sorted({file.parent.relative_to(ROOT) for file in MODULES.values()})
+
+
+def allowed_rooms(room):
+    """Returns the rooms of `training` that one may import."""
+    if room in LOWER_ROOMS:
+        return {room, *LOWER_ROOMS[: LOWER_ROOMS.index(room)]}
+    return {room, *LOWER_ROOMS, *MAY_IMPORT.get(room, ())}
+
+
+def test_a_room_of_training_imports_lower_rooms_and_those_it_is_known_to_use():
+    found = {
+        (name.removeprefix("training."), imported.removeprefix("training."))
+        for name in MODULES
+        if name.startswith("training.") and name != "training.__main__"  # on top of all rooms
+        for imported in imported_modules(name)
+        if imported.startswith("training.")
+        and room_of(imported) not in allowed_rooms(room_of(name))
+    }
+    assert found == UPWARD
+
+
+def test_a_room_of_benchmarks_imports_itself_and_the_harness():
+    for name, file in MODULES.items():
+        if name.startswith("benchmarks.") and file.parent != ROOT / "benchmarks":
+            used = {room_of(x) for x in imported_modules(name) if x.startswith("benchmarks.")}
+            assert used <= {room_of(name), "harness"}, name
+
+
+def test_tables_of_rooms_name_rooms_that_are_there():
+    there = {room_of(name) for name in MODULES if name.startswith("training.")}
+    assert {*LOWER_ROOMS, *MAY_IMPORT}.union(*MAY_IMPORT.values()) <= there
+
+
+def test_no_module_imports_itself_by_way_of_others_early_or_late():
+    graph = {name: imported_modules(name) for name in MODULES}
+    late = "keras_tupe.tokenizers.keras_hub_calls"
+    assert late in graph["keras_tupe.models.tupe_tokenizer"]
+    graphlib.TopologicalSorter(graph).prepare()  # raises a CycleError with the circle
+
+
+def test_a_room_says_in_a_sentence_what_it_is_for():
+    for room in rooms():
+        door = ROOT / room / "__init__.py"
+        assert door.exists(), f"{room} has no __init__.py"
+        told = ast.get_docstring(ast.parse(door.read_text(encoding="utf-8")))
+        assert told, f"{door} has no docstring"
+        assert told.splitlines()[0].endswith("."), f"{door}: begin with a sentence of one line"
+
+
+def test_four_names_of_a_room_do_not_begin_alike():
+    """A folder of their own is clearer, or the list has what is out of date."""
+    found = set()
+    for room in rooms():
+        names = {file.parent.name for file in (ROOT / room).glob("*/__init__.py")}
+        names |= {file.stem for file in (ROOT / room).glob("*.py") if file.stem[:2] != "__"}
+        number = collections.Counter(name.lstrip("_").split("_")[0] for name in names)
+        found |= {(str(room), word) for word, times in number.items() if times >= 4}
+    assert found == SHARED_BEGINNINGS
+
+
+def test_a_file_is_one_subject():
+    for file in MODULES.values():
+        assert len(file.read_text(encoding="utf-8").splitlines()) <= MAX_LINES, file
+
+
+def test_no_test_imports_another():
+    names, found = {file.stem for file in TESTS.rglob("test_*.py")}, set()
+    for file in TESTS.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")  # at a line's beginning: also in a child's program
+        imported = re.findall(r"^ *(?:from|import) +(\w+)", text, re.MULTILINE)
+        found |= {(file.stem, name) for name in imported if name in names and name != file.stem}
+    assert found == TESTS_THAT_IMPORT_TESTS, "move what they share to a file of its own"
+
+
+def test_names_of_test_files_and_of_their_helpers_are_unique():
+    """They are imported by their names alone."""
+    files = [file for file in TESTS.rglob("*.py") if file.stem not in ("conftest", "__main__")]
+    number = collections.Counter(file.stem for file in files)
+    assert not [name for name, times in number.items() if times > 1]

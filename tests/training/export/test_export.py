@@ -1,0 +1,195 @@
+"""`training.export` and the table of what it made."""
+
+import hashlib
+import json
+import pathlib
+import re
+import shutil
+
+import commands
+import numpy as np
+import pytest
+
+from keras_tupe import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeMaskedLMPreprocessor,
+    TupeTextClassifier,
+    TupeTokenizer,
+    positions,
+)
+from training import saved_models
+from training.command.tables import END, begin
+from training.presets.load import load_preset, origin
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
+
+
+def sizes(**kwargs):
+    return TupeBackbone(len(PIECES), 1, 2, 6, 11, max_sequence_length=9, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    """The end of a run of `training.pretrain`, as it lies on the disk."""
+    run = tmp_path_factory.mktemp("run")
+    model = TupeMaskedLM(sizes())
+    model.preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(PIECES), sequence_length=9)
+    model.save_to_preset(str(run / "preset"))
+    record = {"command": "python -m training.pretrain --data rows", "commit": "0123456789"}
+    record["settings"] = {"position": "tupe_r"}
+    (run / "settings.json").write_text(json.dumps({**record, "data": {"rows_hash": "abc"}}))
+    (run / "valid.csv").write_text("step,tokens,loss,accuracy\n10,640,2.5,0.25\n20,1280,2.25,0.5\n")
+    return run / "preset"
+
+
+@pytest.mark.slow
+def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset, tmp_path):
+    out = tmp_path / "models" / "small"
+    done = commands.run_anew("export", preset, "--out", out, "--dynamic-length", "--length", 8)
+    assert done.code == 0, done.err[-2000:]
+    assert "modules of keras_tupe in this process: 0" in done.out
+    assert "| text (strings in)" in done.out
+    names = {path.name for path in out.iterdir()} - {"assets"}
+    assert names == {
+        "assets.extra", "card.json", "example.npz", "fingerprint.pb", "preprocessor",
+        "saved_model.pb", "text", "variables",
+    }  # fmt: skip
+    card = json.loads((out / "card.json").read_text())
+    assert card["length"] == 8
+    assert card["data"] == {"rows_hash": "abc"}
+    assert card["metrics"] == {"step": 20, "tokens": 1280, "loss": 2.25, "accuracy": 0.5}
+    assert card["trained_with"]["command"] == "python -m training.pretrain --data rows"
+    assert "--length 8" in card["command"]
+    assert set(card["sha256"]) >= {"saved_model.pb", "text/saved_model.pb", "example.npz"}
+
+    page = tmp_path / "models" / "README.md"
+    page.write_text(f"before\n{begin(saved_models.COMMAND)}\n{END}\nafter\n")
+    commands.done("saved_models", "--update", page)
+    row = page.read_text().splitlines()[4]
+    for part in ("[small](small)", "`tupe_r`", "8 tokens", "loss 2.250", "training.pretrain"):
+        assert part in row, row
+
+    commands.refusal("export", preset, "--out", out, code=2)
+    fits, cut = "a b c [MASK] d e", "[MASK] a b c d e f g h i"
+    told = commands.done("query", out, "--fill", fits, "--fill", cut)
+    assert told.count("the model reads 8 tokens: the rest of this text was cut") == 1
+    assert told.index("was cut") > told.index(cut)
+    beyond = "a b c d e f g [MASK]"
+    words = ["--fill", beyond, "--fill", "a b", "--nearest", "a b", "--nearest", "a b c d e f g"]
+    ended = commands.run("query", out, *words)
+    assert ended.code == 2
+    told = ended.out
+    assert f"{beyond}\n    the blank is beyond the 8 tokens that the model reads" in told
+    assert "a b\n    no blank: write [MASK] where a word is missing" in told
+    assert (
+        "a b c d e f g\n    this fills the 8 tokens that the model reads; no more is read" in told
+    )
+    assert told.count("no more is read") == 1
+
+    with np.load(out / "example.npz") as found:
+        example = dict(found)
+    example["pooled_output"] = example["pooled_output"] + 1e-3
+    np.savez(out / "example.npz", **example)
+    assert commands.run("query", out).code == 1, "a difference must be seen"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["{preset}", "--out", "{new}", "--format", "tflite"], "--format must be one of"),
+        (["{preset}", "--out", "{new}", "--length", "0"], "--length must be at least 1"),
+        (["{preset}", "--out", "{new}", "--length", "10"], "max_sequence_length=9"),
+        (["{preset}", "--out", "{old}"], "must not exist yet"),
+        (["{preset}/nothing", "--out", "{new}"], "must be a folder"),
+        (["{old}", "--out", "{new}"], "must be a folder of this package"),
+        (
+            ["{preset}", "--out", "{new}", "--format", "onnx", "--length", "3"],
+            "are for SavedModels",
+        ),
+    ],
+)
+def test_mistakes_are_answered_with_a_sentence_and_nothing_is_written(
+    arguments, expected, preset, tmp_path
+):
+    (tmp_path / "old").mkdir()
+    paths = {"preset": preset, "new": tmp_path / "new", "old": tmp_path / "old"}
+    told = commands.refusal("export", *(word.format(**paths) for word in arguments))
+    assert expected in told
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_preset_is_loaded_as_what_it_is(preset, tmp_path):
+    model, preprocessor = load_preset(preset)
+    assert isinstance(model, TupeMaskedLM)
+    assert preprocessor.tokenizer.get_vocabulary() == PIECES
+    assert preprocessor.sequence_length == 9
+    TupeTextClassifier(sizes(), 2).save_to_preset(str(tmp_path / "classifier"))
+    sizes().save_to_preset(str(tmp_path / "backbone"))
+    model, text = load_preset(tmp_path / "classifier")
+    assert isinstance(model, TupeTextClassifier)
+    assert text is None
+    assert isinstance(load_preset(tmp_path / "backbone")[0], TupeBackbone)
+    assert origin(tmp_path / "backbone") == {}
+    config = tmp_path / "backbone" / "config.json"
+    config.write_text(config.read_text().replace('"tupe_r"', '"mine"'))
+    with pytest.raises(ValueError, match="not known here.*position='mine'"):
+        load_preset(tmp_path / "backbone")
+
+
+@pytest.mark.slow
+def test_a_method_of_ones_own_is_exported_with_its_file(tmp_path, loaded_files):
+    file = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
+    positions.load_file(file)
+    sizes(position="linear_slope").save_to_preset(str(tmp_path / "preset"))
+    words = (tmp_path / "preset", "--out", tmp_path / "out")
+    assert "--position-file" in commands.refusal("export", *words, code=1)
+    done = commands.run_anew("export", *words, "--position-file", file)
+    assert done.code == 0, done.err[-2000:]
+
+
+def test_the_run_beside_a_preset_is_named_only_if_it_ended_with_it(preset, tmp_path):
+    assert origin(preset)["metrics"]["loss"] == 2.25
+    shutil.copytree(preset.parent, tmp_path / "run")
+    shutil.copytree(preset, tmp_path / "run" / "grafted")
+    assert origin(tmp_path / "run" / "preset")["commit"] == "0123456789"
+    assert origin(tmp_path / "run" / "grafted") == {}
+    (tmp_path / "run" / "settings.json").write_text('{"settings": {"position": "rope"}}')
+    assert origin(tmp_path / "run" / "preset") == {}
+
+
+def test_a_damaged_card_is_named(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "card.json").write_text("{}")
+    with pytest.raises(ValueError, match="cannot be used"):
+        saved_models.model_table(tmp_path)
+    card = {"config": sizes().get_config(), "command": "c", "commit": None, "metrics": {}}
+    card["sha256"] = {"file": "0" * 64}
+    (tmp_path / "model" / "file").write_text("content")
+    (tmp_path / "model" / "card.json").write_text(json.dumps(card))
+    with pytest.raises(ValueError, match="file has changed since"):
+        saved_models.model_table(tmp_path)
+    card["sha256"] = {"file": hashlib.sha256(b"content").hexdigest()}
+    (tmp_path / "model" / "card.json").write_text(json.dumps(card))
+    (tmp_path / ".left.partial").mkdir()
+    (tmp_path / ".left.partial" / "card.json").write_text("{}")
+    assert "| -, - " in saved_models.model_table(tmp_path)
+    with pytest.raises(ValueError, match="must hold exports"):
+        saved_models.model_table(tmp_path / "model")
+
+
+def test_the_committed_table_is_what_the_cards_say(tmp_path):
+    root = pathlib.Path(__file__).parents[3]
+    ignored = (root / ".gitignore").read_text()
+    committed = re.findall(r"^!(saved_models/.+)/$", ignored, re.MULTILINE)
+    for name in committed:  # there may be others of the user's own
+        shutil.copytree(root / name, tmp_path / name)
+    table = saved_models.model_table(tmp_path / "saved_models")
+    assert table in (root / "saved_models" / "README.md").read_text()
+
+
+def test_words_stand_in_the_table_and_curves_do_not():
+    metrics = {"position": "tupe_r", "held_out_loss": 4.0712, "steps": 2200, "curve": [5.0, 4.1]}
+    found = saved_models._metrics(metrics)
+    assert found == "position tupe_r, held out loss 4.071, steps 2,200"
+    assert saved_models._metrics({}) == "-"

@@ -1,0 +1,145 @@
+"""The drawings of an encoder, computed before anything is written."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from keras_tupe.analysis import (
+    correlation_rank,
+    distance_tables,
+    mean_attention_scores,
+    name_patterns,
+    position_logits,
+    toeplitz_energy,
+)
+from training.draw.distance_tables import draw_tables
+from training.draw.heads import draw_logits, draw_scores
+
+REPEATED_TOKENS = 64
+SMALLEST_SCORE = 1e-9  # its logarithm stands for a score of zero
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """A picture that is ready to be drawn.
+
+    Attributes:
+        file: name of the PNG file.
+        write: draws it: (path) -> None.
+        rows: list of (head, pattern, Toeplitz energy, rank), as strings, for the table.
+    """
+
+    file: str
+    write: Callable
+    rows: list
+
+
+def drawings_of(backbone, length, origin, text=None):
+    """Returns the pictures of an encoder, a list of `Drawing`.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        length: number of tokens of the position logits, [CLS] included.
+        origin: where the weights are from, for the titles.
+        text: optional triple of ids, padding mask and tokens, see `training.draw.sources.tokenize`.
+
+    Raises:
+        ValueError: if there is nothing to draw.
+    """
+    name = backbone.position
+    found = [_logits(backbone, length, origin), _tables(backbone, origin)]
+    found = [drawing for drawing in found if drawing]
+    if text is not None:
+        found += _scores(backbone, origin, *text)
+    if not found:
+        raise ValueError(
+            f"The method {name!r} has nothing to draw: whatever token stands there, its attention "
+            "logits are the same in all places, and it has no table of distances. Give a trained "
+            "--model and a --text to draw attention scores. "
+            f"Received: {name}, {origin}, without --text"
+        )
+    return found
+
+
+def telling_logits(backbone, length):
+    """Returns the position logits of an encoder's first block, if they tell positions apart.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        length: number of tokens, [CLS] included.
+
+    Returns:
+        `(logits, is_of_tokens)`: `(heads, length, length)`, of tokens without content, or, where
+        softmax would see no more than rounding in those, the mean over tokens that stand at every
+        position; `(None, True)` where neither tells positions apart.
+    """
+    ids = np.linspace(0, backbone.vocabulary_size - 1, REPEATED_TOKENS).astype("int32")
+    for repeated in (None, np.unique(ids)):
+        logits = position_logits(backbone, length, repeated)
+        spread = np.abs(logits - logits.mean(axis=-1, keepdims=True)).max()
+        if spread > 1e-5 * np.abs(logits).max():
+            return logits, repeated is not None
+    return None, True
+
+
+def _logits(backbone, length, origin):
+    logits, is_of_tokens = telling_logits(backbone, length)
+    if logits is None:
+        return None
+    content = "tokens without content"
+    if is_of_tokens:
+        content = f"one token in all places, mean over {REPEATED_TOKENS} tokens"
+    patterns, words = name_patterns(logits), logits[:, 1:, 1:]
+    energies, ranks = toeplitz_energy(words), correlation_rank(words)
+    titles = [
+        f"head {head}: {pattern}\nToeplitz {energy:.0%}, rank {rank}"
+        for head, (pattern, energy, rank) in enumerate(zip(patterns, energies, ranks, strict=True))
+    ]
+    title = (
+        f"{backbone.position}, {origin}: position logits of the first block\n"
+        f"({content}; without constants of rows, which softmax ignores)"
+    )
+    rows = [
+        (str(head), pattern, f"{energy:.3f}", f"{rank} of {length - 1}")
+        for head, (pattern, energy, rank) in enumerate(zip(patterns, energies, ranks, strict=True))
+    ]
+    return Drawing(
+        f"{backbone.position}_position_logits.png",
+        lambda path: draw_logits(path, logits, titles, title),
+        rows,
+    )
+
+
+def _tables(backbone, origin):
+    tables = distance_tables(backbone)
+    if not tables:
+        return None
+    title = f"{backbone.position}, {origin}: weights by distance"
+    return Drawing(
+        f"{backbone.position}_distance_tables.png",
+        lambda path: draw_tables(path, tables, title),
+        [("all", "-", "-", "-")],
+    )
+
+
+def patterns_of_scores(scores):
+    """Returns the names of the patterns of attention scores `(heads, length, length)`."""
+    return name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE)))
+
+
+def _scores(backbone, origin, token_ids, padding_mask, tokens):
+    layers = mean_attention_scores(backbone, token_ids, padding_mask)
+    texts = "one text" if len(token_ids) == 1 else f"mean over {len(token_ids)} texts"
+    found = []
+    for layer, scores in enumerate(layers):
+        patterns = patterns_of_scores(scores)
+        titles = [f"head {head}: {pattern}" for head, pattern in enumerate(patterns)]
+        title = f"{backbone.position}, {origin}: attention scores of block {layer}, {texts}"
+
+        def write(path, scores=scores, titles=titles, title=title):
+            draw_scores(path, scores, titles, title, tokens)
+
+        rows = [(str(head), pattern, "-", "-") for head, pattern in enumerate(patterns)]
+        found.append(Drawing(f"{backbone.position}_attention_block_{layer}.png", write, rows))
+    return found

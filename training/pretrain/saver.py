@@ -1,0 +1,103 @@
+"""The checkpoints of a run, and what they must agree with."""
+
+import json
+
+from keras_tupe.trainer import read_state, write_state
+
+# Settings that checkpoints of earlier versions do not have, with the value that was theirs.
+_ADDED = {"layer_norm_epsilon": 1e-5}
+
+
+class Saver:
+    """Checkpoints of one run, with what they must agree with.
+
+    Args:
+        checkpoints: a `Checkpoints`.
+        identity: dictionary of the settings that a run keeps, JSON values.
+        data: dictionary that tells the rows apart, JSON values.
+        allow_change: names of settings that may differ; `"data"` for the rows.
+        writes: whether this worker writes; the others only read.
+
+    Attributes:
+        losses: those that the restored checkpoint was saved with.
+    """
+
+    def __init__(self, checkpoints, identity, data, allow_change, writes):
+        self._checkpoints = checkpoints
+        self._facts = {"settings": identity, "data": data}
+        self._allow_change = set(allow_change)
+        self._writes = writes
+        self.losses = ()
+
+    def restore(self, trainer):
+        """Puts the last checkpoint's state into a trainer; returns its step, 0 without one.
+
+        Raises:
+            ValueError: if it is damaged, of other settings, rows or another model.
+        """
+        step = self._checkpoints.latest()
+        if step is None:
+            return 0
+        self.check(step)
+        arrays, record = self._checkpoints.read(step)
+        try:
+            write_state(trainer, arrays)
+        except ValueError as error:
+            raise ValueError(f"{error}, in {self._checkpoints.path(step)}") from None
+        self.losses = tuple(record.get("losses", ()))
+        return step
+
+    def check(self, step):
+        """Refuses a checkpoint of other settings or rows, naming all that differs."""
+        facts = self._checkpoints.read_facts(step)
+        losses = facts.get("losses", [])
+        if not isinstance(losses, list) or not all(type(loss) in (int, float) for loss in losses):
+            raise ValueError(
+                "The losses of a checkpoint must be a list of numbers. Remove its folder to go on "
+                f"from the one before. Received: {str(self._checkpoints.path(step))!r}"
+            )
+        # as JSON would give them back
+        ours = json.loads(json.dumps(self._facts))
+        before, now = facts.get("settings"), ours["settings"]
+        before = before if isinstance(before, dict) else {}
+        before = {**{name: _ADDED[name] for name in _ADDED if name in now}, **before}
+        names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+        changes = {name: f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names}
+        if facts.get("data") != ours["data"]:
+            changes["data"] = f"data: {facts.get('data')} -> {ours['data']}"
+            if facts.get("data") == _without_order(ours["data"]):
+                changes["data"] = (
+                    "data: the same rows, but the checkpoint is of a version that did not note "
+                    "their order. --allow-change data is right for rows that were made without "
+                    "--runner, then and now: their order has not changed"
+                )
+        refused = [text for name, text in changes.items() if name not in self._allow_change]
+        if refused:
+            raise ValueError(
+                "The run in --out was begun with other settings. Give it another --out, or name "
+                "in --allow-change what may change on its way. Received: " + "; ".join(refused)
+            )
+
+    def save(self, trainer, step, losses):
+        """Writes a checkpoint of this step, if this worker writes.
+
+        Args:
+            trainer: the `Trainer`.
+            step: steps done.
+            losses: list of the losses since the last line of the log.
+
+        Raises:
+            OSError: if there is no room; earlier checkpoints stay.
+        """
+        if self._writes and step not in self._checkpoints.steps():
+            facts = {**self._facts, "losses": losses}
+            self._checkpoints.save(step, read_state(trainer), facts)
+
+    def last_good(self):
+        """Returns the path of the last checkpoint, or "none"."""
+        step = self._checkpoints.latest()
+        return "none" if step is None else str(self._checkpoints.path(step))
+
+
+def _without_order(facts):
+    return {name: value for name, value in facts.items() if not name.endswith("order_hash")}

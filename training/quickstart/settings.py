@@ -1,0 +1,78 @@
+"""The settings of `training.quickstart`, and the positional methods that they name."""
+
+import dataclasses
+import difflib
+import pathlib
+
+from training.command.checks import no_folder
+from training.command.settings import setting
+from training.command.without_keras import method_names as known_methods
+from training.command.without_keras import without_keras
+
+with without_keras():
+    from keras_tupe.export._folders import check_destination
+    from keras_tupe.models.sizes import SIZES
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the quickstart."""
+
+    corpus: str | None = setting(
+        None, "Text file (UTF-8, blank line between documents) or folder of text files."
+    )
+    positions: str = setting(
+        "none,absolute,tupe_r", "Positional methods, or .py files that define one.", by_commas=True
+    )
+    minutes: float | None = setting(
+        None, "Time for training all methods, minutes > 0; without it 2,200 + 400 steps each."
+    )
+    size: str = setting("tiny", f"Size of the encoders: {', '.join(SIZES)}.")
+    seed: int = setting(0, "Seed of weights, order and masks, an integer >= 0.")
+    out: str = setting("saved_models/quickstart", "Folder to write.")
+
+    def names(self):
+        """Returns the names of the methods; loads those that are files."""
+        return method_names(self.positions)
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        found = []
+        if self.minutes is not None and not self.minutes > 0:
+            found.append(f"--minutes must be above 0. Received: {self.minutes}")
+        if self.size not in SIZES:
+            near = difflib.get_close_matches(self.size, SIZES, n=1, cutoff=0)[0]
+            found.append(
+                f"--size must be one of {list(SIZES)}; the nearest is {near!r}. "
+                f"Received: {self.size!r}"
+            )
+        if self.seed < 0:
+            found.append(f"--seed must be an integer >= 0. Received: {self.seed}")
+        if self.corpus is not None and not pathlib.Path(self.corpus).exists():
+            found.append(
+                "--corpus must be a text file or a folder of text files. Received: "
+                f"{self.corpus!r}, where there is nothing"
+            )
+        try:
+            self.names()
+        except ValueError as error:
+            found.append(str(error))
+        try:
+            check_destination(self.out)
+        except ValueError as error:
+            return [*found, str(error)]
+        return found + no_folder(self.out)
+
+
+def method_names(text):
+    """Returns the names of the methods in a list by commas; loads those that are files."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ValueError(f"--positions must name at least one method. Received: {text!r}")
+    if not set(names) <= set(known_methods()):  # else no record is needed
+        from keras_tupe import positions
+
+        names = [positions.load_file(name) if name.endswith(".py") else name for name in names]
+        for name in names:
+            positions.get(name)
+    return list(dict.fromkeys(names))
