@@ -206,6 +206,14 @@ def test_the_command_prints_a_table_and_ends_with_its_verdict(
     assert "equation in float64, 1e-12: In float64 with" in printed
 
 
+def test_one_promise_may_be_chosen(loaded_files, tmp_path, capsys):
+    file = str(written(tmp_path))
+    main([file, "--only", "a shift"])
+    assert "linear_slope keeps 1 of 1 promises" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"Expected a part of one of \[(.|\n)*Received: 'nothing'"):
+        main([file, "--only", "nothing"])
+
+
 @pytest.mark.slow
 def test_a_right_file_keeps_every_promise(loaded_files, tmp_path, capsys):
     main([str(written(tmp_path))])

@@ -24,19 +24,25 @@ def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, __doc__, "check_method")
     with sentences("check_method", "Nothing was written."):
-        outcomes = _outcomes(settings.method)
+        outcomes = _outcomes(settings.method, settings.only)
     if any(outcome.result == "BROKEN" for outcome in outcomes):
         sys.exit(FAILED)
 
 
-def _outcomes(method):
+def _outcomes(method, only):
     """Prints what comes of each check, and returns it."""
     from keras_tupe import positions
     from training.check_method import suite
 
     name = positions.load_file(method) if method.endswith(".py") else method
-    outcomes = []
-    for check in suite.checks(name):
+    outcomes, checks = [], suite.checks(name)
+    chosen = [check for check in checks if only in check.promise]
+    if not chosen:
+        raise ValueError(
+            "--only must be a part of the name of a promise. Expected a part of one of "
+            f"{[check.promise for check in checks]}. Received: {only!r}"
+        )
+    for check in chosen:
         outcomes.append(suite.run(check))
         if sys.stderr.isatty():
             print(f"\r{len(outcomes)} checks", end="", file=sys.stderr, flush=True)

@@ -15,6 +15,7 @@ class Settings:
     method: str | None = setting(
         None, "Python file of the method, or the name of one of the package's.", positional=True
     )
+    only: str = setting("", "Check only the promises whose name holds this text.")
 
     def problems(self):
         """Returns a sentence for each mistake."""
