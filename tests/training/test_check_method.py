@@ -210,8 +210,8 @@ def test_one_promise_may_be_chosen(loaded_files, tmp_path, capsys):
     file = str(written(tmp_path))
     main([file, "--only", "a shift"])
     assert "linear_slope keeps 1 of 1 promises" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match=r"Expected a part of one of \[(.|\n)*Received: 'nothing'"):
-        main([file, "--only", "nothing"])
+    with pytest.raises(SystemExit, match=r"Expected a part of one of \[(.|\n)*Received: 'no such'"):
+        main([file, "--only", "no such"])
 
 
 @pytest.mark.slow
