@@ -15,7 +15,7 @@ import keras_tupe.metrics
 # Which parts of the package each part may import, at the top of a file or inside a function.
 MAY_IMPORT = {
     "layers": set(),
-    "positions": {"layers"},
+    "positions": {"layers", "_json_file"},
     "models": {"layers", "positions", "tokenizers", "_finite", "_json_file", "_keras_private"},
     "tokenizers": set(),
     "data": {"tokenizers", "_json_file"},

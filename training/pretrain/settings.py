@@ -178,7 +178,8 @@ class Settings:
         name = self.method_name()
         if self.position_file is not None:
             path = pathlib.Path(self.position_file).resolve()
-            if positions._LOADED_FILES.get(name) != path:  # a second load makes second classes
+            # A second load of a file that was changed would make second classes.
+            if positions._LOADED_FILES.get(name, (None,))[0] != path:
                 positions.load_file(path)
         return positions.get(name)
 
