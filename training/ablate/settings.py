@@ -88,7 +88,12 @@ class Settings(_Shared):
     def position_texts(self):
         """Returns the texts of `--positions`, without commas; `all` is all methods there are."""
         found = values_of(self.positions)  # a file of settings may have commas too
-        return [text for word in found for text in (method_names() if word == ALL else [word])]
+        return [
+            text
+            for word in found
+            if word.strip(",")
+            for text in (method_names() if word == ALL else [word])
+        ]
 
     @functools.cached_property
     def variants(self):
