@@ -1,4 +1,4 @@
-"""What a method sees of the order of the tokens is what its record says."""
+"""Check that a method sees of the order of tokens what its record says."""
 
 import numpy as np
 from keras import ops

@@ -1,4 +1,4 @@
-"""What an experiment will run: its commands, what each costs, and all of it in words."""
+"""The plan of an experiment: its commands, what each costs, and all of it in words."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""What work costs: FLOPs by arithmetic, hours from what a device does, and the time left."""
+"""Cost of work: FLOPs by arithmetic, hours from what a device does, and the time left."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""What the classes of a preset have beside KerasHub's own: a look at files before they are used."""
+"""Bases of the classes of a preset, beside KerasHub's own, which check files before using them."""
 
 import os
 
