@@ -15,7 +15,7 @@ from training.command.without_keras import method_names, without_keras
 from training.machine.cost import CURVE_POINTS
 from training.presets.variant import Variant, parse
 from training.pretrain import settings as pretrain_settings
-from training.pretrain.scaled_steps import scaled_warmup
+from training.pretrain.settings import scaled_warmup
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES

@@ -127,7 +127,10 @@ def _fields(settings_class):
 
 def _add_options(parser, settings_class):
     for field in _fields(settings_class):
-        default = "" if field.default in (None, (), "") else f" Default: {field.default}."
+        shown = field.default
+        if isinstance(shown, tuple):
+            shown = " ".join(map(str, shown))
+        default = "" if shown in (None, "") else f" Default: {shown}."
         kind = {}
         if isinstance(field.default, bool):
             kind = {"action": argparse.BooleanOptionalAction}

@@ -20,15 +20,16 @@ FAILED, WRONG = 1, 2
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def command_of(name, arguments):
+def command_of(name, arguments, package="training"):
     """Returns the command line, for the record.
 
     Args:
         name: name of the command, such as `ablate`.
         arguments: list of words, or `None` for those of this process.
+        package: where the command is.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    return shlex.join(["python", "-m", f"training.{name}", *map(str, words)])
+    return shlex.join(["python", "-m", f"{package}.{name}", *map(str, words)])
 
 
 def quiet_tensorflow():

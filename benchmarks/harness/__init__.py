@@ -1,0 +1,1 @@
+"""Parts of all benchmarks: processes, rounds, memory, environments, reports, records."""
