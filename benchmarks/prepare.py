@@ -7,12 +7,9 @@ no document is a duplicate. Each is prepared in a process of its own, from compr
 checked data set, vocabulary included; the words of its own table say where the time went.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-import argparse
+import dataclasses
 import json
+import os
 import pathlib
 import shlex
 import subprocess
@@ -20,16 +17,44 @@ import sys
 import tempfile
 import time
 
-from benchmarks._child import ROOT
-from benchmarks._machine import machine, source
-from keras_tupe.data import find_sources, read_source
-from training.command.report_files import replaced_text
+from training.command.settings import parse, setting
 
 _SENTENCE = "This is another reading of the same text. "
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the benchmark."""
+
+    input: tuple = setting((), "Texts, as for training.prepare.", texts=True)
+    options: str = setting("", "More options for it, in one string.")
+    out: str | None = setting(None, "JSON file to write.")
+
+    def problems(self):
+        """Returns a sentence for each setting that cannot be."""
+        return [] if self.input else ["--input must name at least one text. Received: none"]
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, __doc__, "prepare")
+    from benchmarks.harness import provenance, report
+
+    record = provenance.origin("prepare", arguments)
+    options = shlex.split(settings.options)
+    with tempfile.TemporaryDirectory() as folder:
+        doubled = pathlib.Path(folder) / "twice.txt"
+        twice(settings.input, doubled)
+        inputs = [str(pathlib.Path(name).absolute()) for name in settings.input]
+        record["text"] = measure(inputs, f"{folder}/one", options)
+        record["twice_the_text"] = measure([str(doubled)], f"{folder}/two", options)
+    report.print_json(record, settings.out)
+
+
 def twice(inputs, path):
     """Writes the documents of the inputs, and all of them once more behind a sentence."""
+    from keras_tupe.data import find_sources, read_source
+
     with path.open("w", encoding="utf-8") as file:
         for prefix in ("", _SENTENCE):
             for one in find_sources(inputs):
@@ -44,6 +69,8 @@ def measure(inputs, out, options):
         Dictionary of `seconds`, `peak_mebibytes`, the `stages` (seconds each), and the number of
         `documents`, `words` and `rows`.
     """
+    from benchmarks.harness.process import ROOT
+
     command = [sys.executable, "-m", "training.prepare", "--input", *inputs, "--out", out, *options]
     start = time.monotonic()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -63,34 +90,6 @@ def measure(inputs, out, options):
         "stages": {cell[1]: float(cell[2]) for cell in cells},
         **{name: sum(s[name] for s in splits) for name in ("documents", "words", "rows")},
     }
-
-
-def main(arguments=None):
-    """Runs the command line."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--input", nargs="+", required=True, help="As for training.prepare.")
-    parser.add_argument("--options", default="", help="More options for it, in one string.")
-    parser.add_argument("--out", help="JSON file to write.")
-    settings = parser.parse_args(arguments)
-    record = {
-        "command": shlex.join(["python", "-m", "benchmarks.prepare", *arguments]),
-        "source": source(),
-        "machine": machine(),
-    }
-    options = shlex.split(settings.options)
-    with tempfile.TemporaryDirectory() as folder:
-        doubled = pathlib.Path(folder) / "twice.txt"
-        twice(settings.input, doubled)
-        inputs = [str(pathlib.Path(name).absolute()) for name in settings.input]
-        record["text"] = measure(inputs, f"{folder}/one", options)
-        record["twice_the_text"] = measure([str(doubled)], f"{folder}/two", options)
-    text = json.dumps(record, indent=1)
-    print(text)
-    if settings.out:
-        replaced_text(settings.out, text + "\n")
 
 
 if __name__ == "__main__":

@@ -9,29 +9,20 @@ whose ids differ in a SavedModel of the same tokenizer that another process load
 writes it to `--out` if that is given.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-import argparse
+import dataclasses
 import itertools
 import json
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
 import unicodedata
 
 import numpy as np
-import tensorflow as tf
-import tokenizers
 
-from benchmarks._machine import machine, source
-from keras_tupe.data import clean_text, find_sources, read_source, split_sentences
-from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
-from training.command.report_files import replaced_text
+from training.command.checks import COUNT, out_of_range
+from training.command.settings import parse, setting
 
 _PER_CALL = 4096
 # Unicode's Default_Ignorable_Code_Point, which NFKC_Casefold removes, among them the joiners
@@ -56,8 +47,56 @@ np.savez(sys.argv[3], ids=np.concatenate(ids), sizes=np.concatenate(sizes))
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the benchmark."""
+
+    data: str | None = setting(None, "Folder that training.prepare made.")
+    input: str | None = setting(None, "Text, as for training.prepare.")
+    sentences: int = setting(100_000, "How many, >= 1.")
+    out: str | None = setting(None, "JSON file to write.")
+
+    def problems(self):
+        """Returns a sentence for each setting that cannot be."""
+        found = list(out_of_range(self, {"sentences": COUNT}).values())
+        if self.data is None:
+            found.append("--data must name a folder that training.prepare made. Received: none")
+        if self.input is None:
+            found.append("--input must name a text, as for training.prepare. Received: none")
+        return found
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, __doc__, "round_trip")
+    from benchmarks.harness import provenance, report
+    from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+
+    folder = pathlib.Path(settings.data)
+    vocabulary = json.loads((folder / "preparation.json").read_text("utf-8"))["vocabulary"]
+    kinds = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
+    path = folder / vocabulary["file"]
+    tokenizer = kinds[vocabulary["kind"]](path, lowercase=vocabulary["lowercase"])
+    if not vocabulary["lowercase"]:
+        sys.exit("round_trip: the expectations are written for lower-cased vocabularies")
+    sentences = sentences_of(settings.input, settings.sentences)
+    ids, sizes = tokenize(tokenizer, sentences)
+    served_ids, served_sizes = serve(tokenizer, sentences)
+    record = {
+        **provenance.origin("round_trip", arguments),
+        "vocabulary": {key: vocabulary[key] for key in ("kind", "size", "sha256")},
+        **compare(tokenizer, vocabulary["kind"], sentences, ids, sizes),
+        "ids_equal_in_saved_model": bool(
+            np.array_equal(ids, served_ids) and np.array_equal(sizes, served_sizes)
+        ),
+    }
+    report.print_json(record, settings.out)
+
+
 def sentences_of(inputs, number):
     """The first `number` sentences of the inputs, cleaned and split as in preparation."""
+    from keras_tupe.data import clean_text, find_sources, read_source, split_sentences
+
     documents = (document for file in find_sources([inputs]) for document in read_source(file))
     texts = (clean_text(document.text) for document in documents if not document.problem)
     sentences = (sentence for text in texts for sentence in split_sentences(text))
@@ -76,6 +115,8 @@ def tokenize(tokenizer, sentences):
 
 def serve(tokenizer, sentences):
     """The same from a SavedModel, in another process."""
+    import tensorflow as tf
+
     module = tf.Module()
     module.tokenizer = tokenizer
 
@@ -103,6 +144,9 @@ def case_folded(sentence):
 
 def compare(tokenizer, kind, sentences, ids, sizes):
     """Counts of sentences that differ, with the first few of them."""
+    import tensorflow as tf
+    import tokenizers
+
     starts = np.cumsum(sizes) - sizes
     rows = tf.RaggedTensor.from_row_lengths(ids, sizes)
     back = []
@@ -129,43 +173,6 @@ def compare(tokenizer, kind, sentences, ids, sizes):
         "sentences_that_do_not_come_back": len(different),
         "examples": different[:10],
     }
-
-
-def main(arguments=None):
-    """Runs the command line."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", required=True, help="Folder that training.prepare made.")
-    parser.add_argument("--input", required=True, help="Text, as for training.prepare.")
-    parser.add_argument("--sentences", type=int, default=100_000, help="How many. Default: 100000.")
-    parser.add_argument("--out", help="JSON file to write.")
-    settings = parser.parse_args(arguments)
-    folder = pathlib.Path(settings.data)
-    vocabulary = json.loads((folder / "preparation.json").read_text("utf-8"))["vocabulary"]
-    kinds = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
-    path = folder / vocabulary["file"]
-    tokenizer = kinds[vocabulary["kind"]](path, lowercase=vocabulary["lowercase"])
-    if not vocabulary["lowercase"]:
-        sys.exit("round_trip: the expectations are written for lower-cased vocabularies")
-    sentences = sentences_of(settings.input, settings.sentences)
-    ids, sizes = tokenize(tokenizer, sentences)
-    served_ids, served_sizes = serve(tokenizer, sentences)
-    record = {
-        "command": shlex.join(["python", "-m", "benchmarks.round_trip", *arguments]),
-        "source": source(),
-        "machine": machine(),
-        "vocabulary": {key: vocabulary[key] for key in ("kind", "size", "sha256")},
-        **compare(tokenizer, vocabulary["kind"], sentences, ids, sizes),
-        "ids_equal_in_saved_model": bool(
-            np.array_equal(ids, served_ids) and np.array_equal(sizes, served_sizes)
-        ),
-    }
-    text = json.dumps(record, indent=1, ensure_ascii=False)
-    print(text)
-    if settings.out:
-        replaced_text(settings.out, text + "\n")
 
 
 if __name__ == "__main__":

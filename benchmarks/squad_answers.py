@@ -9,66 +9,63 @@ match`, in percent) and to the letter (`verbatim`). Lists each answer that is no
 dev set with BERT's vocabulary takes some ten seconds.
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-import argparse
-import json
-import pathlib
+import dataclasses
 import re
-import shlex
 import string
-import sys
 import time
 
 import numpy as np
 
-from benchmarks._machine import machine, source
-from keras_tupe.data import train_sentencepiece_bpe
-from keras_tupe.data.tasks.squad import read_squad, squad_predictions, squad_windows
-from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
-from training.command.report_files import replaced_text
+from training.command.checks import COUNT, out_of_range
+from training.command.settings import parse, setting
+from training.command.shell import sentences
 
 _BERT_ANSWER_LENGTH = 30
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the benchmark."""
+
+    squad: str | None = setting(None, "A JSON file of SQuAD v1.1.")
+    vocabulary: str | None = setting(None, "WordPiece .txt, or a SentencePiece model.")
+    train_sentencepiece: int | None = setting(None, "Pieces of one to train on the contexts.")
+    length: int = setting(384, "Tokens per window.")
+    doc_stride: int = setting(128, "Tokens between windows.")
+    out: str | None = setting(None, "A JSON file for the record.")
+
+    def problems(self):
+        """Returns a sentence for each setting that cannot be."""
+        counts = dict.fromkeys(("train_sentencepiece", "length", "doc_stride"), COUNT)
+        found = list(out_of_range(self, counts).values())
+        if self.squad is None:
+            found.append("--squad must name a JSON file of SQuAD v1.1. Received: none")
+        if (self.vocabulary is None) == (self.train_sentencepiece is None):
+            given = "none" if self.vocabulary is None else "both"
+            found.append(
+                f"One of --vocabulary and --train-sentencepiece must be given. Received: {given}"
+            )
+        return found
+
+
 def main(arguments=None):
     """Runs the command line."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--squad", required=True, help="a JSON file of SQuAD v1.1")
-    vocabulary = parser.add_mutually_exclusive_group(required=True)
-    vocabulary.add_argument("--vocabulary", help="WordPiece .txt, or a SentencePiece model")
-    vocabulary.add_argument(
-        "--train-sentencepiece", type=int, metavar="PIECES", help="train one on the contexts"
-    )
-    parser.add_argument("--length", type=int, default=384, help="tokens per window")
-    parser.add_argument("--doc-stride", type=int, default=128, help="tokens between windows")
-    parser.add_argument("--out", type=pathlib.Path, help="a JSON file for the record")
-    settings = parser.parse_args(arguments)
+    settings = parse(Settings, arguments, __doc__, "squad_answers")
+    from benchmarks.harness import provenance, report
+    from keras_tupe.data.tasks.squad import read_squad
+
     skipped = []
-    try:
+    with sentences("squad_answers", "Nothing was written."):
         questions = read_squad(settings.squad, skipped=skipped)
         measured = _measure(questions, _tokenizer(settings, questions), settings)
-    except (OSError, TypeError, ValueError) as error:
-        sys.exit(f"squad_answers: {error}")
-    record = {
-        "command": shlex.join(["python", "-m", "benchmarks.squad_answers", *arguments]),
-        "source": source(),
-        "machine": machine(),
-        "skipped": skipped,
-        **measured,
-    }
-    text = json.dumps(record, indent=2)
-    print(text)
-    if settings.out:
-        replaced_text(settings.out, f"{text}\n")
+    record = {**provenance.origin("squad_answers", arguments), "skipped": skipped, **measured}
+    report.print_json(record, settings.out)
 
 
 def _tokenizer(settings, questions):
+    from keras_tupe.data import train_sentencepiece_bpe
+    from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+
     if settings.vocabulary is None:
         contexts = list(dict.fromkeys(question.context for question in questions))
         return SentencePieceBpe(train_sentencepiece_bpe(contexts, settings.train_sentencepiece))
@@ -77,6 +74,8 @@ def _tokenizer(settings, questions):
 
 
 def _measure(questions, tokenizer, settings):
+    from keras_tupe.data.tasks.squad import squad_predictions, squad_windows
+
     start = time.perf_counter()
     windows = squad_windows(questions, tokenizer, settings.length, doc_stride=settings.doc_stride)
     window_seconds = time.perf_counter() - start

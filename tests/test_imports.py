@@ -15,7 +15,7 @@ import keras_tupe.metrics
 # Which parts of the package each part may import, at the top of a file or inside a function.
 MAY_IMPORT = {
     "layers": set(),
-    "positions": {"layers"},
+    "positions": {"layers", "_json_file"},
     "models": {"layers", "positions", "tokenizers", "_finite", "_json_file", "_keras_private"},
     "tokenizers": set(),
     "data": {"tokenizers", "_json_file"},
@@ -52,13 +52,13 @@ MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.
 MAY_IMPORT_IT_TOO = {
     "benchmarks.round_trip",
-    "benchmarks._training_keras",
-    "benchmarks._training_matmul",
-    "benchmarks._export_cases",
-    "benchmarks._format_cells",
-    "benchmarks._serving_direct",
-    "benchmarks._serving_models",
-    "benchmarks._serving_runtime",
+    "benchmarks.training.keras_steps",
+    "benchmarks.training.products",
+    "benchmarks.exports.cases",
+    "benchmarks.formats.cells",
+    "benchmarks.serving.direct",
+    "benchmarks.serving.models",
+    "benchmarks.serving.runtime",
 }
 # Compile one function when Keras runs on TensorFlow, add a bias with its op, draw bits, make its
 # data sets on request, load SavedModels: all import it only then.
@@ -101,6 +101,31 @@ def is_upward(name, imported):
 def test_arrows_point_downwards():
     found = [(name, x) for name in MODULES for x in imports(name) if is_upward(name, x)]
     assert not found
+
+
+def test_benchmarks_share_the_harness_and_nothing_else():
+    more = {"harness": set(), "gpu": {"harness", "training"}}  # the same batch
+    for name in MODULES:
+        if name.startswith("benchmarks."):
+            room = name.split(".")[1]
+            rooms = {x.split(".")[1] for x in imports(name) if x.startswith("benchmarks.")}
+            assert rooms <= {room} | more.get(room, {"harness"}), name
+
+
+@pytest.mark.parametrize(
+    ("name", "packages"),
+    [
+        ("methods.peer", {"numpy", "torch", "transformers"}),
+        ("training.torch_steps", {"numpy", "torch", "transformers"}),
+        ("training.products", {"numpy"}),
+        ("serving.clients", {"numpy", "tritonclient"}),
+    ],
+)
+def test_processes_in_other_environments_import_what_is_there(name, packages):
+    """Not Keras, and nothing of this repository but benchmarks."""
+    for reached in imported_with(f"benchmarks.{name}"):
+        tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
+        assert tops <= sys.stdlib_module_names | {"benchmarks"} | packages, reached
 
 
 def test_tensorflow_is_imported_only_where_it_must():
@@ -149,7 +174,9 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
 )
 def test_commands_that_train_need_no_matplotlib(name):
     """It is not on every machine that trains: what draws is imported when there is a picture."""
-    for reached in imported_with(f"training.{name}"):
+    work = f"training.{name}.work"  # which `main` imports
+    assert any(one.startswith(f"{work}.") for one in imports(f"training.{name}.__main__"))
+    for reached in imported_with(f"training.{name}.__main__") | imported_with(work):
         tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
         assert "matplotlib" not in tops, reached
 

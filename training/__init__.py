@@ -1,1 +1,1 @@
-"""Scripts, run as `python -m training.NAME`."""
+"""Commands, run as `keras-tupe NAME` or `python -m training.NAME`; `keras-tupe` lists them."""

@@ -7,16 +7,18 @@ where the runs are not equally long, on lines between the validations ("-" where
 before or after it), and settings that differ otherwise are named.
 """
 
-import argparse
+import dataclasses
 import os
 import pathlib
-import sys
 
-import numpy as np
-
-from keras_tupe._json_file import read_json_object
+from training.command.durations import duration
+from training.command.settings import parse, setting
+from training.command.shell import sentences
 from training.command.tables import table
-from training.pretrain.report import duration, load_run, write_picture
+from training.command.without_keras import without_keras
+
+with without_keras():
+    from keras_tupe._json_file import read_json_object
 
 SETTINGS = "settings.json"
 # Where runs of different methods may differ, or that change nothing in what was learned.
@@ -100,6 +102,8 @@ def value_at(places, values, place):
     """
     if not places[0] <= place <= places[-1]:
         return None
+    import numpy as np
+
     return float(np.interp(place, places, values))
 
 
@@ -129,19 +133,34 @@ def comparison(runs):
     return table(header, rows)
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the comparison."""
+
+    runs: tuple = setting((), "Folders of runs.", positional=True)
+    out: str = setting("curves.png", "PNG file to write.")
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        found = []
+        if not self.runs:
+            found.append("RUNS must name at least one folder of a run. Received: none")
+        if not self.out.endswith(".png"):
+            found.append(f"--out must be a .png file. Received: {self.out!r}")
+        for folder in self.runs:
+            try:
+                settings_of(folder)
+            except ValueError as error:
+                found.append(str(error))
+        return found
+
+
 def main(arguments=None):
     """Runs the command line."""
-    parser = argparse.ArgumentParser(
-        prog="compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
-    parser.add_argument(
-        "--out", default="curves.png", help="PNG file to write. Default: curves.png."
-    )
-    options = parser.parse_args(arguments)
-    try:
-        if not options.out.endswith(".png"):
-            raise ValueError(f"--out must be a .png file. Received: {options.out!r}")
+    options = parse(Settings, arguments, __doc__, "compare")
+    with sentences("compare", "Nothing was written."):
+        from training.pretrain.report import load_run, write_picture
+
         folders = list(dict.fromkeys(options.runs))
         settings = [settings_of(folder) for folder in folders]
         runs = [
@@ -153,8 +172,6 @@ def main(arguments=None):
                 raise ValueError(f"This run has no validation yet. Received: {folder!r}")
         pathlib.Path(options.out).parent.mkdir(parents=True, exist_ok=True)
         write_picture(options.out, runs)
-    except (ValueError, OSError) as error:
-        sys.exit(f"compare: {error}")
     print(comparison(runs))
     differing = differences(settings)
     if differing:

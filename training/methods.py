@@ -4,12 +4,12 @@ python -m training.methods
 python -m training.methods --update README.md
 """
 
-import argparse
+import dataclasses
 import pathlib
-import sys
 
-from keras_tupe import positions
 from training.command.report_files import replaced_text
+from training.command.settings import parse, setting
+from training.command.shell import sentences
 from training.command.tables import replaced, table
 
 COMMAND = "training.methods --update README.md"
@@ -17,6 +17,8 @@ COMMAND = "training.methods --update README.md"
 
 def method_table():
     """Returns the Markdown table of all methods in the registry."""
+    from keras_tupe import positions
+
     rows = [
         [
             f"`{name}`",
@@ -47,20 +49,22 @@ def updated(text):
     return replaced(text, COMMAND, method_table())
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the table."""
+
+    update: str | None = setting(None, "File whose table is made anew.")
+
+
 def main(arguments=None):
     """Runs the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--update", type=pathlib.Path, metavar="FILE", help="file to update")
-    path = parser.parse_args(arguments).update
-    if path is None:
-        print(method_table())
-        return
-    try:
+    settings = parse(Settings, arguments, __doc__, "methods")
+    with sentences("methods", "Nothing was written."):
+        if settings.update is None:
+            print(method_table())
+            return
+        path = pathlib.Path(settings.update)
         replaced_text(path, updated(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        sys.exit(f"methods: {error}")
 
 
 if __name__ == "__main__":

@@ -4,15 +4,19 @@ python -m training.saved_models
 python -m training.saved_models --update saved_models/README.md
 """
 
-import argparse
+import dataclasses
 import hashlib
 import pathlib
-import sys
 import urllib.parse
 
-from keras_tupe._json_file import read_json_object
 from training.command.report_files import replaced_text
+from training.command.settings import parse, setting
+from training.command.shell import sentences
 from training.command.tables import replaced, table
+from training.command.without_keras import without_keras
+
+with without_keras():
+    from keras_tupe._json_file import read_json_object
 
 COMMAND = "training.saved_models --update saved_models/README.md"
 HEADER = [
@@ -102,26 +106,27 @@ def _metric(name, value):
     return f"{name.replace('_', ' ')} {number}"
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the table."""
+
+    update: str | None = setting(None, "File whose table is made anew.")
+    folder: str | None = setting(
+        None, "Folder of the models. Default: that of --update, or saved_models."
+    )
+
+
 def main(arguments=None):
     """Runs the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--update", type=pathlib.Path, metavar="FILE", help="file to update")
-    parser.add_argument(
-        "--folder", type=pathlib.Path, help="folder of the models; default: FILE's, or saved_models"
-    )
-    settings = parser.parse_args(arguments)
-    beside = settings.update.parent if settings.update else pathlib.Path("saved_models")
-    try:
-        made = model_table(settings.folder or beside)
+    settings = parse(Settings, arguments, __doc__, "saved_models")
+    beside = pathlib.Path(settings.update).parent if settings.update else "saved_models"
+    with sentences("saved_models", "Nothing was written."):
+        made = model_table(pathlib.Path(settings.folder or beside))
         if settings.update is None:
             print(made)
             return
-        text = settings.update.read_text(encoding="utf-8")
-        replaced_text(settings.update, replaced(text, COMMAND, made))
-    except (OSError, ValueError) as error:
-        sys.exit(f"saved_models: {error}")
+        path = pathlib.Path(settings.update)
+        replaced_text(path, replaced(path.read_text(encoding="utf-8"), COMMAND, made))
 
 
 if __name__ == "__main__":

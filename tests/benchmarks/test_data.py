@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from benchmarks import _data_cases, _data_directory, _data_settings, data
+from benchmarks.data import __main__ as data
+from benchmarks.data.cases import measure
+from benchmarks.data.random_rows import write_random_rows
 
 FEW = ["--rows", "64", "--batch-size", "16", "--rounds", "2"]
 
@@ -48,7 +50,7 @@ def test_the_table_has_a_line_for_every_case(record):
 
 
 def test_prepared_rows_are_measured_where_they_are(tmp_path, capsys):
-    _data_directory.write_random_rows(tmp_path / "rows", 40)
+    write_random_rows(tmp_path / "rows", 40)
     out = tmp_path / "data.json"
     data.main([*FEW, "--data", str(tmp_path / "rows"), "--out", str(out)])
     assert json.loads(out.read_text("utf-8"))["rows"] == 40
@@ -62,32 +64,13 @@ def test_a_directory_that_is_not_prepared_is_refused(tmp_path):
     assert not out.exists()
 
 
-def test_all_mistakes_are_told_at_once(tmp_path, capsys):
-    arguments = ["--rows", "0", "--rounds", "x", "--out", str(tmp_path)]
-    with pytest.raises(SystemExit) as stopped:
-        _data_settings.parse(arguments, description="")
-    assert stopped.value.code == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
-        "data: --rows must be an integer > 0. Received: '0'",
-        "data: --rounds must be an integer > 0. Received: 'x'",
-        f"data: --out must be the name of a file. Received: {str(tmp_path)!r}, a folder",
-    ]
-
-
-def test_rows_that_are_no_whole_batches_are_refused(capsys):
-    with pytest.raises(SystemExit):
-        _data_settings.parse(["--rows", "100"], description="")
-    assert "multiple of --batch-size. Received: 100 and 256" in capsys.readouterr().err
-
-
 def test_medians_are_over_the_counted_rounds():
     turns = {"one": [], "two": []}
     cases = {
         label: (lambda first, count, taken=taken: taken.append((first, count)), 4)
         for label, taken in turns.items()
     }
-    found = _data_cases.measure(cases, rounds=3, rows=8, tick=lambda: None)
+    found = measure(cases, rounds=3, rows=8, tick=lambda: None)
     assert turns == {label: [(0, 4), (4, 4), (8, 4), (12, 4)] for label in cases}
     assert [row["label"] for row in found] == ["one", "two"]
     assert len(found[0]["quartiles"]) == 2

@@ -1,28 +1,10 @@
+"""The benchmark of exported encoders, run as a user runs it, on tiny ones."""
+
 import json
 
-import numpy as np
 import pytest
 
-from benchmarks import exports
-from benchmarks._export_rounds import median_interval
-
-
-def test_the_interval_of_a_median_covers_it_19_times_out_of_20():
-    generator = np.random.default_rng(3)
-    draws = generator.exponential(size=(2000, 60))
-    inside = [low <= np.log(2) <= high for low, high in (median_interval(sorted(d)) for d in draws)]
-    assert 0.945 <= np.mean(inside) <= 0.985
-    assert median_interval([1.0, 2.0, 9.0]) == [1.0, 9.0], "too few values to say more"
-
-
-def test_mistakes_are_named_at_once(capsys):
-    arguments = ["--size", "huge", "--rounds", "1", "--lengths", "0", "--positions", "tupe_q"]
-    with pytest.raises(SystemExit) as stop:
-        exports.main(arguments)
-    assert stop.value.code == 2
-    printed = capsys.readouterr().err
-    for part in ("--size must", "--rounds must", "--lengths must", "--positions must"):
-        assert part in printed
+from benchmarks.exports import __main__ as exports
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
+"""The benchmark of the formats: its table, its measure, and one method in all of them."""
+
 import json
 
 import numpy as np
 import pytest
 
-from benchmarks import formats
-from benchmarks._format_cells import CELLS, difference, measure, rows
+from benchmarks.formats import __main__ as formats
+from benchmarks.formats.cells import CELLS, difference, measure, rows
 from training.command.tables import END, begin
 
 

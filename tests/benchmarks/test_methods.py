@@ -4,16 +4,11 @@ import json
 
 import pytest
 
-from benchmarks import (
-    _cases,
-    _child,
-    _collect,
-    _peer_environment,
-    _report,
-    _rounds,
-    _settings,
-    methods,
-)
+from benchmarks.methods import __main__ as methods
+from benchmarks.methods import cases, times
+from benchmarks.methods.collect import measure
+from benchmarks.methods.report import table
+from benchmarks.methods.settings import Settings
 from keras_tupe import TupeBackbone, positions
 
 TINY = ["--size", "tiny", "--tokens", "32", "--rounds", "2", "--lengths", "16"]
@@ -34,7 +29,7 @@ def record(folder):
 
 @pytest.mark.slow
 def test_nothing_but_the_two_files_is_written(folder):
-    assert {entry.name for entry in folder.iterdir()} == set(_settings.FILES)
+    assert {entry.name for entry in folder.iterdir()} == {"methods.json", "methods.md"}
 
 
 @pytest.mark.slow
@@ -55,7 +50,7 @@ def test_every_method_has_its_times_memory_and_parameters(record):
     for row in record["rows"]:
         assert (row["length"], row["batch_size"]) == (16, 2)
         assert row["peak_memory_mib"] > 0
-        for part in _rounds.PARTS:
+        for part in times.PARTS:
             assert row[f"{part}_ms"] > 0
             lower, upper = row[f"{part}_ratio_quartiles"]
             assert 0 < lower <= row[f"{part}_ratio"] <= upper
@@ -65,7 +60,7 @@ def test_every_method_has_its_times_memory_and_parameters(record):
 @pytest.mark.slow
 def test_the_ratio_of_the_baseline_to_itself_is_one(record):
     baseline = record["rows"][0]
-    for part in _rounds.PARTS:
+    for part in times.PARTS:
         assert baseline[f"{part}_ratio"] == baseline[f"{part}_cpu_ratio"] == 1
         assert baseline[f"{part}_ratio_quartiles"] == [1, 1]
 
@@ -92,22 +87,22 @@ def test_the_page_has_the_table_and_why_the_peer_is_missing(folder, record):
     page = (folder / "methods.md").read_text(encoding="utf-8")
     assert record["command"] in page
     assert "Rows of transformers are left out: --no-peer was given." in page
-    assert page.endswith(_report.table(record["rows"]) + "\n")
+    assert page.endswith(table(record["rows"]) + "\n")
     lines = [line for line in page.splitlines() if line.startswith("|")]
     assert len({len(line) for line in lines}) == 1, "the columns are not aligned"
     assert [line.split("|")[3].strip() for line in lines[2:]] == ["absolute", "t5"]
 
 
 def test_every_method_is_a_case_and_what_clips_is_one_twice():
-    cases = _cases.cases_for(sorted(positions.METHODS), length=128)
-    assert cases[0] == _cases.Case(_cases.BASELINE, {})
-    assert {case.position for case in cases} == set(positions.METHODS)
-    twice = {case.position for case in cases if case.options == {"k": 64}}
+    found = cases.cases_for(sorted(positions.METHODS), length=128)
+    assert found[0] == cases.Case(cases.BASELINE, {})
+    assert {case.position for case in found} == set(positions.METHODS)
+    twice = {case.position for case in found if case.options == {"k": 64}}
     assert twice == {name for name, method in positions.METHODS.items() if "k" in method.options}
-    assert len(cases) == len(positions.METHODS) + len(twice)
-    assert len({case.label for case in cases}) == len(cases)
+    assert len(found) == len(positions.METHODS) + len(twice)
+    assert len({case.label for case in found}) == len(found)
     for length, rows in [(65, 2), (66, 3)]:  # distances up to 64; up to 65
-        assert len(_cases.cases_for(["shaw"], length)) == rows
+        assert len(cases.cases_for(["shaw"], length)) == rows
 
 
 def test_rounds_are_interleaved_and_every_other_one_is_reversed():
@@ -117,87 +112,49 @@ def test_rounds_are_interleaved_and_every_other_one_is_reversed():
         for name in "ab"
     }
     ticks = []
-    rows = _rounds.measure(steps, 3, lambda: ticks.append(1))
+    rows = times.measure(steps, 3, lambda: ticks.append(1))
     assert "".join(calls) == "aAbB" + "bBaA" + "aAbB" + "bBaA"  # the first is not counted
     assert len(ticks) == 8
     assert rows["a"]["train_ratio"] == 1
 
 
+def test_the_first_round_does_not_count(monkeypatch):
+    class Clock:
+        now = 0.0
+
+        def perf_counter(self):
+            return self.now
+
+        process_time = perf_counter
+
+    clock, seconds = Clock(), iter([9.0, 9.0, 2.0, 4.0])
+
+    def step():
+        clock.now += next(seconds)
+
+    monkeypatch.setattr(times, "time", clock)
+    row = times.measure({"a": (step, step)}, 1, lambda: None)["a"]
+    assert (row["train_ms"], row["inference_ms"]) == (2000, 4000)
+
+
 def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds():
     wall = {("a", "train"): [1.0, 2.0, 10.0], ("b", "train"): [3.0, 2.0, 20.0]}
     wall.update({(name, "inference"): wall[name, "train"] for name in "ab"})
-    row = _rounds._row("b", "a", wall, wall)
+    row = times.row("b", "a", wall, wall)
     assert row["train_ratio"] == 2  # of 3, 1 and 2; the ratio of the medians is 1.5
     assert row["train_ratio_quartiles"] == [1.5, 2.5]
     assert row["train_ms"] == 3000
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--positions", "tupe_q"], ["Did you mean 'tupe_", "Received: position='tupe_q'"]),
-        (["--positions", ","], ["--positions must name at least one", "Received: ','"]),
-        (["--positions", "nowhere.py"], ["existing Python file", "nowhere.py"]),
-        (["--lengths", "128,0"], ["--lengths must be an integer > 0", "Received: '0'"]),
-        (["--lengths", "long"], ["--lengths must be", "Received: 'long'"]),
-        (["--rounds", "-2"], ["--rounds must be", "Received: '-2'"]),
-        (["--tokens", "1.5"], ["--tokens must be", "Received: '1.5'"]),
-        (["--size", "tny"], ["--size must be one of", "nearest is 'tiny'", "Received: 'tny'"]),
-        (["--roundz", "3"], ["There are no such options", "['--roundz', '3']"]),
-        (["--rounds", "0", "--positions", "x,y"], ["--rounds", "position='x'", "position='y'"]),
-    ],
-)
-def test_mistakes_in_the_command_line_are_all_answered_at_once(
-    arguments, expected, capsys, tmp_path
-):
-    with pytest.raises(SystemExit) as stop:
-        methods.main([*arguments, "--out", str(tmp_path / "results")])
-    assert stop.value.code == 2
-    printed = capsys.readouterr().err
-    for part in expected:
-        assert part in printed
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_folders_that_cannot_be_used_are_refused(capsys, tmp_path):
-    (tmp_path / "thesis.txt").write_text("years of work")
-    arguments = ["--out", str(tmp_path / "thesis.txt"), "--peer-environment", str(tmp_path)]
-    with pytest.raises(SystemExit) as stop:
-        methods.main(arguments)
-    assert stop.value.code == 2
-    printed = capsys.readouterr().err
-    assert "--out must be a folder" in printed
-    assert "--peer-environment must be a virtual environment" in printed
-    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
-
-
-@pytest.mark.slow
-def test_an_environment_that_cannot_be_made_gives_the_reason_and_leaves_nothing(
-    monkeypatch, tmp_path
-):
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    python, reason = _peer_environment.ensure(tmp_path / "environment")
-    assert python is None
-    assert "transformers==4.57.6" in reason
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_process_that_fails_is_named_with_its_last_words():
-    with pytest.raises(_child.ChildError, match="exit code 1: .*No module named benchmarks"):
-        _child.run("benchmarks.nowhere", {}, lambda: None)
-
-
 def test_a_measurement_that_fails_costs_its_cells_and_not_the_run():
-    settings = _settings.parse([*TINY, "--no-peer"])
+    settings = Settings(rounds=2, peer=False)
     found, job = {"problems": []}, {"length": 16, "batch_size": 2}
-    modules = ("benchmarks.nowhere", "benchmarks.nowhere")
-    rows, facts = _collect._measure(found, settings, modules, ["a"], job, [job], "keras_tupe")
+    where = ("keras_tupe", "benchmarks.nowhere", ["a"], "cases", [{}])
+    rows, facts = measure(found, settings, job, *where)
     assert facts == {}
     assert [problem.split(":")[0] for problem in found["problems"]] == [
         "keras_tupe, n = 16, times",
         "keras_tupe, n = 16, memory of a",
     ]
-    cells = [cell.strip() for cell in _report.table(rows).splitlines()[2].strip("|").split("|")]
+    cells = [cell.strip() for cell in table(rows).splitlines()[2].strip("|").split("|")]
     assert cells == ["16", "2", "a", *["-"] * 8]

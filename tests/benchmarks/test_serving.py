@@ -23,15 +23,12 @@ import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  for the ops of the tokenizer
 
-from benchmarks import (
-    _serving_answers,
-    _serving_environment,
-    _serving_models,
-    _serving_ports,
-    _serving_settings,
-    serving,
-)
-from benchmarks._child import ROOT
+from benchmarks.harness.environments import MLSERVER, SERVER
+from benchmarks.harness.process import ROOT
+from benchmarks.serving import __main__ as serving
+from benchmarks.serving.answers import TOLERANCE
+from benchmarks.serving.models import export
+from benchmarks.serving.server import answers, take_ports
 
 pytestmark = pytest.mark.serving
 LENGTH = 32
@@ -58,7 +55,7 @@ except tritonclient.utils.InferenceServerException as error:
 @pytest.fixture(scope="module")
 def exports(tmp_path_factory):
     """The folders of a text model and of an id model."""
-    return _serving_models.export(tmp_path_factory.mktemp("exports"), "tiny", LENGTH)
+    return export(tmp_path_factory.mktemp("exports"), "tiny", LENGTH)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +94,7 @@ def _started(*arguments):
 @pytest.fixture(scope="module")
 def held(exports):
     """Ports, by name, of a server that waits for Ctrl-C."""
-    ports = _serving_ports.take({"http": None, "grpc": None})
+    ports = take_ports({"http": None, "grpc": None})
     options = ("--http-port", ports["http"], "--grpc-port", ports["grpc"])
     with _started("--export", ",".join(map(str, exports)), "--hold", *options) as process:
         assert f"127.0.0.1:{ports['http']}" in process.stdout.readline(), process.stderr.read()
@@ -118,7 +115,7 @@ def _output_of_client(code, ports, folder):
     for usual, name in (("8080", "http"), ("8081", "grpc")):
         code = code.replace(f"127.0.0.1:{usual}", f"127.0.0.1:{ports[name]}")
     (folder / "client.py").write_text(code)
-    python = _serving_environment.default_folder() / "bin" / "python"
+    python = SERVER.default_folder() / "bin" / "python"
     variables = {**os.environ, "no_proxy": "127.0.0.1"}
     variables.pop("PYTHONPATH", None)
     done = subprocess.run(
@@ -144,10 +141,10 @@ def test_a_thousand_concurrent_requests_of_mixed_lengths_are_answered_right(reco
     for row in rows:
         assert row["compared"] == 1000 + 64
         assert (row["wrong"], row["failed"]) == (0, 0)
-        assert 0 <= row["largest_error"] <= _serving_answers.TOLERANCE
+        assert 0 <= row["largest_error"] <= TOLERANCE
         assert row["mean_batch"] > 2, "the server joined no requests, so this shows nothing"
     for difference in record["apart"].values():
-        assert difference > 1e3 * _serving_answers.TOLERANCE, "a mix-up would not be seen"
+        assert difference > 1e3 * TOLERANCE, "a mix-up would not be seen"
 
 
 def test_every_way_to_ask_has_its_times(record):
@@ -163,9 +160,9 @@ def test_every_way_to_ask_has_its_times(record):
 
 
 def test_the_record_has_its_command_and_tells_nothing_of_the_machine(folder, record):
-    assert {entry.name for entry in folder.iterdir()} == set(_serving_settings.FILES)
+    assert {entry.name for entry in folder.iterdir()} == {"serving.json", "serving.md"}
     assert record["command"].startswith("python -m benchmarks.serving --export text,ids ")
-    assert record["versions"]["mlserver"] == _serving_environment.MLSERVER
+    assert record["versions"]["mlserver"] == MLSERVER
     assert record["command"] in (folder / "serving.md").read_text("utf-8")
     for file in folder.iterdir():
         for private in (str(pathlib.Path.home()), str(folder.parent), socket.gethostname()):
@@ -229,31 +226,31 @@ def test_the_server_listens_on_this_machine_alone(held):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_is_left_when_it_is_stopped_while_clients_ask(number, exports, tmp_path):
-    ports = _serving_ports.take({"http": None, "grpc": None})
+    ports = take_ports({"http": None, "grpc": None})
     options = ("--http-port", ports["http"], "--grpc-port", ports["grpc"], "--out", tmp_path / "o")
     with _started("--export", exports[0], "--requests", "3000", *options) as process:
         deadline = time.monotonic() + 120
-        while not _serving_ports.answers(ports["grpc"]):
+        while not answers(ports["grpc"]):
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < deadline
             time.sleep(0.1)
         time.sleep(1)
         os.killpg(process.pid, number)
         said = process.communicate(timeout=60)[1]
-    assert process.returncode == 1
-    assert said.splitlines()[-1].endswith("stopped; nothing was written, and the server is gone")
-    assert not any(map(_serving_ports.answers, ports.values()))
+    assert process.returncode == 128 + number
+    assert said.splitlines()[-1].endswith("stopped. Nothing was written, and the server is gone.")
+    assert not any(map(answers, ports.values()))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_held_server_ends_well_on_ctrl_c(exports):
     with _started("--export", exports[1], "--hold") as process:
         port = int(re.search(r"http://127.0.0.1:(\d+)", process.stdout.readline())[1])
-        assert _serving_ports.answers(port)
+        assert answers(port)
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60)[0] == "The server is gone.\n"
     assert process.returncode == 0
-    assert not _serving_ports.answers(port)
+    assert not answers(port)
 
 
 def test_a_taken_port_is_refused(exports, held, tmp_path):

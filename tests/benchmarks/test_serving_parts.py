@@ -10,18 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks import (
-    _serving_answers,
-    _serving_environment,
-    _serving_models,
-    _serving_ports,
-    _serving_report,
-    _serving_requests,
-    _serving_server,
-    _serving_settings,
-    _serving_threads,
-    serving,
-)
+from benchmarks.serving import __main__ as serving
+from benchmarks.serving import answers as own
+from benchmarks.serving import models, report, requests, server, threads
+from benchmarks.serving.settings import Settings
 
 # Stands for a server: says that it is ready, has a child, and does not stop when it is asked to.
 STUBBORN = """
@@ -37,8 +29,8 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 open("pids", "w").write(f"{child.pid}")
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
-TEXT = _serving_models.Served("text", pathlib.Path("text"), None, ("pooled_output",))
-IDS = _serving_models.Served("ids", pathlib.Path("ids"), 7, ("pooled_output",))
+TEXT = models.Served("text", pathlib.Path("text"), None, ("pooled_output",))
+IDS = models.Served("ids", pathlib.Path("ids"), 7, ("pooled_output",))
 ROWS = [
     {"model": "ids", "how": "in process", "clients": 4, "per_second": 50.0, "p50_ms": 1.0},
     {
@@ -55,50 +47,11 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--size", "tny"], ["--size must be one of", "nearest is 'tiny'", "Received: 'tny'"]),
-        (["--clients", "0"], ["--clients must be an integer > 0", "Received: '0'"]),
-        (["--wait-ms", "0"], ["--wait-ms must be a number of milliseconds > 0", "'0'"]),
-        (["--http-port", "80"], ["--http-port must be a port from 1024", "Received: '80'"]),
-        (["--length", "2"], ["--length must be at least 3", "Received: '2'"]),
-        (["--export", ","], ["--export must name at least one"]),
-        (["--hold=1"], ["ignored explicit argument"]),
-        (["--request", "3"], ["There are no such options", "['--request', '3']"]),
-        (["--requests", "x", "--outputs", ","], ["--requests must be", "--outputs must name"]),
-    ],
-)
-def test_mistakes_in_the_command_line_are_all_answered_at_once(
-    arguments, expected, capsys, tmp_path
-):
-    with pytest.raises(SystemExit) as stop:
-        serving.main([*arguments, "--out", str(tmp_path / "results")])
-    assert stop.value.code == 2
-    printed = capsys.readouterr().err
-    for part in expected:
-        assert part in printed
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_environment_is_not_made_over_other_files(tmp_path):
-    (tmp_path / "mine.txt").touch()
-    assert "must be a virtual environment" in _serving_environment.problem(tmp_path)
-    assert _serving_environment.problem(tmp_path / "new") is None
-    assert not _serving_environment.works(tmp_path)
-
-
-def test_a_shown_command_tells_nothing_of_the_machine():
-    given = ["--export", "/home/me/a,models/b", "--out=../../c", "--environment", "~/d", "--hold"]
-    shown = ["--export", "a,models/b", "--out=c", "--environment", "d", "--hold"]
-    assert _serving_settings.shown(given) == shown
-
-
 def test_ports_are_the_given_ones_or_free_ones_that_differ():
-    ports = _serving_ports.take({"http": None, "grpc": None})
+    ports = server.take_ports({"http": None, "grpc": None})
     assert ports["http"] != ports["grpc"]
-    assert _serving_ports.take(ports) == ports
-    assert not _serving_ports.answers(ports["http"])
+    assert server.take_ports(ports) == ports
+    assert not server.answers(ports["http"])
 
 
 def test_a_taken_port_is_refused_before_anything_starts():
@@ -106,40 +59,40 @@ def test_a_taken_port_is_refused_before_anything_starts():
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert _serving_ports.answers(port)
+        assert server.answers(port)
         with pytest.raises(ValueError, match=f"port of grpc is taken .*Received: {port}"):
-            _serving_ports.take({"http": None, "grpc": port})
+            server.take_ports({"http": None, "grpc": port})
     with pytest.raises(ValueError, match="port of grpc is taken"):
-        _serving_ports.take({"http": port, "grpc": port})
+        server.take_ports({"http": port, "grpc": port})
 
 
 def test_a_server_that_dies_at_start_shows_the_end_of_its_log(tmp_path):
     command = [sys.executable, "-c", "print('cannot\\nload it'); raise SystemExit(3)"]
-    ports = _serving_ports.take({"http": None})
+    ports = server.take_ports({"http": None})
     with (
-        pytest.raises(_serving_server.ServerError, match=r"exit code 3.*\n    cannot\n    load it"),
-        _serving_server.running(command, tmp_path, ports, ["text"]),
+        pytest.raises(server.ServerError, match=r"exit code 3.*\n    cannot\n    load it"),
+        server.running(command, tmp_path, ports, ["text"]),
     ):
         pytest.fail("it is not ready")
 
 
 def test_a_server_that_is_never_ready_is_not_awaited_forever(tmp_path):
     command = [sys.executable, "-c", "import time; print('thinking', flush=True); time.sleep(600)"]
-    ports = _serving_ports.take({"http": None})
-    server = _serving_server.running(command, tmp_path, ports, ["text"], patience=0.5)
-    with pytest.raises(_serving_server.ServerError, match="not ready after 0.5 seconds"), server:
+    ports = server.take_ports({"http": None})
+    started = server.running(command, tmp_path, ports, ["text"], patience=0.5)
+    with pytest.raises(server.ServerError, match="not ready after 0.5 seconds"), started:
         pytest.fail("it is not ready")
 
 
 @pytest.mark.parametrize("end", [None, ZeroDivisionError, KeyboardInterrupt])
 def test_nothing_is_left_of_a_server_however_the_work_ends(end, tmp_path):
-    ports = _serving_ports.take({"http": None})
+    ports = server.take_ports({"http": None})
     command = [sys.executable, "-c", STUBBORN, str(ports["http"])]
 
     def work():
-        with _serving_server.running(command, tmp_path, ports, ["a"], grace=0.2) as process:
+        with server.running(command, tmp_path, ports, ["a"], grace=0.2) as process:
             assert process.poll() is None
-            assert _serving_ports.answers(ports["http"])
+            assert server.answers(ports["http"])
             if end:
                 raise end
 
@@ -148,7 +101,7 @@ def test_nothing_is_left_of_a_server_however_the_work_ends(end, tmp_path):
             work()
     else:
         work()
-    assert not _serving_ports.answers(ports["http"])
+    assert not server.answers(ports["http"])
     child = int((tmp_path / "pids").read_text())
     deadline = time.monotonic() + 10
     while _is_running(child):  # killed, but perhaps not yet collected by its new parent
@@ -166,13 +119,13 @@ def _is_running(pid):
 
 def test_a_folder_that_is_no_export_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must be the folder of a SavedModel.*No such file"):
-        _serving_models.describe(tmp_path)
+        models.describe(tmp_path)
     (tmp_path / "saved_model.pb").write_bytes(b"not a model")
     with pytest.raises(ValueError, match="This file is no SavedModel"):
-        _serving_models.describe(tmp_path)
+        models.describe(tmp_path)
     (tmp_path / "saved_model.pb").write_bytes(b"")
     with pytest.raises(ValueError, match="must have the signature 'serving_default'"):
-        _serving_models.describe(tmp_path)
+        models.describe(tmp_path)
 
 
 def _save(folder, **specs):
@@ -185,27 +138,27 @@ def _save(folder, **specs):
 def test_a_model_that_takes_something_else_is_refused(tmp_path):
     _save(tmp_path, image=([None, 3], tf.float32))
     with pytest.raises(ValueError, match=r"must take one of .*with \['image'\]"):
-        _serving_models.describe(tmp_path)
+        models.describe(tmp_path)
 
 
 def test_the_length_of_ids_is_read_and_must_be_fixed(tmp_path):
     names = ("input_word_ids", "input_mask", "input_type_ids")
     _save(tmp_path / "fixed", **dict.fromkeys(names, ([None, 9], tf.int32)))
-    served = _serving_models.describe(tmp_path / "fixed")
+    served = models.describe(tmp_path / "fixed")
     assert (served.kind, served.length, served.outputs) == ("ids", 9, ("out",))
     with pytest.raises(ValueError, match=r"--outputs must be of \['out'\].*\['pooled'\]"):
-        _serving_models.describe(tmp_path / "fixed", ("pooled",))
+        models.describe(tmp_path / "fixed", ("pooled",))
     _save(tmp_path / "dynamic", **dict.fromkeys(names, ([None, None], tf.int32)))
     with pytest.raises(ValueError, match="must have one fixed length"):
-        _serving_models.describe(tmp_path / "dynamic")
+        models.describe(tmp_path / "dynamic")
 
 
 def test_requests_have_mixed_lengths_and_are_the_same_each_time():
-    texts = _serving_requests.make(TEXT, 64)
-    assert texts == _serving_requests.make(TEXT, 64)
-    assert [_serving_requests.rows(request) for request in texts[6:9]] == [1, 3, 1]
+    texts = requests.make(TEXT, 64)
+    assert texts == requests.make(TEXT, 64)
+    assert [requests.rows(request) for request in texts[6:9]] == [1, 3, 1]
     assert len({len(request["text"][0].split()) for request in texts}) > 20
-    ids = _serving_requests.make(IDS, 64)
+    ids = requests.make(IDS, 64)
     lengths = {sum(row) for request in ids for row in request["input_mask"]}
     assert lengths == set(range(2, 8))
     for request in ids:
@@ -222,7 +175,7 @@ def test_every_request_is_asked_once_by_some_client_and_errors_are_outcomes():
         made.append(1)
         return lambda request: 12 // request
 
-    outcomes, total = _serving_threads.ask_all(list(range(40)), connect, 3, lambda: ticks.append(1))
+    outcomes, total = threads.ask_all(list(range(40)), connect, 3, lambda: ticks.append(1))
     assert (len(made), len(ticks)) == (3, 4)
     assert [answer for answer, _ in outcomes[1:]] == [12 // value for value in range(1, 40)]
     assert isinstance(outcomes[0][0], ZeroDivisionError)
@@ -233,14 +186,14 @@ def test_a_client_that_cannot_connect_fails_its_requests():
     def connect():
         raise ConnectionRefusedError
 
-    outcomes, _ = _serving_threads.ask_all([1, 2], connect, 2, lambda: None)
+    outcomes, _ = threads.ask_all([1, 2], connect, 2, lambda: None)
     assert [type(answer) for answer, _ in outcomes] == [ConnectionRefusedError] * 2
 
 
 def test_answers_come_back_from_their_file(tmp_path):
     answers = [{"a": np.full((rows, 2), rows, "float32")} for rows in (1, 3, 2)]
-    _serving_answers.write_answers(tmp_path / "answers.npz", answers)
-    read = _serving_answers.read_answers(tmp_path / "answers.npz", [1, 3, 2])
+    own.write_answers(tmp_path / "answers.npz", answers)
+    read = own.read_answers(tmp_path / "answers.npz", [1, 3, 2])
     for given, wanted in zip(read, answers, strict=True):
         np.testing.assert_array_equal(given["a"], wanted["a"])
 
@@ -255,7 +208,7 @@ def test_wrong_missing_and_failed_answers_are_counted():
         {"a": right["a"]},
     ]
     outcomes = [(right, 1), *((answer, 1) for answer in wrong), RuntimeError("status 500")]
-    found = _serving_answers.compare(outcomes, expected)
+    found = own.compare(outcomes, expected)
     assert (found["compared"], found["wrong"], found["failed"]) == (6, 4, 1)
     assert found["largest_error"] == pytest.approx(0.1)
     assert found["first_failure"] == "RuntimeError: status 500"
@@ -263,13 +216,13 @@ def test_wrong_missing_and_failed_answers_are_counted():
 
 def test_batches_are_counted_from_what_their_rows_say():
     outcomes = [(None, 4), (None, 1), (None, 4), ValueError(), (None, 4)]
-    found = _serving_answers.batches(outcomes, [1, 1, 2, 5, 1])
+    found = own.batches(outcomes, [1, 1, 2, 5, 1])
     assert found == {"batches": {1: 1, 4: 1}, "mean_batch": 2.5}
-    assert _serving_answers.batches([ValueError()], [1])["mean_batch"] is None
+    assert own.batches([ValueError()], [1])["mean_batch"] is None
 
 
 def test_the_table_compares_with_direct_calls_of_as_many_clients():
-    lines = _serving_report.table(ROWS).splitlines()
+    lines = report.table(ROWS).splitlines()
     assert len({len(line) for line in lines}) == 1, "the columns are not aligned"
     cells = [cell.strip() for cell in lines[3].split("|")[1:-1]]
     assert cells == ["ids", "gRPC", "4", "2.2", "-", "25", "0.50", "-", "0", "1", "2.0e-07"]
@@ -282,16 +235,16 @@ def test_the_page_says_how_it_was_made_and_which_batches_there_were():
         "machine": {"cores": 2, "cpu": "a CPU", "gpu": None},
         "load_before": 0.5,
         "versions": {"mlserver": "1.7.1"},
-        "definitions": serving.definitions(_serving_settings.parse([])),
+        "definitions": report.definitions(Settings()),
         "rows": ROWS,
     }
-    page = _serving_report.markdown(record)
+    page = report.markdown(record)
     assert "Made by `python -m benchmarks.serving`, commit abc, on 2 cores of a CPU" in page
     assert "- Batches, ids through gRPC, by rows: 5 of 2, 7 of 11." in page
     assert "joins up to 32 requests that come within 10 ms" in page
     busy = "The machine did other work too"
     assert busy not in page
-    assert busy in _serving_report.markdown({**record, "load_before": 0.6})
+    assert busy in report.markdown({**record, "load_before": 0.6})
 
 
 def test_sigterm_stops_the_work_as_ctrl_c_does():

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import prepare as prepare_benchmark
 from benchmarks import round_trip
+from keras_tupe.tokenizers import WordPiece
 from training.prepare import __main__ as prepare
 
 SENTENCES = [f"The {number} Caf\u00e9s open at {number * number}." for number in range(101)]
@@ -35,7 +36,7 @@ def test_sentences_that_do_not_come_back_are_counted(text, tmp_path):
     rows = tmp_path / "rows"
     options = ["--vocabulary-size", "200", "--length", "24"]
     prepare.main(["--input", str(text), "--out", str(rows), *options])
-    tokenizer = round_trip.WordPiece(rows / "vocabulary.txt")
+    tokenizer = WordPiece(rows / "vocabulary.txt")
     ids, sizes = round_trip.tokenize(tokenizer, SENTENCES)
     wrong = [SENTENCES[0], "another sentence", *SENTENCES[2:]]
     found = round_trip.compare(tokenizer, "wordpiece", wrong, ids, sizes)

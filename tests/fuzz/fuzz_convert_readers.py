@@ -16,7 +16,7 @@ from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.convert.torch_files.file import read_torch_file
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
-from training import convert
+from training.convert import work as convert
 
 _SETTINGS = {"do_lower_case": True, "strip_accents": None, "tokenizer_class": "BertTokenizer"}
 _NORMALIZER = {"type": "BertNormalizer", "lowercase": True, "strip_accents": None}

@@ -17,7 +17,8 @@ from fuzz_engine import Reader
 from keras_tupe.data.rows.json_record import write_json, write_sealed_json
 from keras_tupe.export.card import write_card
 from training import compare, saved_models
-from training.ablate import collect, report, tasks
+from training.ablate import report, tasks
+from training.ablate import results as ablate_results
 from training.ablate import runs as ablate_runs
 from training.command import config_file
 from training.command import grid as command_grid
@@ -26,12 +27,9 @@ from training.experiment import (
     definition,
     results,
 )
-from training.experiment import (
-    facts as experiment_facts,
-)
-from training.experiment import (
-    folder as experiment_folder,
-)
+from training.experiment import plan as experiment_plan
+from training.experiment import settings as experiment_settings
+from training.finetune_glue import settings as glue_settings
 from training.finetune_squad import run as finetune_squad_run
 from training.prepare import folder as prepare_folder
 from training.prepare import inspect, stages
@@ -39,6 +37,7 @@ from training.prepare import spill as prepare_spill
 from training.prepare.blocks import no_statistics
 from training.presets import checks, load
 from training.pretrain import log as pretrain_log
+from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
 
 _FINGERPRINT = {"input": ["a.txt"], "length": 8, "valid": 0.1}
@@ -83,7 +82,7 @@ def _read_ablation(folder):
     if found:
         ablate_runs.check_belongs(out, found, found[0].facts())
     tasks.check_equal(out)
-    ablation = collect.collect(out, "absolute")
+    ablation = ablate_results.collect(out, "absolute")
     report.as_json(ablation, {})
 
 
@@ -93,10 +92,8 @@ def _read_experiment_results(folder):
 
 def _read_reports(folder):
     report.recorded_machine(folder)
-    experiment_folder.folder_problems(folder, {"name": "x"})
-    tasks.Task("glue", "training.finetune_glue", []).is_done(
-        folder, ablate_runs.Variant("absolute")
-    )
+    experiment_settings.folder_problems(folder, {"name": "x"})
+    tasks.Task("glue", glue_settings.Settings()).is_done(folder)
 
 
 def _write_reports(folder):
@@ -119,7 +116,7 @@ def _read_runs(folder):
     folders = [str(folder / f"run{seed}") for seed in range(2)]
     settings = [compare.settings_of(one) for one in folders]
     labels = compare.labels(folders, settings)
-    runs = [compare.load_run(one, label) for one, label in zip(folders, labels, strict=True)]
+    runs = [load_run(one, label) for one, label in zip(folders, labels, strict=True)]
     if all(run.valid["step"] for run in runs):
         compare.comparison(runs)
     compare.differences(settings)
@@ -247,13 +244,13 @@ def _preset_settings(folder):
 def _read_preset_settings(folder):
     _, problems = checks.preset_problems(folder, "texts")
     plan = _ablation_files()[0]
-    _all_received(problems + experiment_facts.preset_facts(folder, _grafted(plan.scale))[1])
+    _all_received(problems + experiment_plan.preset_facts(folder, _grafted(plan.scale))[1])
 
 
 def _grafted(scale):
     import dataclasses
 
-    preset = {"size": "tiny", "length": 24, "vocabulary_size": 160}
+    preset = definition.Preset(size="tiny", length=24, vocabulary_size=160)
     return dataclasses.replace(scale, preset=preset, pretrain=None)
 
 

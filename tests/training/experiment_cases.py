@@ -7,9 +7,8 @@ import tomllib
 from run_cases import make_run
 
 from keras_tupe import positions
-from training.experiment.commands import ABLATION, SquadCell
 from training.experiment.definition import find
-from training.experiment.plan import make_plan
+from training.experiment.plan import ABLATION, SquadCell, make_plan
 from training.experiment.settings import Settings
 from training.machine.cost import TWO_CORES
 from training.presets.variant import parse
@@ -155,18 +154,18 @@ def make_runs(out, plan, shifts, glue=None):
         shifts: dictionary: position -> list with what each seed's losses are higher by.
         glue: dictionary: position -> list with each seed's score of RTE; MRPC is a point higher.
     """
-    values = plan.scale.pretraining()
+    values = plan.scale.pretrain
     for position, losses in shifts.items():
         variant = parse(position)
         for seed, shift in enumerate(losses):
             folder = out / ABLATION / "runs" / variant.folder / f"seed-{seed}"
-            make_run(folder, steps=values["steps"], shift=shift)
+            make_run(folder, steps=values.steps, shift=shift)
             settings = PretrainSettings(
                 position=variant.position,
                 position_options=json.dumps(variant.options),
                 seed=seed,
                 out=str(folder),
-                **{name: values[name] for name in ("steps", "size", "batch_size")},
+                **{name: getattr(values, name) for name in ("steps", "size", "batch_size")},
             )
             record = {"command": "c", "commit": "abc", "backend": "tensorflow"}
             record["settings"] = dataclasses.asdict(settings)

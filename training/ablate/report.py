@@ -1,13 +1,18 @@
 """The report of an ablation: `ablation.json`, `ablation.md`, `ablation.png`, `tasks.png`."""
 
+import dataclasses
 import math
 import pathlib
 
+import numpy as np
+
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
-from training.ablate.collect import ACCURACY, LOSS
-from training.ablate.tables import markdown
+from training.ablate.results import ACCURACY, LOSS
+from training.ablate.statistics import LEVEL
+from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
+from training.command.tables import table
 
 MARKDOWN, JSON, PICTURE, TASKS_PICTURE = FILES = (
     "ablation.md",
@@ -32,22 +37,16 @@ def write(out, ablation, origin):
     write_json(out / JSON, as_json(ablation, origin))
     text = markdown(ablation, origin)
     replaced_text(out / MARKDOWN, text)
-    replaced_picture(out / PICTURE, lambda path: _draw(path, ablation))
+    replaced_picture(out / PICTURE, lambda path: _pictures().draw(path, ablation))
     if ablation.task_names:
-        replaced_picture(out / TASKS_PICTURE, lambda path: _draw_tasks(path, ablation))
+        replaced_picture(out / TASKS_PICTURE, lambda path: _pictures().draw_tasks(path, ablation))
     return text
 
 
-def _draw(path, ablation):
-    from training.ablate.picture import draw
+def _pictures():
+    from training.ablate import pictures  # matplotlib is not on every machine that trains
 
-    draw(path, ablation)
-
-
-def _draw_tasks(path, ablation):
-    from training.ablate.tasks_picture import draw_tasks
-
-    draw_tasks(path, ablation)
+    return pictures
 
 
 def recorded_machine(out):
@@ -97,8 +96,188 @@ def _method(ablation, name):
 
 def plain(value):
     """Returns what JSON can hold: texts as keys, lists, `None` for what is not finite."""
+    if dataclasses.is_dataclass(value):
+        value = vars(value)
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def markdown(ablation, origin):
+    """Returns `ablation.md`.
+
+    Args:
+        ablation: an `Ablation`.
+        origin: dictionary with `command`, `commit` and `machine` of the report.
+    """
+    parts = [
+        "# Positional methods compared",
+        _facts(ablation, origin),
+        "## Held-out loss",
+        _loss_table(ablation),
+        _verdicts(ablation, LOSS),
+        "## Steps, size and speed",
+        _cost_table(ablation),
+        *_tasks(ablation),
+        "## How to read this",
+        "\n".join(f"- {note}" for note in _notes(ablation)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _facts(ablation, origin):
+    facts, results = ablation.facts, ablation.results
+    tokens = results[0].tokens[-1]
+    commits = sorted({str(result.commit) for result in results})
+    machine = origin["machine"]
+    lines = [
+        f"Methods: {len(ablation.methods)}. Seeds: {', '.join(map(str, ablation.seeds))}. "
+        f"{len(results)} runs of {facts['steps']:,} steps, {tokens:,} tokens each (size "
+        f"`{facts['size']}`, {facts['length']} tokens per row, {facts['batch_size']} rows per "
+        f"step). The baseline is `{ablation.baseline}`.",
+        f"Command: `{origin['command']}`",
+        f"Commit of the runs: {', '.join(commits)}. {machine_words(machine)} "
+        f"{duration(sum(result.seconds for result in results))} in all.",
+    ]
+    if ablation.unfinished:
+        lines.append(f"Not finished, and not in the tables: {'; '.join(ablation.unfinished)}.")
+    return "\n\n".join(lines)
+
+
+def machine_words(machine):
+    """Returns a sentence on the kind of the machine."""
+    if not machine:
+        return "Machine not recorded."
+    device = machine.get("gpu") or f"{machine.get('cpu')}, {machine.get('cores')} cores"
+    return f"Machine: {device}, {machine.get('backend')}."
+
+
+def _ordered(ablation):
+    """Returns the names of the methods, lowest loss first."""
+    summaries = ablation.summaries[LOSS]
+    return sorted(ablation.methods, key=lambda name: summaries[name].mean)
+
+
+def _loss_table(ablation):
+    header = ["method", "seeds", "held-out loss", "masked accuracy", *_comparison_header("loss")]
+    rows = []
+    for name in _ordered(ablation):
+        loss, accuracy = (ablation.summaries[score][name] for score in (LOSS, ACCURACY))
+        row = [name, str(len(loss.values)), spread(loss, ".4f"), spread(accuracy, ".2f") + " %"]
+        rows.append([*row, *_comparison(loss, "+.4f")])
+    return table(header, rows)
+
+
+def _comparison_header(what):
+    return [f"{what} less baseline's", "p", "p (Holm)", "conclusion"]
+
+
+def _comparison(summary, form):
+    found = summary.difference
+    if found is None:
+        return ["-", "-", "-", "-"]
+    number = f"{found.mean:{form}}"
+    if not math.isnan(found.low):
+        number += f" ({found.low:{form}} to {found.high:{form}})"
+    p_values = ["-" if math.isnan(p) else f"{p:.2g}" for p in (summary.p_value, summary.adjusted_p)]
+    return [number, *p_values, summary.conclusion()]
+
+
+def spread(found, form):
+    """Returns a mean with half the width of its 95 % interval, if there is one."""
+    text = f"{found.mean:{form}}"
+    return text if math.isnan(found.low) else f"{text} +- {found.high - found.mean:{form}}"
+
+
+def _verdicts(ablation, score):
+    lines = [
+        f"- {name}: {summary.difference.verdict}"
+        for name in _ordered(ablation)
+        if (summary := ablation.summaries[score][name]).difference is not None
+    ]
+    if not lines:
+        return f"No run of the baseline `{ablation.baseline}` is finished: nothing to compare with."
+    return f"Each method against `{ablation.baseline}` ({score}):\n\n" + "\n".join(lines)
+
+
+def _cost_table(ablation):
+    header = [
+        "method",
+        "share of the steps to the baseline's final loss",
+        "not reached",
+        "parameters of the encoder",
+        "tokens/s",
+    ]
+    rows = []
+    for name in _ordered(ablation):
+        method, shares = ablation.methods[name], ablation.shares.get(name)
+        speeds = [one.tokens_per_second for one in method.results.values()]
+        speeds = [speed for speed in speeds if speed is not None]
+        rows.append(
+            [
+                name,
+                _share(shares),
+                "-" if shares is None else f"{shares.num_not_reached} of {len(shares.values)}",
+                f"{method.encoder_parameters:,}",
+                f"{np.median(speeds):,.0f}" if speeds else "-",
+            ]
+        )
+    return table(header, rows)
+
+
+def _share(shares):
+    if shares is None or shares.mean is None:
+        return "-"
+    text = f"{shares.mean:.0%}"
+    return text if math.isnan(shares.low) else f"{text} ({shares.low:.0%} to {shares.high:.0%})"
+
+
+def _tasks(ablation):
+    """Returns a heading and a table for each score of the tasks."""
+    parts = []
+    for score in ablation.task_names:
+        summaries = ablation.summaries[score]
+        header = ["method", "seeds", f"{score} (percent)", *_comparison_header("score")]
+        rows = [
+            [
+                name,
+                str(len(summaries[name].values)),
+                spread(summaries[name], ".2f"),
+                *_comparison(summaries[name], "+.2f"),
+            ]
+            for name in sorted(summaries, key=lambda name: -summaries[name].mean)
+        ]
+        parts += [f"## {score}", table(header, rows)]
+    return parts
+
+
+def _notes(ablation):
+    count = sum(one.difference is not None for one in ablation.summaries[LOSS].values())
+    baseline = ablation.baseline
+    notes = [
+        "Equal seeds have the same order of rows, the same masks and the same first weights, but "
+        "for the weights that are a method's own. So runs are compared in pairs of equal seeds.",
+        f"Differences are the method less `{baseline}`. A lower loss is better, a negative "
+        "difference; a higher accuracy or score is better.",
+        "Intervals hold 95 % (Student's t over seeds, which takes them to be normal). p is of the "
+        "paired t test.",
+    ]
+    if count > 1:
+        chance = 1 - (1 - LEVEL) ** count
+        notes.append(
+            f"There are {count} comparisons in a table. If no method differed, the chance that one "
+            f"p or more is below {LEVEL} would be up to {chance:.0%}; p (Holm) is corrected for "
+            "that, within one table, and the conclusion uses it."
+        )
+    notes += [
+        "*too few seeds to tell*: what was seen may be luck. It does not mean that the methods are "
+        "equal; the list says how large a difference so many seeds would find.",
+        "The share of the steps is read from each seed's held-out curve, on lines between the "
+        f"validations, against the final loss of `{baseline}` with that seed. Mean and interval "
+        "are of the seeds that reached it. All curves are of the whole schedule of learning rates: "
+        "a run planned to be shorter would be lower at its end than this one is there.",
+        "tokens/s is the median over log and seeds, of this machine with whatever else it did.",
+    ]
+    return notes

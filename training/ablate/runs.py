@@ -10,6 +10,7 @@ from keras_tupe._json_file import parse_json, read_json_object
 from training.command.kinds import kind_of
 from training.presets.variant import Variant
 from training.pretrain import settings as pretrain_settings
+from training.pretrain.log import LOG, read_log
 
 RUNS = "runs"
 SETTINGS = "settings.json"
@@ -80,6 +81,21 @@ def remove_checkpoints(folder):
     """Removes the checkpoints of a finished run: the preset has what is needed of them."""
     if is_finished(folder):
         shutil.rmtree(pathlib.Path(folder) / "checkpoints", ignore_errors=True)
+
+
+def recorded_seconds(folder):
+    """Returns the seconds that a finished run took, and those of its tests, as they wrote."""
+    folder = pathlib.Path(folder)
+    training = (read_log(folder / LOG)["seconds"] or [0.0])[-1]
+    return training, sum(map(_seconds, folder.glob("*/results.json")))
+
+
+def _seconds(path):
+    """Returns the seconds that results tell, 0 if they tell none; others say what is wrong."""
+    try:
+        return float(read_json_object(path)["seconds"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        return 0.0
 
 
 def keep_method_file(out, variant):

@@ -1,56 +1,39 @@
-"""The settings of `training.ablate`: which runs, and what each has from `training.pretrain`."""
+"""The settings of `training.ablate`, what each run has of them, and what can be wrong."""
 
 import argparse
 import dataclasses
 import functools
 import json
+import os
+import shlex
 
-from training.ablate import checks
-from training.command.settings import setting
-from training.presets.variant import parse
+from training.ablate.tasks import tasks_of
+from training.command.checks import COUNT, not_there, option, out_of_range
+from training.command.kinds import nearest, values_of
+from training.command.settings import COMMAND_LINE, setting
+from training.command.without_keras import method_names, without_keras
+from training.machine.cost import CURVE_POINTS
+from training.presets.variant import Variant, parse
 from training.pretrain import settings as pretrain_settings
-from training.pretrain.scaled_steps import scaled_warmup
+from training.pretrain.settings import scaled_warmup
 
-# What all runs have in common, with the names, the help and the defaults of training.pretrain.
-PASSED_ON = (
-    "data",
-    "size",
-    "dropout",
-    "normalize_first",
-    "initializer_range",
-    "layer_norm_epsilon",
-    "max_sequence_length",
-    "mask_rate",
-    "whole_word",
-    "mask_special",
-    "batch_size",
-    "micro_batches",
-    "steps",
-    "warmup_steps",
-    "learning_rate",
-    "weight_decay",
-    "decay_all",
-    "beta_1",
-    "beta_2",
-    "clip_norm",
-    "strategy",
-    "precision",
-    "xla",
-    "steps_per_call",
-    "deterministic",
-    "peak_flops",
-    "valid_every",
-    "valid_batches",
-    "save_every",
-    "keep",
-    "log_every",
-    "tensorboard",
-    "skip_bad_steps",
-)
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
+
 # What a file of settings for training.pretrain may hold and an ablation decides by itself.
 OWN_CHOICE = ("position", "position_options", "position_file", "seed", "keep_steps")
-CURVE_POINTS = 20  # validations of a run, where --valid-every is not given
-_PRETRAIN = {field.name: field for field in dataclasses.fields(pretrain_settings.Settings)}
+_PRETRAIN = {
+    field.name: field
+    for field in dataclasses.fields(pretrain_settings.Settings)
+    if "help" in field.metadata
+}
+# What all runs have in common, with the names, the help and the defaults of training.pretrain.
+PASSED_ON = tuple(
+    name
+    for name in _PRETRAIN
+    if name not in (*OWN_CHOICE, "out", "config", "preset", "allow_change")
+)
+ALL = "all"
 
 
 def _copy(name, text=None):
@@ -72,7 +55,7 @@ class Settings(_Shared):
 
     positions: tuple = setting(
         (),
-        "Positional methods, by spaces or commas: a name of `python -m training.methods`, "
+        "Positional methods: a name of `python -m training.methods`, "
         "NAME:option=value, a .py file that defines one, or all.",
     )
     seeds: int = setting(3, "Runs of each method, >= 1; their seeds are 0, 1, 2, ...")
@@ -100,16 +83,22 @@ class Settings(_Shared):
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        return checks.find_problems(self, OWN_CHOICE)
+        return _problems(self)
 
-    def position_words(self):
-        """Returns the texts of `--positions`, without commas."""
-        return [text for word in self.positions for text in word.split(",") if text]
+    def position_texts(self):
+        """Returns the texts of `--positions`, without commas; `all` is all methods there are."""
+        found = values_of(self.positions)  # a file of settings may have commas too
+        return [
+            text
+            for word in found
+            if word.strip(",")
+            for text in (method_names() if word == ALL else [word])
+        ]
 
     @functools.cached_property
     def variants(self):
         """The `Variant` of each method, in the order of `--positions`; not with `report_only`."""
-        return [parse(text) for text in checks.spelled_out(self.position_words())]
+        return [parse(text) for text in self.position_texts()]
 
     def pretraining(self, variant, seed, out):
         """Returns the `training.pretrain` settings of a run.
@@ -140,25 +129,145 @@ class Settings(_Shared):
         )
 
 
-def command_words(settings):
-    """Returns the command line of `training.pretrain` that `settings` come from, as short as it is.
+def label_of(text):
+    """Returns how tables call the variant that a text names, or the text if it names none."""
+    try:
+        return parse(text).label
+    except (ValueError, TypeError):
+        return text
 
-    Args:
-        settings: a `Settings` of `training.pretrain`.
 
-    Returns:
-        List of strings.
-    """
-    words = []
-    for name, field in _PRETRAIN.items():
-        value = getattr(settings, name)
-        # a warm-up that is not given would follow the steps
-        is_default = value == field.default and name != "warmup_steps"
-        if "help" not in field.metadata or is_default:
-            continue
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words += [f"--{option}", "none" if value is None else str(value)]
-    return words
+def _problems(settings):
+    if settings.report_only and (settings.out is None or not os.path.isdir(settings.out)):
+        return [f"--report-only needs --out, the folder of an ablation. Received: {settings.out!r}"]
+    if settings.report_only:
+        return []
+    found = [
+        f"{option(name)} is not for an ablation: --positions names the methods, --seeds how often "
+        f"each is trained, and only presets are kept. Received: {name}={getattr(settings, name)!r}"
+        for name in OWN_CHOICE
+        if settings.given.get(name) == COMMAND_LINE
+    ]
+    found += out_of_range(settings, {"seeds": COUNT}).values()
+    if settings.valid_every == 0:
+        found.append(
+            "--valid-every must be above 0: methods are compared by their held-out losses. "
+            "Received: 0"
+        )
+    if settings.strategy == "multiworker":
+        found.append(
+            "--strategy multiworker is not for an ablation, which starts its runs on one machine. "
+            "Start training.pretrain on each host for every run, with --out as this command names "
+            "them; --report-only compares them. Received: strategy='multiworker'"
+        )
+    variants, sentences = _variants(settings)
+    found += sentences
+    found += _baseline(settings, variants) if not sentences else []
+    some = variants[0] if variants else Variant("none")
+    if settings.out is None:
+        found.append("--out must name the folder of the ablation. Received: none")
+    found += settings.pretraining(some, 0, settings.out or "none").problems()
+    found += _rows_and_options(settings, variants)
+    return found + _tasks(settings)
+
+
+def _variants(settings):
+    """Returns the variants that are right, and sentences on the others."""
+    words = settings.position_texts()
+    if not words:
+        return [], [
+            "--positions must name the methods to compare, such as --positions absolute tupe_r. "
+            f"Received: {' '.join(settings.positions) or 'none'}"
+        ]
+    variants, found = [], []
+    for word in words:
+        try:
+            variants.append(parse(word))
+        except (ValueError, TypeError) as error:
+            found.append(f"--positions: {error}")
+    seen = {}
+    for variant in variants:
+        method = (variant.position, str(sorted(variant.resolved().items())))
+        first = seen.setdefault(method, variant)
+        if first is not variant:
+            found.append(
+                "--positions must name every method once; options that are the method's defaults "
+                f"make no other one. Received: {first.text!r} and {variant.text!r}"
+            )
+    return variants, found
+
+
+def _baseline(settings, variants):
+    if label_of(settings.baseline) in [variant.label for variant in variants]:
+        return []
+    texts = [variant.text for variant in variants]
+    return [
+        f"--baseline must be one of --positions, {texts}; the nearest is "
+        f"{nearest(settings.baseline, texts)!r}. Received: {settings.baseline!r}"
+    ]
+
+
+def _rows_and_options(settings, variants):
+    """Checks the rows, and the options of the methods for rows of their length."""
+    if settings.data is None or not os.path.isdir(settings.data) or settings.size not in SIZES:
+        return []  # said already
+    from keras_tupe import data, positions
+
+    try:
+        rows = data.PreparedRows(settings.data, "train")
+        data.PreparedRows(settings.data, "valid")
+    except (ValueError, OSError) as error:
+        return [f"--data: {error}"]
+    longest = settings.max_sequence_length or rows.length
+    size, found = SIZES[settings.size], []
+    for variant in variants:
+        method, options = positions.get(variant.position), variant.resolved()
+        dims = positions.Dims(size.num_heads, size.hidden_dim // size.num_heads, longest)
+        try:
+            for factory in (method.embed, method.bias, method.shared, method.attention):
+                if factory is not None:
+                    factory(dims, options)
+            if method.has_length_limit(options) and rows.length > longest:
+                raise ValueError(
+                    "rows must not be longer than --max-sequence-length. Received: rows of "
+                    f"{rows.length} tokens, max_sequence_length={longest}"
+                )
+        except (ValueError, TypeError) as error:
+            found.append(f"--positions: {variant.text}: {error}")
+    return found
+
+
+def _tasks(settings):
+    found = []
+    if bool(settings.tasks) != (settings.glue is not None):
+        found.append(
+            "--tasks and --glue belong together: the names of the tasks, and the folder of their "
+            f"files. Received: tasks={list(settings.tasks)}, glue={settings.glue!r}"
+        )
+    if (settings.squad_train is None) != (settings.squad_dev is None):
+        found.append(
+            "--squad-train and --squad-dev belong together. Received: "
+            f"squad_train={settings.squad_train!r}, squad_dev={settings.squad_dev!r}"
+        )
+    for name, is_there, kind in (
+        ("glue", lambda path: path == "tfds" or os.path.isdir(path), "a folder"),
+        ("blimp", os.path.isdir, "a folder"),
+        ("squad_train", os.path.isfile, "a file"),
+        ("squad_dev", os.path.isfile, "a file"),
+    ):
+        path = getattr(settings, name)
+        if path is not None and not is_there(path):
+            found.append(f"{option(name)} must be {kind} that exists. Received: {not_there(path)}")
+    for name, switch in (("glue", "tasks"), ("squad", "squad_train"), ("blimp", "blimp")):
+        text = getattr(settings, f"{name}_options")
+        if text and not getattr(settings, switch):
+            found.append(
+                f"--{name}-options is of no use without {option(switch)}. Received: {text!r}"
+            )
+        try:
+            shlex.split(text)
+        except ValueError as error:
+            found.append(f"--{name}-options must be words of a shell: {error}. Received: {text!r}")
+    if found:
+        return found
+    return [sentence for task in tasks_of(settings) for sentence in task.problems()]

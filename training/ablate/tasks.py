@@ -1,21 +1,28 @@
-"""The tasks of an ablation's runs: their commands, and the scores that these wrote."""
+"""The tasks of an ablation's runs: their settings, and the scores that their commands wrote."""
 
-import contextlib
 import dataclasses
-import io
 import pathlib
 import shlex
-import sys
 
-from keras_tupe._json_file import read_json_object
-from training.command.settings import parse
+from training.command.checks import option
+from training.command.settings import read
+from training.command.without_keras import without_keras
+from training.command.words import option_words, words
 from training.evaluate_blimp import settings as blimp
 from training.finetune_glue import settings as glue
 from training.finetune_glue.protocol import PROTOCOLS
 from training.finetune_squad import settings as squad
 
+with without_keras():
+    from keras_tupe._json_file import read_json_object
+
 RESULTS = "results.json"
-_SETTINGS = {"glue": glue.Settings, "squad": squad.Settings, "blimp": blimp.Settings}
+# Name of the folder in that of a run -> command, its settings.
+_COMMANDS = {
+    "glue": ("training.finetune_glue", glue.Settings),
+    "squad": ("training.finetune_squad", squad.Settings),
+    "blimp": ("training.evaluate_blimp", blimp.Settings),
+}
 _MOST = 1000.0  # percent; NaN is not below it
 _NO_PRESET = "preset-that-is-not-there-yet"
 _LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
@@ -27,53 +34,52 @@ class Task:
 
     Attributes:
         name: name of its folder in that of the run.
-        module: the command.
-        options: its command line without preset and `--out`, a list of strings.
+        settings: a `Settings` of the command, but for what is a run's own; `None` if the words
+            that were given for it cannot be read.
+        mistakes: sentences on these words.
     """
 
     name: str
-    module: str
-    options: list
+    settings: object
+    mistakes: tuple = ()
+
+    @property
+    def module(self):
+        """The command."""
+        return _COMMANDS[self.name][0]
 
     def words(self, run, variant):
-        """Returns the whole command line for a run.
+        """Returns the whole command line for the folder of a run and its `Variant`."""
+        preset, out = (str(pathlib.Path(run) / name) for name in ("preset", self.name))
+        return words(self.changed(preset=preset, out=out, position_file=variant.file).settings)
 
-        Args:
-            run: the run's folder.
-            variant: its `Variant`.
-        """
-        run = pathlib.Path(run)
-        file = [] if variant.file is None else ["--position-file", variant.file]
-        return [str(run / "preset"), *self.options, *file, "--out", str(run / self.name)]
+    def changed(self, **values):
+        """Returns the task with other settings."""
+        if self.settings is None:
+            return self
+        return dataclasses.replace(self, settings=dataclasses.replace(self.settings, **values))
 
     def problems(self):
-        """Returns a sentence for each mistake in the options, found before there is a model."""
-        own = [word for word in self.options if word.split("=")[0] in ("--out", "--position-file")]
-        if own:
-            return [
-                f"{self.module}: {' and '.join(own)} cannot be among its options, since every run "
-                "has its own. Received: " + shlex.join(self.options)
+        """Returns a sentence for each mistake in the settings, found before there is a model."""
+        found = list(self.mistakes)
+        if self.settings is not None:
+            found += [
+                f"{option(name)} cannot be among its options, since every run has its own. "
+                f"Received: {getattr(self.settings, name)!r}"
+                for name in ("out", "position_file")
+                if getattr(self.settings, name) is not None
             ]
-        settings = _SETTINGS[self.name]
-        told = io.StringIO()
-        with contextlib.redirect_stderr(told), contextlib.suppress(SystemExit):
-            parse(settings, [_NO_PRESET, *self.options, "--out", _NO_PRESET])
-        program = pathlib.Path(sys.argv[0]).name
-        sentences = [
-            line.removeprefix(f"{program}: ").removeprefix("error: ")
-            for line in told.getvalue().splitlines()
-            if line.startswith(f"{program}: ") and _NO_PRESET not in line
-        ]
-        return [f"{self.module}: {sentence}" for sentence in sentences]
+            told = self.changed(preset=_NO_PRESET, out=_NO_PRESET).settings.problems()
+            found += [sentence for sentence in told if _NO_PRESET not in sentence]
+        return [f"{self.module}: {sentence}" for sentence in found]
 
-    def is_done(self, run, variant):
-        """Returns whether the results of exactly this command are there."""
-        path = pathlib.Path(run) / self.name / RESULTS
+    def is_done(self, run):
+        """Returns whether the results of exactly this task are in the folder of a run."""
         try:
-            command = read_json_object(path)["command"]
-        except (OSError, ValueError, KeyError):
+            record = read_json_object(pathlib.Path(run) / self.name / RESULTS)
+            return _asked(self.name, record["command"]) == self
+        except (OSError, ValueError, KeyError, TypeError):
             return False
-        return command == shlex.join(["python", "-m", self.module, *self.words(run, variant)])
 
 
 def tasks_of(settings, length=None):
@@ -84,31 +90,37 @@ def tasks_of(settings, length=None):
         length: tokens of a row of pre-training, `None` if not known yet. GLUE gets no more than
             that of any method: those without a limit would else read longer texts than the others.
     """
+    given = {
+        "glue": settings.tasks and {"data": settings.glue, "tasks": settings.tasks},
+        "squad": settings.squad_train
+        and {"train": settings.squad_train, "dev": settings.squad_dev},
+        "blimp": settings.blimp and {"data": settings.blimp},
+    }
     found = []
-    if settings.tasks:
-        options = ["--data", settings.glue, "--tasks", *settings.tasks]
-        given = shlex.split(settings.glue_options)
-        if length is not None and not any(map(_is_length, given)):
-            options += ["--length", str(min(_LONGEST, length))]
-        options += given
-        found.append(Task("glue", "training.finetune_glue", options))
-    if settings.squad_train:
-        options = ["--train", settings.squad_train, "--dev", settings.squad_dev]
-        options += shlex.split(settings.squad_options)
-        found.append(Task("squad", "training.finetune_squad", options))
-    if settings.blimp:
-        options = ["--data", settings.blimp, *shlex.split(settings.blimp_options)]
-        found.append(Task("blimp", "training.evaluate_blimp", options))
+    for name, values in given.items():
+        if values:
+            options = shlex.split(getattr(settings, f"{name}_options"))
+            task = _task(name, [_NO_PRESET, *option_words(values), *options])
+            if name == "glue" and length is not None and task.settings.length is None:
+                task = task.changed(length=min(_LONGEST, length))
+            found.append(task)
     return found
 
 
-def _is_length(word):
-    name = word.split("=")[0]
-    return len(name) >= len("--len") and "--length".startswith(name)
+def _asked(name, command):
+    """Returns the `Task` that a command line in results is of."""
+    if not isinstance(command, str):  # shlex would take the rest of a stream
+        raise TypeError(f"the command is a {type(command).__name__}")
+    return _task(name, shlex.split(command)[3:]).changed(out=None, position_file=None)
+
+
+def _task(name, command_line):
+    settings, mistakes = read(_COMMANDS[name][1], command_line)
+    return Task(name, settings, tuple(mistakes)).changed(preset=None)
 
 
 def check_equal(out, tasks=()):
-    """Checks that all runs of an ablation were tested by the same commands, on equal rows.
+    """Checks that all runs of an ablation were tested with the same settings, on equal rows.
 
     Args:
         out: folder of the ablation.
@@ -118,23 +130,26 @@ def check_equal(out, tasks=()):
         ValueError: naming two commands that differ in more than preset and folder, or what else
             differs: lengths of rows that the models brought, or how many pairs they could take.
     """
-    known = {task.name: (shlex.join(task.options), "this command") for task in tasks}
-    sizes = {}
+    known, sizes = {task.name: (task, "this command") for task in tasks}, {}
     for path in sorted(pathlib.Path(out).glob(f"runs/*/seed-*/*/{RESULTS}")):
+        name, where = path.parent.name, path.parent.relative_to(out)
         try:
             results = read_json_object(path)
-            options, size = _options(results["command"]), _size(results)
+            task, size = _asked(name, results["command"]), _size(results)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # `read_scores` says what is wrong
-        where = path.parent.relative_to(out)
-        before, place = known.setdefault(path.parent.name, (options, where))
-        if options != before:
+        before, place = known.setdefault(name, (task, where))
+        if task != before:
+            texts = [
+                shlex.join(words(one.settings)) if one.settings else "; ".join(one.mistakes)
+                for one in (before, task)
+            ]
             raise ValueError(
                 "The models of an ablation must be tested by one command, or their scores do not "
                 "tell the methods apart. Give the same options, or move the folders of the others "
-                f"away. Received: {place}: {before}; {where}: {options}"
+                f"away. Received: {place}: {texts[0]}; {where}: {texts[1]}"
             )
-        before, place = sizes.setdefault(path.parent.name, (size, where))
+        before, place = sizes.setdefault(name, (size, where))
         if size != before:
             raise ValueError(
                 "The models of an ablation must be tested on equal rows: as long, and as many. "
@@ -150,19 +165,6 @@ def _size(results):
     return ", ".join(f"{value} {name}" for name, value in found.items() if value is not None)
 
 
-def _options(command):
-    """Returns a task's command line without module, preset, folder and file of the method."""
-    if not isinstance(command, str):  # shlex would take the rest of a stream
-        raise TypeError(f"the command is a {type(command).__name__}")
-    words = shlex.split(command)[4:]  # python -m MODULE PRESET
-    kept, skips = [], False
-    for word in words:
-        if not skips and word not in ("--out", "--position-file"):
-            kept.append(word)
-        skips = word in ("--out", "--position-file")
-    return shlex.join(kept)
-
-
 def read_scores(run):
     """Returns what the tasks of a run scored.
 
@@ -174,13 +176,13 @@ def read_scores(run):
     """
     readers = {"glue": _glue, "squad": _squad, "blimp": _blimp}
     scores = {}
-    for name, read in readers.items():
+    for name, scores_of in readers.items():
         path = pathlib.Path(run) / name / RESULTS
         if path.is_file():
             try:
                 results = read_json_object(path)
-                _options(results.get("command", ""))
-                found = read(results)
+                _asked(name, results.get("command", ""))
+                found = scores_of(results)
                 wrong = [score for score, value in found.items() if not _is_score(value)]
                 if wrong:
                     raise ValueError(f"{wrong[0]} is {str(found[wrong[0]])[:100]}")

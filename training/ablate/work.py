@@ -1,19 +1,28 @@
-"""The runs of an ablation, one after the other."""
+"""The runs of an ablation, one after the other, and the report on them."""
 
+import dataclasses
 import sys
 import time
 
 import keras
 
 from keras_tupe import data
-from training.ablate import runs
-from training.ablate.settings import command_words
+from keras_tupe._commit import commit
+from training.ablate import report, runs
+from training.ablate.results import collect
+from training.ablate.settings import label_of
 from training.ablate.tasks import check_equal, tasks_of
 from training.command.child import Stop
-from training.machine import time_left
-from training.machine.facts import machine_facts
+from training.command.durations import duration
+from training.command.folder_lock import FolderLock
+from training.command.kinds import nearest
+from training.command.report_files import names_of
+from training.command.settings import COMMAND_LINE
+from training.command.tables import table
+from training.command.words import words
+from training.machine.cost import TimeLeft, find_device, training
+from training.machine.kind import machine_kind
 from training.pretrain import run as pretrain_run
-from training.pretrain.report import duration
 
 
 class Work:
@@ -39,23 +48,23 @@ class Work:
         run = settings.pretraining(*self._cells[0], settings.out)
         self._check(run, rows)
         self._todo = [cell for cell in self._cells if not self._is_done(cell)]
-        self.machine = self._plan(time_left.run_cost(run, rows)) if self._todo else None
+        self.machine = self._plan(run, rows) if self._todo else None
 
-    def _plan(self, cost):
+    def _plan(self, run, rows):
         """Prints what is about to be done; returns the kind of the machine."""
         settings = self._settings
-        machine, device_peak = machine_facts(settings.precision)
-        peak = settings.peak_flops or device_peak
-        guess = time_left.guessed_seconds(cost, peak, machine["gpu"] is not None)
-        self._time = time_left.TimeLeft(guess)
+        device, machine = find_device(settings.precision, settings.peak_flops)
+        cost = training(run, rows.length, rows.vocabulary.size, device)
+        self._time = TimeLeft(cost.seconds)
         for cell in self._cells:
             if self._is_trained(cell):
-                trained, tested = time_left.recorded_seconds(self._folder(cell))
-                self._time.add_training(trained)
+                trained, tested = runs.recorded_seconds(self._folder(cell))
+                self._time.trained.append(trained)
                 if self._tasks and cell not in self._todo:
-                    self._time.add_tests(tested)
-        work = time_left.Work(len(settings.variants), settings.seeds, *self._left(self._todo))
-        print(time_left.plan_table(cost, work, self._time, peak), flush=True)
+                    self._time.tested.append(tested)
+        work = Amount(len(settings.variants), settings.seeds, *self._left(self._todo))
+        epochs = run.steps * run.batch_size / len(rows)
+        print(plan_table(run.steps, epochs, cost, work, self._time, device), flush=True)
         return machine
 
     def _left(self, cells):
@@ -83,7 +92,7 @@ class Work:
 
     def _is_done(self, cell):
         folder = self._folder(cell)
-        return self._is_trained(cell) and all(task.is_done(folder, cell[0]) for task in self._tasks)
+        return self._is_trained(cell) and all(task.is_done(folder) for task in self._tasks)
 
     def run(self, report):
         """Does the runs that are to be done.
@@ -120,23 +129,120 @@ class Work:
         folder, start = self._folder(cell), time.monotonic()
         was_begun = folder.exists()
         if not self._is_trained(cell):
-            words = command_words(self._settings.pretraining(variant, seed, folder))
-            stop.run("training.pretrain", words)
+            run = self._settings.pretraining(variant, seed, folder)
+            # a warm-up that is not given would follow the steps
+            stop.run("training.pretrain", words(run, always=("warmup_steps",)))
             if not self._is_trained(cell):
                 return False
             if not was_begun:
-                self._time.add_training(time.monotonic() - start)
+                self._time.trained.append(time.monotonic() - start)
         runs.remove_checkpoints(folder)
         start, was_begun = time.monotonic(), any((folder / t.name).exists() for t in self._tasks)
         for task in self._tasks:
-            if not task.is_done(folder, variant):
+            if not task.is_done(folder):
                 stop.run(task.module, task.words(folder, variant))
-                if not task.is_done(folder, variant):
+                if not task.is_done(folder):
                     return False
         if self._tasks and not was_begun:
-            self._time.add_tests(time.monotonic() - start)
+            self._time.tested.append(time.monotonic() - start)
         return True
+
+
+def ablate(settings, command):
+    """Does, or goes on with, the ablation of `settings`.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the record.
+
+    Returns:
+        Names of the runs that failed.
+
+    Raises:
+        ValueError: if something does not fit together.
+        KeyboardInterrupt: if it was asked to stop.
+    """
+    baseline = label_of(settings.baseline)
+    origin = {"command": command, "commit": commit()}
+    with FolderLock(settings.out, "ablate"):
+        origin["machine"] = report.recorded_machine(settings.out)
+        failed = []
+        if not settings.report_only:
+            work = Work(settings)
+            origin["machine"] = work.machine or origin["machine"] or machine_kind()
+            failed = work.run(lambda: _report(settings, baseline, origin))
+        if failed and not any(run.is_finished for run in runs.find_runs(settings.out)):
+            return failed
+        print(_report(settings, baseline, origin))
+    print("\n" + names_of(settings.out, *report.FILES))
+    return failed
+
+
+def _report(settings, baseline, origin):
+    ablation = collect(settings.out, baseline)
+    is_wish = settings.report_only and settings.given.get("baseline") == COMMAND_LINE
+    if is_wish and baseline not in ablation.methods:
+        raise ValueError(
+            f"--baseline must be one of the methods that are there, {list(ablation.methods)}; "
+            f"the nearest is {nearest(baseline, ablation.methods)!r}. Received: {baseline!r}"
+        )
+    return report.write(settings.out, ablation, origin)
 
 
 def _say(text):
     print(f"ablate: {text}", file=sys.stderr, flush=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Amount:
+    """How much an ablation asks for, and how much of it is to be done.
+
+    Attributes:
+        num_variants, num_seeds: their product is the number of runs.
+        num_trainings: runs that are to be trained.
+        num_tests: runs whose models are to be tested; `None` if there are no tests.
+    """
+
+    num_variants: int
+    num_seeds: int
+    num_trainings: int
+    num_tests: int | None = None
+
+
+def plan_table(steps, epochs, cost, work, time_left, device):
+    """Returns what is about to be done, as a table.
+
+    Args:
+        steps, epochs: of a run.
+        cost: its `Cost`.
+        work: an `Amount`.
+        time_left: a `TimeLeft`.
+        device: the `Device`.
+    """
+    basis = (
+        "as long as the finished ones took"
+        if time_left.trained
+        else f"a guess, of the device's {device.peak_flops / 1e12:.3g} TFLOP/s in matrix products"
+    )
+    methods = f"{work.num_variants} method{'s' * (work.num_variants != 1)}"
+    seeds = f"{work.num_seeds} seed{'s' * (work.num_seeds != 1)}"
+    runs = f"{work.num_variants * work.num_seeds} ({methods}, {seeds})"
+    time = f"about {duration(time_left.seconds(work.num_trainings, 0))} ({basis})"
+    rows = [
+        ["runs", f"{runs}, {work.num_trainings} to train"],
+        ["steps of a run", f"{steps:,}"],
+        ["tokens of a run", f"{cost.tokens:,} ({epochs:.3g} epochs of the rows)"],
+        ["FLOPs of a run", f"{cost.flops:.3g}"],
+        ["FLOPs to do", f"{cost.flops * work.num_trainings:.3g}"],
+        ["time of training", time if work.num_trainings else "none"],
+        ["time of tests", _tests(work.num_tests, time_left)],
+    ]
+    return table(["what", "how much"], rows)
+
+
+def _tests(count, time_left):
+    if count is None:
+        return "no tests"
+    seconds = time_left.seconds(0, count)
+    time = f"about {duration(seconds)}" if seconds or not count else "known after the first"
+    return f"{time}, {count} model{'s' * (count != 1)} to test"

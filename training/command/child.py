@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 
+from training.command import start
+
 _LOOK_SECONDS = 0.1
 
 
@@ -23,16 +25,18 @@ class Stop:
 
     def __init__(self):
         self.received = False
-        self._process = None
+        self._process = self._signal = None
 
     def __enter__(self):
         signals = (signal.SIGINT, signal.SIGTERM)
         self._before = {number: signal.signal(number, self._note) for number in signals}
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, error, trace):
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if isinstance(error, KeyboardInterrupt) and self.received:
+            error.signal = self._signal  # for the exit code
 
     def run(self, module, words):
         """Runs `python -m module words` and waits for its end; returns its exit status.
@@ -46,7 +50,7 @@ class Stop:
         if self.received:
             return None
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __spec__.name, str(os.getpid()), module, *words],
+            start.words_of(__name__, str(os.getpid()), module, *words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
@@ -57,9 +61,9 @@ class Stop:
         finally:
             self._process = None
 
-    def _note(self, *_):
+    def _note(self, number, _):
         process, again = self._process, self.received
-        self.received = True
+        self.received, self._signal = True, number
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGKILL if again else signal.SIGTERM)

@@ -2,8 +2,8 @@
 
 import pathlib
 
-from training.command.kinds import kind_of, nearest
-from training.command.toml_file import read_toml
+from training.command.kinds import nearest
+from training.command.toml_file import read_settings, read_toml
 
 FOLDER = pathlib.Path(__file__).parents[1] / "configs"
 
@@ -54,18 +54,4 @@ def read(config, fields):
         entries = read_toml(path)
     except (OSError, ValueError) as error:
         return {}, [f"--config must be a readable TOML file: {error}. Received: {config!r}"]
-    known = {field.name: field for field in fields}
-    values, problems = {}, []
-    for key, value in entries.items():
-        if key not in known:
-            problems.append(
-                f"{path.name} has an unknown key, {key!r}; the nearest known key is "
-                f"{nearest(key, known)!r}. Received: {key}={value!r}"
-            )
-            continue
-        kind = kind_of(known[key])
-        try:
-            values[key] = kind.from_toml(value)
-        except ValueError:
-            problems.append(f"{key} in {path.name} must be {kind}. Received: {value!r}")
-    return values, problems
+    return read_settings(entries, {field.name: field for field in fields}, path.name)

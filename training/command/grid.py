@@ -13,6 +13,7 @@ from keras_tupe._commit import commit
 from keras_tupe._json_file import read_json_object
 from keras_tupe._new_folder import new_folder
 from keras_tupe.data import write_json
+from training.command.durations import duration
 from training.command.folder_lock import FolderLock
 
 SETTINGS, METRICS, ORIGIN = "settings.json", "metrics.json", "origin.json"
@@ -142,17 +143,13 @@ class Grid:
                 done, left = done + cell.work, left - cell.work
                 seconds = (time.monotonic() - start) / done * left
                 text = f": {describe(metrics)}" if describe else ""
-                _say(f"run {number} of {len(todo)}, {cell.name}{text}; {_minutes(seconds)} left")
+                _say(f"run {number} of {len(todo)}, {cell.name}{text}; {duration(seconds)} left")
         return found
 
     def _tidy(self, cell):
         folder = self.out / cell.name
         for partial in folder.parent.glob(f".{folder.name}.*.partial"):
             shutil.rmtree(partial, ignore_errors=True)
-
-
-def _minutes(seconds):
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
 def _say(text):

@@ -2,6 +2,8 @@
 
 import dataclasses
 import difflib
+import glob
+import os
 
 _PHRASES = {
     bool: "true or false",
@@ -69,3 +71,40 @@ def kind_of(field):
 def nearest(name, known):
     """Returns which of the known names is the most like `name`."""
     return difflib.get_close_matches(str(name), list(known), n=1, cutoff=0)[0]
+
+
+def values_of(words):
+    """Returns the values of a list that is written by spaces, by commas, or both; a tuple.
+
+    A comma inside of brackets or double quotes is a part of its value, and so are all commas of a
+    word that is a path, or a pattern of paths, of something that is there.
+
+    Args:
+        words: list of strings, as a shell cuts them.
+
+    Example:
+        >>> values_of(["absolute,tupe_r", "t5", 'mine:sizes=[2,3]:name="a,b",rope'])
+        ('absolute', 'tupe_r', 't5', 'mine:sizes=[2,3]:name="a,b"', 'rope')
+    """
+    found = []
+    for word in words:
+        found += [word] if "," not in word or _is_path(word) else _cut(word)
+    return tuple(found)
+
+
+def _is_path(word):
+    file = word.split(":")[0]  # that of a method has options behind it
+    return os.path.exists(file) or (glob.has_magic(word) and bool(glob.glob(word, recursive=True)))
+
+
+def _cut(word):
+    """Returns the parts of a word between the commas that are not inside of a value."""
+    parts, depth, quoted = [""], 0, False
+    for letter in word:
+        quoted ^= letter == '"'
+        depth += (letter in "[{(") - (letter in "]})") if not quoted else 0
+        if letter == "," and not quoted and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part for part in parts if part] or [word]

@@ -4,30 +4,41 @@ import argparse
 import dataclasses
 
 from training.command import config_file
-from training.command.kinds import kind_of, nearest
+from training.command.kinds import kind_of, nearest, values_of
+from training.command.shell import WRONG, quiet_tensorflow
 
 COMMAND_LINE = "command line"
+# of a parser that keeps the words as they are, and nothing about what is not given
+_FORM = {
+    "formatter_class": argparse.RawDescriptionHelpFormatter,
+    "argument_default": argparse.SUPPRESS,
+}
 
 
-def setting(default, text, positional=False):
+def setting(default, text, positional=False, texts=False, each=False, by_commas=False):
     """Returns a dataclass field with a default and a help text (unit and range included).
 
     Args:
         default: value, of the setting's type.
         text: help.
         positional: whether it is given by its place on the command line, without an option.
+        texts: whether the values of a tuple are texts, which may hold commas of their own.
+        each: whether, besides, every text has the option written before it.
+        by_commas: whether a text is a list, as one text by commas; the command line takes spaces
+            too.
     """
-    return dataclasses.field(default=default, metadata={"help": text, "positional": positional})
+    metadata = {"help": text, "positional": positional, "texts": texts or each, "each": each}
+    return dataclasses.field(default=default, metadata={**metadata, "by_commas": by_commas})
 
 
-def parse(settings_class, arguments=None, description=None):
-    """Returns the settings that a command line asks for.
+def parse(settings_class, arguments=None, description=None, name=None):
+    """Returns the settings that a command line asks for. TensorFlow is quiet from here on.
 
     A field `max_steps` becomes the option `--max-steps`. The type of the default is the type of
     the option; a `None` default takes its type from the annotation. A positional one may be left
     out: `problems()` says what then. A boolean `skip_bad` becomes
-    `--skip-bad` and `--no-skip-bad`; a tuple takes one text or more. A number that is `None` by
-    default may be given as `none`.
+    `--skip-bad` and `--no-skip-bad`; a tuple takes one value or more, by spaces or by commas, see
+    `values_of`. A number that is `None` by default may be given as `none`.
 
     If there is a field `config`, it names a TOML file whose keys are the names of the fields:
     what the command line gives wins over the file, and the file over the defaults.
@@ -42,13 +53,49 @@ def parse(settings_class, arguments=None, description=None):
             `COMMAND_LINE` or the `--config`.
         arguments: list of strings; `sys.argv` by default.
         description: text above the options in `--help`.
+        name: of the command; lines about mistakes begin with it.
 
     Raises:
         SystemExit: with the mistakes on standard error.
     """
-    fields = [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
+    quiet_tensorflow()
+    parser = argparse.ArgumentParser(name, description=description, **_FORM)
+    _add_options(parser, settings_class)
+    settings, problems = _read(settings_class, parser, arguments)
+    problems += settings.problems() if hasattr(settings, "problems") else []
+    if problems:
+        parser.exit(WRONG, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
+    return settings
+
+
+def read(settings_class, words):
+    """Returns the settings that words of a command line ask for, and what is wrong with the words.
+
+    Nothing is printed, the program goes on, and `problems()` of the settings is not called.
+
+    Args:
+        settings_class: as in `parse`.
+        words: list of strings.
+
+    Returns:
+        The settings, `None` if the words cannot be told apart, and a list of sentences.
+    """
+    parser = _Quiet(add_help=False, **_FORM)
+    _add_options(parser, settings_class)
+    try:
+        return _read(settings_class, parser, words)
+    except argparse.ArgumentError as error:
+        return None, [str(error)]
+
+
+class _Quiet(argparse.ArgumentParser):
+    def error(self, message):
+        raise argparse.ArgumentError(None, message)
+
+
+def _read(settings_class, parser, arguments):
+    fields = _fields(settings_class)
     options = {field.name for field in fields}
-    parser = _parser(fields, description)
     namespace, unknown = parser.parse_known_args(arguments)
     problems = _unknown_options(unknown, fields)
     given = {}
@@ -71,30 +118,31 @@ def parse(settings_class, arguments=None, description=None):
         values = settings_class.fitted(values, from_file, sources)
     if "given" in {field.name for field in dataclasses.fields(settings_class)} - options:
         values["given"] = sources
-    settings = settings_class(**values)
-    problems += settings.problems() if hasattr(settings, "problems") else []
-    if problems:
-        parser.exit(2, "".join(f"{parser.prog}: {problem}\n" for problem in problems))
-    return settings
+    return settings_class(**values), problems
 
 
-def _parser(fields, description):
-    """Returns a parser that keeps the words as they are, and nothing about what is not given."""
-    parser = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        argument_default=argparse.SUPPRESS,
-    )
-    for field in fields:
-        default = "" if field.default in (None, (), "") else f" Default: {field.default}."
+def _fields(settings_class):
+    return [field for field in dataclasses.fields(settings_class) if "help" in field.metadata]
+
+
+def _add_options(parser, settings_class):
+    for field in _fields(settings_class):
+        shown = field.default
+        if isinstance(shown, tuple):
+            shown = " ".join(map(str, shown))
+        default = "" if shown in (None, "") else f" Default: {shown}."
         kind = {}
         if isinstance(field.default, bool):
             kind = {"action": argparse.BooleanOptionalAction}
-        elif isinstance(field.default, tuple):
+        elif field.metadata.get("each"):
+            kind = {"action": "append"}
+        elif _is_list(field):
             kind = {"nargs": "+", "action": "extend"}
         names, place = [_option(field)], {"dest": field.name}
         if field.metadata.get("positional"):
             names, place = [field.name], {"nargs": "?", "metavar": field.name.upper()}
+            if _is_list(field):
+                place, kind = {**place, "nargs": "*"}, {}
         parser.add_argument(
             *names,
             default=argparse.SUPPRESS,
@@ -102,22 +150,29 @@ def _parser(fields, description):
             **place,
             **kind,
         )
-    return parser
 
 
 def _option(field):
     return "--" + field.name.replace("_", "-")
 
 
+def _is_list(field):
+    return isinstance(field.default, tuple) or field.metadata.get("by_commas", False)
+
+
 def _value(field, given):
     if isinstance(given, bool):
         return given
-    return tuple(given) if isinstance(given, list) else kind_of(field).from_text(given)
+    if field.metadata.get("by_commas"):
+        return ",".join(given)
+    if isinstance(given, list):
+        return tuple(given) if field.metadata.get("texts") else values_of(given)
+    return kind_of(field).from_text(given)
 
 
 def _unknown_options(words, fields):
     """Returns a sentence for each option that there is not; its values are not mistakes too."""
-    options = [_option(field) for field in fields]
+    options = [_option(field) for field in fields if not field.metadata.get("positional")]
     found = []
     for word in words:
         if word.startswith("--"):

@@ -31,14 +31,14 @@ def draw_tables(path, tables, title):
         len(tables), columns * (1 + has_cls), width_ratios=([7, 1] if has_cls else [1]) * columns
     )
     for line, (name, view) in enumerate(views.items()):
-        for place, (text, values, cls) in enumerate(view):
-            axes = figure.add_subplot(grid[line, place * (1 + has_cls)])
+        for column, (text, values, cls) in enumerate(view):
+            axes = figure.add_subplot(grid[line, column * (1 + has_cls)])
             _draw_curves(axes, values)
             axes.set_title(f"{name}: {text}" if text else name, fontsize=9)
             if line == len(views) - 1:
                 axes.set_xlabel("distance, key - query position", fontsize=8)
             if cls is not None:
-                apart = figure.add_subplot(grid[line, place * 2 + 1], sharey=axes)
+                apart = figure.add_subplot(grid[line, column * 2 + 1], sharey=axes)
                 _draw_cls(apart, cls)
     lines, labels = figure.axes[0].get_legend_handles_labels()
     if 1 < len(lines) <= MOST_LABELS:
@@ -63,7 +63,7 @@ def _views(table):
 
 
 def _colors(count):
-    return [colormaps["viridis"](place) for place in np.linspace(0, 0.92, count)]
+    return [colormaps["viridis"](share) for share in np.linspace(0, 0.92, count)]
 
 
 def _draw_curves(axes, values):

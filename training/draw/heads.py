@@ -41,7 +41,7 @@ def draw_scores(path, matrices, titles, title, tokens=None):
         matrices: scores `(heads, length, length)` in [0, 1], NaN where there is none, [CLS] first.
         titles: list of texts above the heads, one line each.
         title: text above the picture.
-        tokens: optional list of `length` strings that name the places.
+        tokens: optional list of `length` strings that name the positions.
     """
     length = matrices.shape[-1]
     ticks = _positions(length) if tokens is None else (list(range(1, length)), tokens[1:])
@@ -49,11 +49,11 @@ def draw_scores(path, matrices, titles, title, tokens=None):
 
 
 def _positions(length):
-    """Returns the places of the words to label, and the labels."""
+    """Returns the positions of the words to label, and the labels."""
     sizes = (size * 10**power for power in range(9) for size in (1, 2, 4, 5, 8))
     step = next(size for size in sizes if length <= 6 * size)
-    places = [1, *range(step, length, step)] if step > 1 else list(range(1, length))
-    return places, [str(place) for place in places]
+    positions = [1, *range(step, length, step)] if step > 1 else list(range(1, length))
+    return positions, [str(position) for position in positions]
 
 
 def _draw_panels(path, matrices, titles, title, ticks, signed):
@@ -93,14 +93,16 @@ def _draw_panel(axes, matrix, text, ticks, signed):
     corner = axes(LEFT, BELOW + MATRIX + GAP, STRIP, STRIP)
     show(corner, matrix[:1, :1], cls_limit)
 
-    places, labels = ticks
-    size = 8 if len(places) <= 12 else max(3.5, 8 * 16 / max(count, 16))
+    positions, labels = ticks
+    size = 8 if len(positions) <= 12 else max(3.5, 8 * 16 / max(count, 16))
     turned = 0 if max(map(len, labels)) <= 3 else 90
     for area in (main, row, corner, column):
         area.set_xticks([])
         area.set_yticks([])
-    main.set_xticks([place - 1 for place in places], labels, fontsize=size, rotation=turned)
-    column.set_yticks([place - 1 for place in places], labels, fontsize=size)
+    main.set_xticks(
+        [position - 1 for position in positions], labels, fontsize=size, rotation=turned
+    )
+    column.set_yticks([position - 1 for position in positions], labels, fontsize=size)
     corner.set_yticks([0], ["[CLS]"], fontsize=7)
     column.set_xticks([0], ["[CLS]"], fontsize=7, rotation=90)
     if not turned:

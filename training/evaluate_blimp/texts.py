@@ -8,8 +8,6 @@ from keras_tupe import TupeMaskedLM
 from keras_tupe.data.corpus.word_starts import word_starts
 from keras_tupe.data.rows.whole_words import starts_of_words
 
-SCORES = ("token", "word")
-
 
 @dataclasses.dataclass(frozen=True)
 class Pairs:

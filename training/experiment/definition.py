@@ -2,74 +2,262 @@
 
 import dataclasses
 import pathlib
+import typing
 
 from training.command import config_file
+from training.command.checks import PRECISIONS
 from training.command.kinds import nearest
-from training.command.toml_file import read_toml
-from training.experiment.definition_checks import check, with_defaults
+from training.command.settings import setting
+from training.command.toml_file import COUNT, RATE, read_settings, read_table, read_toml
+from training.command.without_keras import without_keras
+from training.finetune_glue.protocol import PROTOCOLS, TASKS
+from training.presets.variant import parse
 from training.pretrain.settings import Settings as PretrainSettings
 
-FOLDER = pathlib.Path(__file__).parents[1] / "configs" / "experiments"
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
+
+FOLDER = config_file.FOLDER / "experiments"
+ROWS_AND_SEEDS = ("length", "vocabulary_size", "seeds")  # no settings of training.pretrain
+SCALES = ("paper", "gpu-day", "gpu-hour", "laptop")
+_OWN = dataclasses.field(default="", metadata={"own": True})  # no key of a file
+_table = dataclasses.dataclass(frozen=True, kw_only=True)
 
 
-@dataclasses.dataclass(frozen=True)
+@_table
+class Source:
+    """The paper, its address, and the place in it."""
+
+    paper: str
+    url: str
+    place: str
+
+
+@_table
+class Variant:
+    """A method: how the paper calls it, and how a command line does."""
+
+    name: str
+    position: str
+
+    def problems(self, place):
+        """Returns a sentence if there is no such method."""
+        try:
+            parse(self.position)
+        except ValueError as error:
+            return [f"{place}: {error}"]
+        return []
+
+
+@_table
+class Column:
+    """A column of a table, and what was measured."""
+
+    name: str
+    metric: str
+
+
+@_table
+class Row:
+    """A row of a table, and the variant of ours that answers to it, `""` if there is none."""
+
+    position: str = ""
+    name: str
+    values: list[float]
+
+
+@_table
 class PaperTable:
     """Numbers that a paper prints, and where.
 
     Attributes:
         title: heading of the table, with what was measured on which data.
         source: paper and number of its table.
-        columns: list of `{"name", "metric"}`.
-        rows: list of `{"name", "values"}`, as many values as columns, and `position`, the variant
-            of ours that answers to the row, `""` if there is none.
+        columns, rows: as many values in each row as columns.
         headline: name of the column that the picture shows.
         baseline: name of the row that the picture takes differences to.
     """
 
     title: str
     source: str
-    columns: list
-    rows: list
+    columns: list[Column]
+    rows: list[Row]
     headline: str
     baseline: str
 
     def value(self, row, column):
         """Returns a cell by the names of its row and column."""
-        names = [entry["name"] for entry in self.columns]
-        values = next(entry["values"] for entry in self.rows if entry["name"] == row)
-        return values[names.index(column)]
+        values = next(one.values for one in self.rows if one.name == row)
+        return values[[one.name for one in self.columns].index(column)]
+
+    def problems(self, place):
+        """Returns a sentence for each row of another length, and each name that there is not."""
+        columns, rows = ([one.name for one in found] for found in (self.columns, self.rows))
+        found = [
+            f"A row of {place} must have a value for each of the {len(columns)} columns. "
+            f"Received: {row.name!r} with {len(row.values)}"
+            for row in self.rows
+            if len(row.values) != len(columns)
+        ]
+        found += _choice("headline", self.headline, columns, place)
+        return found + _choice("baseline", self.baseline, rows, place)
+
+
+@_table
+class Claim:
+    """What a paper says of a question: a row less another one in a column of a table."""
+
+    who: str
+    against: str
+    table: str
+    row: str
+    baseline: str
+    column: str
+
+
+@_table
+class Contrast:
+    """A difference of ours that bears on the claims of one kind."""
+
+    against: str
+    position: str
+    baseline: str
+
+
+@_table
+class Disagreement:
+    """What papers say of the same question, and which of our differences bear on it."""
+
+    text: str
+    claims: list[Claim]
+    contrasts: list[Contrast]
+
+    def problems(self, place):
+        """Returns a sentence for each contrast without a claim."""
+        against = [claim.against for claim in self.claims]
+        return [
+            f"against in contrasts of {place} must be that of a claim, {against}. "
+            f"Received: {contrast.against!r}"
+            for contrast in self.contrasts
+            if contrast.against not in against
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
+class Pretrain(PretrainSettings):
+    """Settings of `training.pretrain`, and of its rows; those that the file sets are in `given`."""
+
+    length: int = setting(0, "Tokens of a row, >= 1.")
+    vocabulary_size: int = setting(0, "Size of the vocabulary where there are no rows yet, >= 1.")
+    seeds: int = setting(0, "Runs of each method, >= 1.")
+
+    @classmethod
+    def read(cls, entries, place):
+        """Returns the settings of a table, over those of its config, and a list of sentences."""
+        known = {one.name: one for one in dataclasses.fields(cls) if "help" in one.metadata}
+        given, found = read_settings(entries, known, place)
+        found += [
+            f"{name} in {place} must be an integer >= 1. Received: {entries.get(name, 'none')}"
+            for name in ROWS_AND_SEEDS
+            if name not in entries or given.get(name, 1) < 1
+        ]
+        found += _choice("size", given.get("size", cls.size), SIZES, place)
+        named = [field for name, field in known.items() if name not in ROWS_AND_SEEDS]
+        named, mistakes = (
+            config_file.read(given["config"], named) if "config" in given else ({}, [])
+        )
+        found += mistakes
+        return (None if found else cls(**{**named, **given}, given=given)), found
+
+    def changed(self, **values):
+        """Returns the settings with others, as if the file had set them."""
+        return dataclasses.replace(self, **values, given={**self.given, **values})
+
+    def values(self):
+        """Returns all settings, a dictionary."""
+        return {name: value for name, value in vars(self).items() if name != "given"}
+
+
+@_table
+class Preset:
+    """What a plan assumes of a preset that is given."""
+
+    size: str
+    length: COUNT
+    vocabulary_size: COUNT
+
+    def problems(self, place):
+        """Returns a sentence if there is no such size."""
+        return _choice("size", self.size, SIZES, place)
+
+
+@_table
+class Glue:
+    """Settings of `training.finetune_glue`; what is `None` is as in the protocol."""
+
+    epochs: COUNT | None = None
+    batch_size: COUNT = 32
+    length: COUNT | None = None
+    max_train_rows: COUNT | None = None
+    tasks: list[str]
+    protocol: str
+    learning_rates: list[RATE]
+    seeds: COUNT
+
+    def problems(self, place):
+        """Returns a sentence for each task and protocol that there is not."""
+        found = [text for task in self.tasks for text in _choice("tasks", task, TASKS, place)]
+        return found + _choice("protocol", self.protocol, PROTOCOLS, place)
+
+
+@_table
+class Squad:
+    """Settings of `training.finetune_squad`, and the lengths that it is asked at."""
+
+    max_question_length: COUNT = 64
+    max_train_questions: COUNT | None = None
+    max_dev_questions: COUNT | None = None
+    lengths: list[COUNT]
+    doc_stride: COUNT
+    epochs: COUNT
+    learning_rate: RATE
+    seeds: COUNT
+    batch_size: COUNT
+
+    def problems(self, place):
+        """Returns a sentence if windows would leave text out."""
+        if self.doc_stride < min(self.lengths):
+            return []
+        return [f"doc_stride in {place} must be below all lengths. Received: {self.doc_stride}"]
+
+
+@_table
 class Scale:
     """How large an experiment is.
 
     Attributes:
         name: one of `SCALES`.
         precision: of the work, as in `training.pretrain`.
-        differs: list of sentences: what differs from the paper, and why.
-        variants: list of `{"name", "position"}`, the first one the baseline.
-        pretrain: settings of pre-training by name, or `None` if a preset is given instead. Besides
-            those of `training.pretrain`: `length` of the rows, `vocabulary_size` that the plan
-            assumes where there are no rows yet, and `seeds`, how many.
-        preset: `{"size", "length", "vocabulary_size"}` that the plan assumes of a preset that is
-            given, or `None`.
-        glue, squad: settings of fine-tuning by name, or `None`.
+        differs: sentences: what differs from the paper, and why.
+        variants: the first one is the baseline; `None` in a file: those of the experiment.
+        pretrain: of new models, or `None` if a preset is given instead.
+        preset: the one that is given, or `None`.
+        glue, squad: of fine-tuning, or `None`.
     """
 
-    name: str
+    name: str = _OWN
     precision: str
-    differs: list
-    variants: list
-    pretrain: dict | None = None
-    preset: dict | None = None
-    glue: dict | None = None
-    squad: dict | None = None
+    differs: list[str]
+    variants: list[Variant] | None = None
+    pretrain: Pretrain | None = None
+    preset: Preset | None = None
+    glue: Glue | None = None
+    squad: Squad | None = None
 
     @property
     def positions(self):
         """The positional methods, as they are written on a command line."""
-        return [variant["position"] for variant in self.variants]
+        return [variant.position for variant in self.variants]
 
     @property
     def baseline(self):
@@ -79,42 +267,77 @@ class Scale:
     @property
     def length(self):
         """Tokens of the sequences that the models were pre-trained on."""
-        return (self.pretrain or self.preset)["length"]
+        return (self.pretrain or self.preset).length
 
-    def pretraining(self):
-        """Returns all settings of pre-training: this scale's, over its config's, over defaults."""
-        fields = dataclasses.fields(PretrainSettings)
-        fields = [field for field in fields if "help" in field.metadata]
-        defaults = {field.name: field.default for field in fields}
-        config = self.pretrain.get("config")
-        named = config_file.read(config, fields)[0] if config else {}
-        return {**defaults, **named, **self.pretrain}
+    def problems(self, place):
+        """Returns a sentence if it does not say which models, or how exactly."""
+        found = _choice("precision", self.precision, PRECISIONS, place)
+        if (self.preset is None) == (self.pretrain is None):
+            found.append(
+                f"{place} must have either pretrain, settings of new models, or preset, of one "
+                f"that is given. Received: {'none' if self.preset is None else 'both'}"
+            )
+        elif self.preset is not None and (self.squad is None or self.glue is not None):
+            parts = [name for name in ("glue", "squad") if getattr(self, name)]
+            found.append(f"{place} has a preset and must have squad alone. Received: {parts}")
+        return found
 
 
-@dataclasses.dataclass(frozen=True)
+@_table
 class Experiment:
     """A table or figure of a paper, as a question that can be asked again.
 
     Attributes:
         name: file name without the suffix.
         question: one sentence.
-        source: `{"paper", "url", "place"}`.
-        protocol: list of sentences: how the paper did it.
-        unknown: list of sentences: what is not known of the paper, and what is taken instead.
-        tables: list of `PaperTable`.
-        disagreement: `{"text", "claims", "contrasts"}`, or `None`: what papers say
-            of the same question, and which of our differences bear on it.
+        source: the paper.
+        protocol: sentences: how the paper did it.
+        unknown: sentences: what is not known of the paper, and what is taken instead.
+        variants: the methods, where a scale has no others.
+        paper: the tables.
+        disagreement: of papers on the same question, or `None`.
         scales: dictionary name -> `Scale`.
     """
 
-    name: str
+    name: str = _OWN
     question: str
-    source: dict
-    protocol: list
-    unknown: list
-    tables: list
-    disagreement: dict | None
-    scales: dict
+    source: Source
+    protocol: list[str]
+    unknown: list[str]
+    variants: list[Variant]
+    paper: list[PaperTable]
+    disagreement: Disagreement | None = None
+    scales: dict[typing.Literal[SCALES], Scale]
+
+    def problems(self, place):
+        """Returns a sentence for each mistake that is in no table alone."""
+        found, known = [], {table.title: table for table in self.paper}
+        for claim in self.disagreement.claims if self.disagreement else ():
+            try:
+                for row in (claim.row, claim.baseline):
+                    known[claim.table].value(row, claim.column)
+            except (KeyError, StopIteration, ValueError):
+                found.append(
+                    "[[disagreement.claims]] must name the title, two rows and a column of a "
+                    f"[[paper]] table. Received: {vars(claim)}"
+                )
+        for name, scale in self.scales.items():
+            count = len(scale.variants or self.variants)
+            if scale.preset is not None and count != 2:
+                found.append(
+                    f"[scales.{name}] has a preset and must have two variants, that of the preset "
+                    f"and the one that is put in. Received: {count} variants"
+                )
+        return found
+
+
+def _choice(key, value, known, place):
+    if value in known:
+        return []
+    return [
+        f"{key} in {place} must be one of {list(known)}; the nearest is "
+        f"{nearest(value, known)!r}. Received: {value!r}"
+    ]
 
 
 def names():
@@ -143,23 +366,11 @@ def find(name):
         raise ValueError(
             f"NAME must name a readable TOML file: {error}. Received: {name!r}"
         ) from None
-    problems = check(entries)
+    experiment, problems = read_table(Experiment, entries)
     if problems:
         raise ValueError("\n".join(f"{path.name}: {problem}" for problem in problems))
-    return _experiment(path.stem, with_defaults(entries))
-
-
-def _experiment(name, entries):
     scales = {
-        scale: Scale(scale, **{"variants": entries["variants"], **values})
-        for scale, values in entries["scales"].items()
+        scale: dataclasses.replace(one, name=scale, variants=one.variants or experiment.variants)
+        for scale, one in experiment.scales.items()
     }
-    tables = [PaperTable(**values) for values in entries["paper"]]
-    rest = {key: entries[key] for key in ("question", "source", "protocol", "unknown")}
-    return Experiment(
-        name,
-        **rest,
-        tables=tables,
-        disagreement=entries.get("disagreement"),
-        scales=scales,
-    )
+    return dataclasses.replace(experiment, name=path.stem, scales=scales)

@@ -4,7 +4,7 @@ import math
 
 from matplotlib.figure import Figure
 
-from training.ablate.collect import LOSS
+from training.ablate.results import LOSS
 from training.command.pictures import save
 
 _THEIRS, _OURS, _BASE = "#7a7a7a", "#1f77b4", "#d9d9d9"
@@ -19,7 +19,7 @@ def draw(path, plan, results):
         plan: the `Plan` that was carried out.
         results: its `Results`.
     """
-    tables = plan.experiment.tables
+    tables = plan.experiment.paper
     found = results.summaries[results.headline]
     rows = max(max(len(one.rows) for one in tables), len(found))
     width = 4.6 * (len(tables) + 1)
@@ -36,7 +36,7 @@ def draw(path, plan, results):
 
 def _theirs(axes, one):
     base = one.value(one.baseline, one.headline)
-    names = [row["name"] for row in one.rows]
+    names = [row.name for row in one.rows]
     values = [one.value(name, one.headline) - base for name in names]
     labels = ["baseline" if name == one.baseline else "" for name in names]
     _bars(axes, names, values, None, labels, _THEIRS)

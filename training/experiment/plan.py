@@ -1,11 +1,83 @@
-"""What an experiment will run, and what it costs."""
+"""What an experiment will run: its commands, what each costs, and all of it in words."""
 
 import dataclasses
+import json
+import os
+import pathlib
+import shlex
 
-from training.experiment.commands import Commands, squad_cells
-from training.experiment.facts import preset_facts, rows_facts
-from training.machine.cost import Cost
-from training.pretrain.scaled_steps import scaled_warmup
+from keras_tupe import data, positions
+from keras_tupe._json_file import read_json_object
+from training.command.tables import table
+from training.command.words import option_words
+from training.experiment.definition import ROWS_AND_SEEDS
+from training.machine import cost as machine_cost
+from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost
+from training.presets.variant import Variant, parse
+from training.pretrain.settings import scaled_warmup
+
+ABLATION, GRAFTED, SQUAD = "ablation", "grafted", "squad"  # folders in that of the experiment
+PRESET = "preset"  # in place of a seed of pre-training
+_SIZES = ("num_layers", "hidden_dim", "intermediate_dim")
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """One command of a plan.
+
+    Attributes:
+        what: what it does, in a few words.
+        module: such as `"training.ablate"`.
+        words: list of the words behind it.
+        parts: dictionary: name of a kind of work -> `Cost`.
+        makes: path that is there when it is done, for a command that cannot be repeated, or `""`.
+    """
+
+    what: str
+    module: str
+    words: list
+    parts: dict
+    makes: str = ""
+
+    def __str__(self):
+        return shlex.join(["python", "-m", self.module, *self.words])
+
+
+@dataclasses.dataclass(frozen=True)
+class SquadCell:
+    """A fine-tuning on SQuAD that is a command of its own.
+
+    Attributes:
+        position: positional method, as on a command line.
+        run: `"seed-0"` and so on of pre-training, or `PRESET`.
+        length: tokens per window.
+    """
+
+    position: str
+    run: str
+    length: int
+
+    @property
+    def folder(self):
+        """Its folder, relative to that of the experiment."""
+        return os.path.join(SQUAD, parse(self.position).folder, self.run, f"length-{self.length}")
+
+
+def squad_cells(scale):
+    """Returns the `SquadCell`s of a `Scale`: none where an ablation does it, at its one length."""
+    if scale.squad is None or (scale.pretrain and len(scale.squad.lengths) == 1):
+        return []
+    lengths = scale.squad.lengths
+    if scale.pretrain is None:  # the method that is replaced may know no longer rows
+        before, after = scale.positions
+        cells = [(before, lengths[0]), *((after, length) for length in lengths)]
+        return [SquadCell(position, PRESET, length) for position, length in cells]
+    return [
+        SquadCell(position, f"seed-{seed}", length)
+        for position in scale.positions
+        for seed in range(scale.pretrain.seeds)
+        for length in lengths
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,34 +120,212 @@ def make_plan(experiment, settings, device):
         settings: a `Settings` of `training.experiment`, with a scale that the experiment has.
         device: the `Device` that the time is for.
     """
-    scale = changed(experiment.scales[settings.scale], settings)
+    scale = _changed(experiment.scales[settings.scale], settings)
     if scale.pretrain is None:
-        size, _ = preset_facts(settings.preset, scale)
-        facts = None
+        facts, size = None, preset_facts(settings.preset, scale)[0]
     else:
-        size, facts = scale.pretraining()["size"], rows_facts(settings.data, scale)
-    precision = settings.precision or scale.precision
-    make = Commands(scale, settings, precision, size, device)
+        facts, size = rows_facts(settings.data, scale), scale.pretrain.size
+    make = _Commands(scale, settings, size, device)
     first = make.graft() if facts is None else make.ablation(facts)
     return Plan(experiment, scale, facts, [first, *map(make.squad, squad_cells(scale))])
 
 
-def changed(scale, settings):
-    """Returns a scale with what the command line changes in it.
-
-    The warm-up remains the same share of the steps.
-
-    Args:
-        scale: a `Scale`.
-        settings: a `Settings` of `training.experiment`.
-    """
+def _changed(scale, settings):
+    """Returns a scale with what the command line changes; the warm-up remains the same share."""
     pretrain, glue = scale.pretrain, scale.glue
     if pretrain is not None and settings.seeds:
-        pretrain = {**pretrain, "seeds": settings.seeds}
+        pretrain = pretrain.changed(seeds=settings.seeds)
     if pretrain is not None and settings.steps:
-        values, steps = scale.pretraining(), settings.steps
-        warmup = scaled_warmup(values["warmup_steps"], values["steps"], steps)
-        pretrain = {**pretrain, "steps": steps, "warmup_steps": warmup}
+        warmup = scaled_warmup(pretrain.warmup_steps, pretrain.steps, settings.steps)
+        pretrain = pretrain.changed(steps=settings.steps, warmup_steps=warmup)
     if glue is not None and settings.tasks:
-        glue = {**glue, "tasks": list(settings.tasks)}
+        glue = dataclasses.replace(glue, tasks=list(settings.tasks))
     return dataclasses.replace(scale, pretrain=pretrain, glue=glue)
+
+
+def rows_facts(folder, scale):
+    """Returns a dictionary with `length`, `vocabulary_size` and `rows` of what is pre-trained on.
+
+    Args:
+        folder: what `training.prepare` made, or `None`: then `rows`, the number, is `None`, and
+            the rest is as the scale assumes it.
+        scale: a `Scale` that pre-trains.
+    """
+    if folder is None:
+        assumed = {name: getattr(scale.pretrain, name) for name in ("length", "vocabulary_size")}
+        return {**assumed, "rows": None}
+    rows = data.PreparedRows(folder)
+    return {"length": rows.length, "vocabulary_size": rows.vocabulary.size, "rows": len(rows)}
+
+
+def preset_facts(folder, scale):
+    """Returns the sizes of a preset that is to get another method, and what is wrong with it.
+
+    Args:
+        folder: the preset, or `None`: then the sizes are as the scale assumes them.
+        scale: a `Scale` with a `preset`.
+
+    Returns:
+        Name of a size, or a dictionary with `num_layers`, `hidden_dim` and `intermediate_dim`; and
+        a list of sentences.
+    """
+    if folder is None:
+        return scale.preset.size, []
+    try:
+        config = read_json_object(pathlib.Path(folder) / "config.json")["config"]
+        size = {name: config[name] for name in _SIZES}
+        limit = config["max_sequence_length"]
+        if not all(type(number) is int and number > 0 for number in (*size.values(), limit)):
+            raise ValueError("its sizes are no counts")
+        own = Variant(config["position"], config["position_options"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}, [
+            "--preset must be the folder of a preset of this package, with its config.json. "
+            f"Received: {str(folder)!r}"
+        ]
+    found, (before, after) = [], map(parse, scale.positions)
+    if own.position != before.position:
+        found.append(
+            f"--preset must have the positional method {before.text!r}, which is replaced. "
+            f"Received: {str(folder)!r} with {own.position!r}"
+        )
+    if limit < scale.length:
+        found.append(
+            f"--preset must take {scale.length} tokens at this scale, which is the first of the "
+            f"lengths. Received: {str(folder)!r}, which takes {limit}"
+        )
+    elif (after.options.get("k") or 0) >= limit:
+        found.append(
+            f"--preset must take more tokens than the clipping distance of {after.text!r}. "
+            f"Received: {str(folder)!r}, which takes {limit}"
+        )
+    return size, found
+
+
+class _Commands:
+    """Makes the commands of a scale; what `settings` leave out they name in capitals."""
+
+    def __init__(self, scale, settings, size, device):
+        self._scale, self._settings, self._size, self._device = scale, settings, size, device
+        self._out = settings.out or "OUT"
+        self._machine = {"precision": settings.precision or scale.precision}
+        self._machine |= {"strategy": settings.strategy, "xla": settings.xla}
+        self._questions = {"train": settings.squad_train or "TRAIN"}
+        self._questions["dev"] = settings.squad_dev or "DEV"
+
+    def ablation(self, facts):
+        """Returns the command that pre-trains, and tests what an ablation can test."""
+        scale, given, pretrain = self._scale, self._settings, self._scale.pretrain
+        points = pretrain.steps // CURVE_POINTS
+        values = {"positions": scale.positions, "baseline": scale.baseline}
+        values |= {"seeds": pretrain.seeds, "data": given.data or "ROWS"}
+        values["out"] = os.path.join(self._out, ABLATION)
+        values |= {name: pretrain.given[name] for name in ("config",) if name in pretrain.given}
+        values |= {k: v for k, v in pretrain.given.items() if k not in ROWS_AND_SEEDS}
+        values |= {"valid_every": max(1, points), "save_every": max(1, pretrain.steps // 10)}
+        values |= {"log_every": max(1, min(50, points)), **self._machine}
+        values |= {} if given.peak_flops is None else {"peak_flops": given.peak_flops}
+        rows = (facts["length"], facts["vocabulary_size"])
+        parts = {"pre-training": self._all(machine_cost.pretraining, pretrain, *rows)}
+        if scale.glue is not None:
+            options = _set(scale.glue)
+            values |= {"tasks": options.pop("tasks"), "glue": given.glue or "GLUE"}
+            values["glue_options"] = shlex.join(option_words({**options, **self._machine}))
+            parts["GLUE"] = self._all(machine_cost.glue, scale.glue, self._size)
+        if scale.squad is not None and not squad_cells(scale):
+            (length,) = scale.squad.lengths
+            values |= {f"squad_{name}": path for name, path in self._questions.items()}
+            values["squad_options"] = shlex.join(option_words(self._squad_options(length)))
+            parts["SQuAD"] = self._all(machine_cost.squad, scale.squad, length, self._size)
+        what = f"{len(scale.positions)} methods, {pretrain.seeds} seeds each"
+        return Command(what, "training.ablate", option_words(values), parts)
+
+    def graft(self):
+        """Returns the command that puts the other method into a preset."""
+        variant, out = parse(self._scale.positions[1]), os.path.join(self._out, GRAFTED)
+        values = {"graft": variant.position, "out": out}
+        values |= {"graft_options": json.dumps(variant.options)} if variant.options else {}
+        if positions.get(variant.position).has_length_limit(variant.resolved()):
+            values["graft_length"] = max(self._scale.squad.lengths)
+        words = [self._settings.preset or "PRESET", *option_words(values)]
+        return Command("the other method is put in", "training.convert", words, {}, out)
+
+    def squad(self, cell):
+        """Returns the command of a `SquadCell`."""
+        values = {**self._questions, **self._squad_options(cell.length)}
+        values["out"] = os.path.join(self._out, cell.folder)
+        cost = machine_cost.squad(
+            self._scale.squad, cell.length, self._size, cell.position, self._device
+        )
+        what = f"SQuAD at {cell.length} tokens, {cell.position}, {cell.run}"
+        words = [self._preset(cell), *option_words(values)]
+        return Command(what, "training.finetune_squad", words, {"SQuAD": cost})
+
+    def _preset(self, cell):
+        if cell.run != PRESET:
+            run = os.path.join("runs", parse(cell.position).folder, cell.run)
+            return os.path.join(self._out, ABLATION, run, "preset")
+        if cell.position == self._scale.baseline:
+            return self._settings.preset or "PRESET"
+        return os.path.join(self._out, GRAFTED)
+
+    def _squad_options(self, length):
+        options = _set(self._scale.squad)
+        del options["lengths"]
+        return {**options, "length": length, **self._machine}
+
+    def _all(self, cost, *arguments):
+        """Returns the cost of all methods and seeds, of a function of the method and the device."""
+        costs = (cost(*arguments, position, self._device) for position in self._scale.positions)
+        return sum(costs, Cost()).times(self._scale.pretrain.seeds)
+
+
+def _set(settings):
+    return {name: value for name, value in vars(settings).items() if value is not None}
+
+
+def nominal_device(scale):
+    """Returns the `Device` that a scale is made for."""
+    return TWO_CORES if scale == "laptop" else H200
+
+
+def plan_text(plan, device):
+    """Returns a plan in words and tables.
+
+    Args:
+        plan: a `Plan`.
+        device: the `Device` that it was made for.
+    """
+    experiment, scale = plan.experiment, plan.scale
+    rows = [[name, *_cells(cost)] for name, cost in plan.parts().items()]
+    if len(rows) > 1:
+        rows.append(["all", *_cells(plan.cost)])
+    basis = (
+        f"Hours: on {device.name}, at {device.utilisation:.0%} of {device.peak_flops / 1e12:.3g} "
+        f"TFLOP/s, at least {1000 * device.step_seconds:g} ms a step, and "
+        f"{device.start_seconds:g} s to start a run of fine-tuning, twice that of pre-training: an "
+        "estimate, with nothing else on the device. FLOPs: of the model, evaluation included."
+    )
+    parts = [
+        f"{experiment.name}, scale {scale.name}: {experiment.question}",
+        table(["work", "runs", "tokens", "FLOPs", "hours"], rows),
+        basis,
+    ]
+    if plan.facts is not None and plan.facts["rows"]:
+        seen = scale.pretrain.steps * scale.pretrain.batch_size
+        parts.append(
+            f"Each pre-training sees the {plan.facts['rows']:,} rows "
+            f"{seen / plan.facts['rows']:.3g} times."
+        )
+    parts.append("\n".join(f"{number}. {one}" for number, one in enumerate(plan.commands, 1)))
+    return "\n\n".join(parts)
+
+
+def _cells(cost):
+    return [f"{cost.runs:,}", f"{cost.tokens:.3g}", f"{cost.flops:.3g}", hours_text(cost)]
+
+
+def hours_text(cost):
+    """Returns the hours of a `Cost`, in two digits where they are few."""
+    hours = cost.seconds / 3600
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"

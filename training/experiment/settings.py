@@ -1,17 +1,58 @@
-"""The settings of `training.experiment`."""
+"""The settings of `training.experiment`, what can be wrong with them, and whose folder one is."""
 
 import dataclasses
 import os
 import pathlib
 
-from keras_tupe import data
-from training.command.checks import PRECISIONS
+from training.command.checks import (
+    COUNT,
+    MACHINE_CHOICES,
+    POSITIVE,
+    PRECISIONS,
+    no_folder,
+    not_there,
+    option,
+    out_of_range,
+    wrong_choices,
+)
+from training.command.checks import STRATEGIES as _ALL_STRATEGIES
+from training.command.kinds import nearest
 from training.command.settings import setting
-from training.experiment.checks import STRATEGIES, find_problems
-from training.experiment.definition import names
-from training.experiment.schema import SCALES
-from training.finetune_glue.protocol import TASKS
+from training.command.without_keras import without_keras
+from training.experiment.definition import SCALES, find, names
+from training.finetune_glue.protocol import GLUE_TASKS, TASKS
 from training.machine import settings as machine
+
+with without_keras():
+    from keras_tupe._json_file import read_json_object
+
+RECORD = "experiment.json"
+STRATEGIES = tuple(name for name in _ALL_STRATEGIES if name != "multiworker")
+_CHOICES = {"scale": SCALES, **MACHINE_CHOICES, "strategy": STRATEGIES}
+_RANGES = {
+    "steps": COUNT,
+    "seeds": COUNT,
+    "peak_flops": POSITIVE,
+    "utilisation": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+}
+
+
+def _is_glue(path):
+    return path.lower() == "tfds" or os.path.isdir(path)
+
+
+_SQUAD = ("squad", "fine-tunes on SQuAD", os.path.isfile, "a file of SQuAD v1.1 (JSON)")
+_GLUE = "the folder of GLUE's official files, or tfds"
+_GRAFT = "puts another method into a trained model"
+# Setting -> part of a scale that needs it, what that does, whether a path is it, and its kind.
+_DATA = {
+    "data": ("pretrain", "pre-trains", os.path.isdir, "a folder made by training.prepare"),
+    "glue": ("glue", "fine-tunes on GLUE", _is_glue, _GLUE),
+    "squad_train": _SQUAD,
+    "squad_dev": _SQUAD,
+    "preset": ("preset", _GRAFT, os.path.isdir, "the folder of a preset"),
+}
+_GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +98,7 @@ class Settings:
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        return find_problems(self)
+        return _problems(self)
 
     def overrides(self):
         """Returns what the command line changes in the scale, a dictionary of JSON values."""
@@ -70,7 +111,169 @@ class Settings:
         name = os.path.splitext(os.path.basename(self.name))[0]
         identity = {"experiment": name, "scale": self.scale, **self.overrides()}
         if self.preset is not None:
+            from keras_tupe.data import file_hash
+
             files = sorted(pathlib.Path(self.preset).glob("*"))
             kept = [file for file in files if file.name.endswith((".weights.h5", "config.json"))]
-            identity["preset"] = {file.name: data.file_hash(file) for file in kept}
+            identity["preset"] = {file.name: file_hash(file) for file in kept}
         return identity
+
+
+def _problems(settings):
+    if settings.list:
+        return []
+    found = [*wrong_choices(settings, _CHOICES), *out_of_range(settings, _RANGES).values()]
+    found += [
+        f"--tasks must be of {list(TASKS)}; the nearest is {nearest(task, TASKS)!r}. "
+        f"Received: {task!r}"
+        for task in settings.tasks
+        if task not in TASKS
+    ]
+    if len(set(settings.tasks)) < len(settings.tasks):
+        found.append(f"--tasks must name each task once. Received: {' '.join(settings.tasks)}")
+    experiment = None
+    if settings.name is None:
+        found.append(
+            f"NAME must name the experiment, one of {names()}; --list tells about them. "
+            "Received: none"
+        )
+    else:
+        try:
+            experiment = find(settings.name)
+        except ValueError as error:
+            found += str(error).splitlines()
+    found += _paths(settings)
+    if experiment is not None and settings.scale in SCALES:
+        found += _of_scale(settings, experiment)
+    if settings.out is None and not settings.plan:
+        found.append("--out must name the folder of the experiment. Received: none")
+    return found
+
+
+def _paths(settings):
+    """Checks what is there, whether the experiment needs it or not."""
+    return [
+        f"{option(name)} must be {kind}. Received: {not_there(getattr(settings, name))}"
+        for name, (_, _, is_there, kind) in _DATA.items()
+        if getattr(settings, name) is not None and not is_there(getattr(settings, name))
+    ]
+
+
+def _of_scale(settings, experiment):
+    """Checks what this experiment needs at this scale, and that it gets nothing useless."""
+    if settings.scale not in experiment.scales:
+        return [
+            f"{experiment.name} has the scales {list(experiment.scales)}. "
+            f"Received: {settings.scale!r}"
+        ]
+    scale, found = experiment.scales[settings.scale], []
+    for name, (part, what, _, _) in _DATA.items():
+        is_asked, value = getattr(scale, part), getattr(settings, name)
+        if is_asked and value is None and not settings.plan:
+            found.append(f"{experiment.name} {what} and needs {option(name)}. Received: none")
+        elif not is_asked and value is not None:
+            found.append(f"{experiment.name} has no use for {option(name)}. Received: {value!r}")
+    for name, part, what in (
+        ("steps", scale.pretrain, "pre-train"),
+        ("seeds", scale.pretrain, "pre-train"),
+        ("tasks", scale.glue, "fine-tune on GLUE"),
+    ):
+        value = getattr(settings, name)
+        if not part and value:
+            found.append(
+                f"{experiment.name} does not {what}: leave out --{name}. Received: {value!r}"
+            )
+    if scale.glue and settings.glue is not None and _is_glue(settings.glue):
+        found += _tasks_problems(settings.glue, settings.tasks or scale.glue.tasks)
+    if scale.pretrain and settings.data is not None and os.path.isdir(settings.data):
+        found += _rows(settings, scale)
+    if scale.preset and settings.preset is not None and os.path.isdir(settings.preset):
+        from training.experiment.plan import preset_facts
+
+        found += preset_facts(settings.preset, scale)[1]
+    if settings.out is not None and not settings.plan:
+        found += folder_problems(settings.out, settings.identity())
+    return found
+
+
+def _rows(settings, scale):
+    from keras_tupe import data
+
+    try:
+        rows = data.PreparedRows(settings.data)
+    except (ValueError, OSError) as error:
+        return [f"--data: {error}"]
+    if rows.length == scale.length:
+        return []
+    return [
+        f"--data must be rows of {scale.length} tokens at this scale: prepare them with "
+        f"`--length {scale.length}`. Received: rows of {rows.length} tokens"
+    ]
+
+
+def _tasks_problems(folder, tasks):
+    """Looks for the files of GLUE's tasks, so that none is missed after hours."""
+    if folder.lower() == "tfds":
+        return []
+    missing = []
+    for task in filter(TASKS.__contains__, tasks):
+        places = (pathlib.Path(folder) / GLUE_TASKS[task].folder, pathlib.Path(folder))
+        if not any((place / name).is_file() for place in places for name in _GLUE_FILES):
+            missing.append(task)
+    if not missing:
+        return []
+    others = [task for task in tasks if task not in missing]
+    hint = f"; --tasks {' '.join(others)} asks for the others alone" if others else ""
+    return [
+        f"--glue must hold the official files of {', '.join(missing)}, such as "
+        f"{GLUE_TASKS[missing[0]].folder}/train.tsv{hint}. Received: {folder!r}"
+    ]
+
+
+def folder_problems(out, identity):
+    """Returns sentences about a folder that is of something else.
+
+    Args:
+        out: the folder; there may be none yet.
+        identity: what it must be of, a dictionary of JSON values.
+    """
+    out = pathlib.Path(out)
+    wrong = no_folder(out)
+    if wrong:
+        return wrong
+    names = {entry.name for entry in out.iterdir()} - {".lock"} if out.is_dir() else set()
+    if not names:
+        return []
+    try:
+        before = read_json_object(out / RECORD)["identity"]
+        changes = [
+            f"{name}: {before.get(name)!r} there, {identity.get(name)!r} here"
+            for name in sorted({*before, *identity})
+            if before.get(name) != identity.get(name)
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return [
+            "--out must be a new folder, or one that training.experiment made. "
+            f"Received: {str(out)!r}, without a readable {RECORD}"
+        ]
+    if not changes:
+        return []
+    return [
+        "--out holds another experiment: choose another folder for each. "
+        f"Received: {str(out)!r}, {'; '.join(changes)}"
+    ]
+
+
+def begin(out, identity, command):
+    """Writes down whose folder it is, where that is not written yet.
+
+    Args:
+        out: the folder, which is there.
+        identity: as in `folder_problems`.
+        command: the command line.
+    """
+    from keras_tupe.data import write_json
+
+    path = pathlib.Path(out) / RECORD
+    if not path.exists():
+        write_json(path, {"identity": identity, "command": command})

@@ -8,6 +8,8 @@ import sys
 import numpy as np
 from keras import ops
 
+from training.command import start
+
 EXAMPLE = "example.npz"
 _HUB = {"token_ids": "input_word_ids", "padding_mask": "input_mask"}
 
@@ -68,7 +70,7 @@ def check_in_another_process(folder):
     print("\n=== the export, loaded by another process that imports TensorFlow alone ===")
     sys.stdout.flush()
     status = subprocess.run(
-        [sys.executable, "-m", "training.query", str(folder)],
+        start.words_of("training.query", str(folder)),
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         check=False,
     ).returncode

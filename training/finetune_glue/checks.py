@@ -3,8 +3,6 @@
 import math
 import os
 
-from keras_tupe import positions
-from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
 from training.command.checks import (
     COUNT,
     MACHINE_CHOICES,
@@ -18,7 +16,7 @@ from training.command.checks import (
     wrong_out,
 )
 from training.command.kinds import nearest
-from training.finetune_glue.protocol import PROTOCOLS, TASKS
+from training.finetune_glue.protocol import GLUE_TASKS, PROTOCOLS, TASKS
 from training.presets.checks import preset_problems
 
 _CHOICES = {"protocol": PROTOCOLS, **MACHINE_CHOICES}
@@ -101,8 +99,13 @@ def _data(folder):
 
 
 def _limit(length, config):
-    method, limit = positions.METHODS.get(config.get("position")), config.get("max_sequence_length")
-    if method is None or length is None or not isinstance(limit, int) or length <= limit:
+    limit = config.get("max_sequence_length")
+    if length is None or not isinstance(limit, int) or length <= limit:
+        return []
+    from keras_tupe import positions
+
+    method = positions.METHODS.get(config.get("position"))
+    if method is None:
         return []  # an unknown method is told when the preset is loaded
     try:
         is_limited = method.has_length_limit(method.resolve(config["position_options"]))

@@ -2,7 +2,10 @@
 
 import dataclasses
 
-from keras_tupe.data import GLUE_TASKS
+from training.command.without_keras import without_keras
+
+with without_keras():
+    from keras_tupe.data.tasks.glue._tasks import TASKS as GLUE_TASKS
 
 _LARGE = ("mnli", "qqp", "qnli")  # TUPE trains them for fewer epochs
 

@@ -1,11 +1,11 @@
 """Tables and the record of a grid."""
 
 from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
+from training.command.durations import duration
 from training.command.tables import table
 from training.finetune_glue.medians import average
 from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
 from training.finetune_glue.scores import METRIC_NAMES
-from training.pretrain.report import duration
 
 
 def record(results, facts):

@@ -2,10 +2,9 @@
 
 import dataclasses
 
-from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
 from training.command.settings import setting
 from training.finetune_glue.checks import find_problems
-from training.finetune_glue.protocol import COLUMNS, PROTOCOLS, TASKS
+from training.finetune_glue.protocol import COLUMNS, GLUE_TASKS, PROTOCOLS, TASKS
 from training.machine import settings as machine
 
 

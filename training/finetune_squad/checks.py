@@ -3,7 +3,6 @@
 import os
 import pathlib
 
-from keras_tupe import positions
 from training.command.checks import (
     COUNT,
     MACHINE_CHOICES,
@@ -17,7 +16,6 @@ from training.command.checks import (
     wrong_out,
 )
 from training.presets.checks import TOKENIZERS, preset_problems, read_object
-from training.presets.span_extractor import can_extend
 
 EXTENSIONS = ("interpolate", "repeat", "drop_absolute")
 _CHOICES = {"extend": EXTENSIONS, **MACHINE_CHOICES}
@@ -90,8 +88,14 @@ def _room(settings):
 
 def _limit(settings, config):
     """Rows that are longer than what a preset knows, where nothing helps."""
-    method, limit = positions.METHODS.get(config.get("position")), config.get("max_sequence_length")
-    if method is None or not isinstance(limit, int) or settings.length <= limit:
+    limit = config.get("max_sequence_length")
+    if not isinstance(limit, int) or settings.length <= limit:
+        return []
+    from keras_tupe import positions
+    from training.presets.span_extractor import can_extend
+
+    method = positions.METHODS.get(config.get("position"))
+    if method is None:
         return []  # an unknown method is told when the preset is loaded
     try:
         options = method.resolve(config["position_options"])

@@ -3,10 +3,10 @@
 import dataclasses
 
 from keras_tupe.data import write_json
+from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
 from training.finetune_squad.results import group_name
-from training.pretrain.report import duration
 
 _MEASURES = ("exact_match", "f1")
 _SOURCE = (

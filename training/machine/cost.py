@@ -1,13 +1,15 @@
-"""What an experiment costs: FLOPs by arithmetic, hours from what a device does in a second."""
+"""What work costs: FLOPs by arithmetic, hours from what a device does, and the time left."""
 
 import dataclasses
 import math
 
-from keras_tupe import SIZES
-from keras_tupe.data import GLUE_TASKS
-from keras_tupe.trainer import step_flops
-from training.finetune_glue.protocol import PROTOCOLS
+from training.command.without_keras import without_keras
+from training.finetune_glue.protocol import GLUE_TASKS, PROTOCOLS
+from training.machine.facts import machine_facts
 from training.presets.variant import parse as parse_variant
+
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
 
 # Tokens of a row on the average, [CLS] and [SEP] included, as BERT's word pieces count them.
 # Counted on the training files; those of MNLI, QQP and QNLI are estimates.
@@ -18,18 +20,6 @@ _SQUAD_TRAIN, _SQUAD_DEV = 87_599, 10_570  # questions
 _CONTEXT, _AROUND = 161, 15  # tokens of a paragraph; of a question, with [CLS] and two [SEP]
 _FORWARD = 1 / 3  # of the FLOPs of a training step
 CURVE_POINTS = 20  # validations of a run of pre-training
-# Time of a training step by that of `absolute`, at 128 tokens and at 512, as measured by
-# benchmarks.methods on two cores; methods that are not here cost next to nothing.
-_SLOWER = {
-    "shaw": (1.06, 1.16),
-    "xlnet": (1.04, 1.17),
-    "xlnet_no_bias": (1.09, 1.14),
-    "qkr_1": (1.02, 1.06),
-    "qkr_2": (1.03, 1.07),
-    "qkr_3": (1.83, 3.28),
-    "qkr_4": (1.16, 1.41),
-    "deberta": (1.20, 1.40),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +50,28 @@ H200 = Device("one NVIDIA H200, bfloat16", 989e12, 0.35, 0.008, 20.0)
 TWO_CORES = Device("two CPU cores, float32", 200e9, 0.45, 0.004, 12.0)
 
 
+def find_device(precision, peak_flops=None, utilisation=None):
+    """Returns the `Device` that is found, and the kind of the machine, a dictionary.
+
+    Args:
+        precision: of the work.
+        peak_flops, utilisation: of the device, where they are known better.
+
+    Raises:
+        ValueError: if the device cannot be used.
+    """
+    machine, peak = machine_facts(precision)
+    like = TWO_CORES if machine["gpu"] is None else H200
+    name = machine["gpu"] or f"{machine['cpu']}, {machine['cores']} cores"
+    device = dataclasses.replace(
+        like,
+        name=f"{name}, {precision}",
+        peak_flops=peak_flops or peak,
+        utilisation=utilisation or like.utilisation,
+    )
+    return device, machine
+
+
 @dataclasses.dataclass(frozen=True)
 class Cost:
     """What something costs. Costs can be added.
@@ -77,83 +89,95 @@ class Cost:
     seconds: float = 0.0
 
     def __add__(self, other):
-        return Cost(*(a + b for a, b in zip(_values(self), _values(other), strict=True)))
+        pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return Cost(*(a + b for a, b in pairs))
 
     def times(self, count):
         """Returns the cost of doing it `count` times."""
-        return Cost(*(count * value for value in _values(self)))
+        return Cost(*(count * value for value in dataclasses.astuple(self)))
 
 
-def _values(cost):
-    return dataclasses.astuple(cost)
+def training(settings, length, vocabulary_size, device, looks=0):
+    """Returns the cost of the steps of a run of pre-training, whatever its positional method.
+
+    Args:
+        settings: a `Settings` of `training.pretrain`.
+        length: tokens per row.
+        vocabulary_size: number of tokens.
+        device: a `Device`.
+        looks: steps that validations are worth.
+    """
+    from keras_tupe.trainer import step_flops
+
+    flops = step_flops(
+        **_sizes(settings.size),
+        vocabulary_size=vocabulary_size,
+        batch_size=settings.batch_size,
+        length=length,
+        num_slots=math.ceil(settings.mask_rate * length),
+    )
+    total = (settings.steps + looks) * flops
+    seconds = device.seconds(total, settings.steps + looks)
+    return Cost(1, settings.steps * settings.batch_size * length, total, seconds)
 
 
-def pretraining(values, length, vocabulary_size, position, device):
+def pretraining(settings, length, vocabulary_size, position, device):
     """Returns the cost of one run of pre-training with its validations.
 
     Args:
-        values: settings of `training.pretrain` by name.
-        length: tokens per row.
-        vocabulary_size: number of tokens.
+        settings, length, vocabulary_size, device: as in `training`.
         position: positional method, as on a command line.
-        device: a `Device`.
     """
-    steps, batch_size = values["steps"], values["batch_size"]
-    flops = step_flops(
-        **_sizes(values["size"]),
-        vocabulary_size=vocabulary_size,
-        batch_size=batch_size,
-        length=length,
-        num_slots=math.ceil(values["mask_rate"] * length),
-    )
-    looks = _FORWARD * min(CURVE_POINTS, steps) * values["valid_batches"]
-    total = (steps + looks) * flops
-    seconds = slower(position, length) * device.seconds(total, steps + looks)
-    return Cost(1, steps * batch_size * length, total, seconds + 2 * device.start_seconds)
+    looks = _FORWARD * min(CURVE_POINTS, settings.steps) * settings.valid_batches
+    cost = training(settings, length, vocabulary_size, device, looks)
+    seconds = slower(position, length) * cost.seconds + 2 * device.start_seconds
+    return dataclasses.replace(cost, seconds=seconds)
 
 
-def glue(glue_settings, size, position, device):
+def glue(settings, size, position, device):
     """Returns the cost of fine-tuning one preset on GLUE.
 
     Args:
-        glue_settings: a scale's `glue`, a dictionary.
+        settings: a `Glue` of `training.experiment`.
         size: name of the encoder's size, or a dictionary of its sizes.
         position: positional method, as on a command line.
         device: a `Device`.
     """
-    cost, protocol = Cost(), PROTOCOLS[glue_settings["protocol"]]
-    for task in glue_settings["tasks"]:
+    cost, protocol = Cost(), PROTOCOLS[settings.protocol]
+    for task in settings.tasks:
         rows = GLUE_TASKS[task].rows
         train = rows["train"] if isinstance(rows["train"], int) else max(rows["train"])
-        train = min(train, glue_settings["max_train_rows"] or train)
+        train = min(train, settings.max_train_rows or train)
         dev = sum(count for split, count in rows.items() if split.startswith("validation"))
-        epochs = glue_settings["epochs"] or protocol.epochs[task]
-        tokens = min(_WIDER * _GLUE_TOKENS[task], glue_settings["length"] or protocol.length)
-        batch = glue_settings["batch_size"]
+        epochs = settings.epochs or protocol.epochs[task]
+        tokens = min(_WIDER * _GLUE_TOKENS[task], settings.length or protocol.length)
+        batch = settings.batch_size
         cost += _tuning(size, position, device, tokens, epochs * train, dev, batch)
-    return cost.times(len(glue_settings["learning_rates"]) * glue_settings["seeds"])
+    return cost.times(len(settings.learning_rates) * settings.seeds)
 
 
-def squad(squad_settings, length, size, position, device):
+def squad(settings, length, size, position, device):
     """Returns the cost of fine-tuning one preset on SQuAD at one length.
 
     Args:
-        squad_settings: a scale's `squad`, a dictionary.
+        settings: a `Squad` of `training.experiment`.
         length: tokens per window.
         size, position, device: as in `glue`.
     """
     room = length - _AROUND
-    windows = 1 + max(0.0, (_CONTEXT - room) / squad_settings["doc_stride"] + 0.5)
+    windows = 1 + max(0.0, (_CONTEXT - room) / settings.doc_stride + 0.5)
     tokens = min(length, _WIDER * (_CONTEXT + _AROUND))
-    questions = min(_SQUAD_TRAIN, squad_settings["max_train_questions"] or _SQUAD_TRAIN)
-    train = squad_settings["epochs"] * questions * windows
-    dev = windows * min(_SQUAD_DEV, squad_settings["max_dev_questions"] or _SQUAD_DEV)
-    cost = _tuning(size, position, device, tokens, train, dev, squad_settings["batch_size"])
-    return cost.times(squad_settings["seeds"])
+    questions = min(_SQUAD_TRAIN, settings.max_train_questions or _SQUAD_TRAIN)
+    train = settings.epochs * questions * windows
+    dev = windows * min(_SQUAD_DEV, settings.max_dev_questions or _SQUAD_DEV)
+    cost = _tuning(size, position, device, tokens, train, dev, settings.batch_size)
+    return cost.times(settings.seeds)
 
 
 def _tuning(size, position, device, tokens, rows, evaluated, batch_size):
     """Returns the cost of one run of fine-tuning, with its evaluation."""
+    from keras_tupe.trainer import step_flops
+
     flops = step_flops(**_sizes(size), vocabulary_size=0, batch_size=1, length=tokens, num_slots=0)
     steps, looks = rows / batch_size, evaluated / batch_size
     total = (rows + _FORWARD * evaluated) * flops
@@ -178,6 +202,36 @@ def slower(position, length):
         >>> slower("tupe_r", 512), slower("qkr_4:k=64", 512)
         (1.0, 1.41)
     """
-    short, long = _SLOWER.get(parse_variant(position).position, (1.0, 1.0))
+    from keras_tupe import positions  # Keras starts in seconds
+
+    short, long = positions.get(parse_variant(position).position).relative_step_time
     share = min(max((length - 128) / 384, 0.0), 1.0)
     return short + share * (long - short)
+
+
+class TimeLeft:
+    """How long runs to come will take: as long as those that are finished, on the mean.
+
+    Args:
+        guess: seconds of a training, as long as none is finished.
+
+    Attributes:
+        trained: list of the seconds of whole trainings.
+        tested: list of the seconds of all tests of a model.
+    """
+
+    def __init__(self, guess):
+        self._guess = guess
+        self.trained, self.tested = [], []
+
+    def seconds(self, num_trainings, num_tests):
+        """Returns the seconds that so many trainings, and tests of so many models, will take.
+
+        Tests count as nothing until the first are finished.
+        """
+        training = _mean(self.trained or [self._guess])
+        return num_trainings * training + num_tests * _mean(self.tested or [0.0])
+
+
+def _mean(values):
+    return sum(values) / len(values)

@@ -2,11 +2,11 @@
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from training.command import start
+from training.command.shell import quiet_tensorflow
 
 
 def machine_facts(precision):
@@ -22,7 +22,7 @@ def machine_facts(precision):
         ValueError: if the other process cannot use the device.
     """
     result = subprocess.run(
-        [sys.executable, "-m", __spec__.name, precision],
+        start.words_of(__name__, precision),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -39,6 +39,7 @@ def machine_facts(precision):
 
 
 def _main():
+    quiet_tensorflow()
     from training.machine.kind import machine_kind
     from training.machine.peak import matmul_peak
 

@@ -10,192 +10,52 @@ The rows depend on the text and the settings alone: not on the order of the file
 workers, or how often the work was killed and started again (the same command goes on).
 """
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-import contextlib
-import errno
 import importlib.util
-import shlex
-import shutil
-import sys
-import time
 
-import tqdm
-
-from keras_tupe.data import find_sources
 from training.command.settings import parse
-from training.command.tables import table
-from training.prepare import finish, inspect, stages, vocabulary
-from training.prepare import folder as prepare_folder
-from training.prepare.problems import Problems
-from training.prepare.settings import Settings, fingerprint
-from training.prepare.spill import Spill
-
-_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-class Clock:
-    """Seconds per stage."""
-
-    def __init__(self):
-        self.seconds = {}
-
-    @contextlib.contextmanager
-    def stage(self, name):
-        """Measures the block."""
-        start = time.monotonic()
-        yield
-        self.seconds[name] = time.monotonic() - start
-
-    def profile(self, num_words):
-        """A table of where the time went."""
-        whole = sum(self.seconds.values())
-        rows = [
-            [name, f"{seconds:.1f}", f"{seconds / whole:.0%}", f"{num_words / seconds:,.0f}"]
-            for name, seconds in [*self.seconds.items(), ("all", whole)]
-            if seconds >= 0.05
-        ]
-        return table(["stage", "seconds", "share", "words per second"], rows)
+from training.command.shell import command_of, sentences
+from training.prepare.settings import Settings
 
 
 def prepare(settings, command):
-    """Makes the data set of `settings`, or finds that it is there.
+    """Does what `settings` ask for, prepared rows to look at included.
 
     Args:
-        settings: a `Settings` with `out`.
+        settings: a `Settings` without problems.
         command: the command line, for the record.
 
     Raises:
         ValueError: if something is wrong with the input.
         OSError: if the disk is full.
     """
-    sources = find_sources(settings.input, settings.format)
-    if settings.vocabulary is not None:
-        vocabulary.load(settings.vocabulary, settings)  # before the long work
-    key = fingerprint(settings, sources)
-    if prepare_folder.check_output(settings.out, key):
-        prepare_folder.remove_rest(settings.out)
-        print(f"{settings.out} is already there, made from the same input and settings.")
+    if settings.describe is not None or settings.verify is not None:
+        from training.prepare import inspect
+
+        is_short = settings.describe is not None
+        print(inspect.describe(settings.describe) if is_short else inspect.verify(settings.verify))
         return
-    clock = Clock()
-    with (
-        prepare_folder.work_folder(settings.out, key) as work,
-        contextlib.closing(Spill(work / "documents")) as spill,
-    ):
-        with clock.stage("read and clean"), _reading_bar(sources) as bar:
-            stages.read(sources, spill, settings, bar)
-        with clock.stage("drop duplicates"):
-            plan = stages.choose_blocks(spill, settings)
-            Problems(settings.skip_bad, spill.state["problems"]).check_rest(plan["documents"])
-        with clock.stage("vocabulary"):
-            bar = _wrapper("counting words", " parts")
-            tokenizer = stages.make_vocabulary(spill, plan, settings, work, bar)
-        with clock.stage("tokenize and pack"), _packing_bar(plan) as bar:
-            packed = stages.pack(spill, plan, tokenizer, settings, work, bar)
-        parts = {
-            part: finish.total([block.facts for block in blocks]) for part, blocks in packed.items()
-        }
-        statistics = {part: facts["statistics"] for part, facts in parts.items()}
-        finish.check_complete(statistics, plan["documents"])
-        finish.check_size(statistics, settings)
-        with clock.stage("write and check"):
-            folder = work / "dataset"
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            finish.write(folder, packed, settings, _wrapper("writing", " blocks"))
-            finish.check_rows(folder, parts)
-            facts = {
-                "command": command,
-                "fingerprint": key,
-                "duplicates": plan["duplicates"],
-                "problems": spill.state["problems"],
-                "parts": parts,
-            }
-            finish.record(folder, tokenizer, settings, facts)
-            prepare_folder.move_into_place(folder, settings.out)
-    words = sum(part["words"] for part in statistics.values())
-    print(inspect.statistics(settings.out))
-    print("\n" + clock.profile(words))
-
-
-@contextlib.contextmanager
-def _reading_bar(sources):
-    """A bar over the bytes of the files, which also counts documents and words."""
-    size = sum(source.num_bytes for source in sources) or None
-    documents = words = 0
-    start = time.monotonic()
-    with tqdm.tqdm(
-        total=size, desc="reading", unit="B", unit_scale=True, disable=None, smoothing=0.05
-    ) as bar:
-
-        def advance(num_bytes, num_documents, num_words):
-            nonlocal documents, words
-            documents += num_documents
-            words += num_words
-            bar.update(num_bytes)
-            if num_bytes:
-                rate = words / max(time.monotonic() - start, 1e-9)
-                bar.set_postfix_str(f"{documents:,} documents, {rate:,.0f} words/s", refresh=False)
-
-        yield advance
-
-
-@contextlib.contextmanager
-def _packing_bar(plan):
-    words = 0
-    start = time.monotonic()
-    total = sum(plan["num_blocks"].values())
-    with tqdm.tqdm(total=total, desc="packing", unit=" blocks", disable=None) as bar:
-
-        def advance(num_blocks, num_words):
-            nonlocal words
-            words += num_words
-            rate = words / max(time.monotonic() - start, 1e-9)
-            bar.set_postfix_str(f"{rate:,.0f} words/s", refresh=False)
-            bar.update(num_blocks)
-
-        yield advance
-
-
-def _wrapper(text, unit):
-    return lambda items: tqdm.tqdm(items, desc=text, unit=unit, disable=None)
-
-
-def _beam():
-    if importlib.util.find_spec("apache_beam") is None:
+    if settings.runner is not None and importlib.util.find_spec("apache_beam") is None:
         raise ValueError("--runner needs Apache Beam: pip install 'keras-tupe[beam]'")
-    from training.prepare import beam
+    if settings.runner is not None:
+        from training.prepare import beam
 
-    return beam
+        beam.prepare(settings, command)
+        return
+    from training.prepare import work
+
+    work.prepare(settings, command)
 
 
 def main(arguments=None):
     """Runs the command line."""
-    settings = parse(Settings, arguments, description=__doc__)
-    command = shlex.join(["python", "-m", "training.prepare", *(arguments or sys.argv[1:])])
-    try:
-        if settings.describe is not None:
-            print(inspect.describe(settings.describe))
-        elif settings.verify is not None:
-            print(inspect.verify(settings.verify))
-        elif settings.runner is not None:
-            _beam().prepare(settings, command)
-        else:
-            prepare(settings, command)
-    except (ValueError, TypeError, FileNotFoundError) as error:
-        sys.exit(f"prepare: {error}")
-    except KeyboardInterrupt:
-        sys.exit("prepare: Stopped. The same command goes on from here.")
-    except OSError as error:
-        if error.errno not in _FULL_DISK:
-            sys.exit(f"prepare: {error}")
-        sys.exit(
-            f"prepare: There is no room on the disk for the rows and the work on them, which needs "
-            f"about three times the size of the uncompressed text. Make room and run the same "
-            f"command again, or remove {settings.out}.unfinished. Received: {error.strerror}"
-        )
+    settings = parse(Settings, arguments, __doc__, "prepare")
+    no_room = (
+        "There is no room on the disk for the rows and the work on them, which needs about three "
+        "times the size of the uncompressed text. Make room and run the same command again, or "
+        f"remove {settings.out}.unfinished."
+    )
+    with sentences("prepare", "The same command goes on from here.", no_room):
+        prepare(settings, command_of("prepare", arguments))
 
 
 if __name__ == "__main__":

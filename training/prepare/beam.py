@@ -23,6 +23,7 @@ from keras_tupe.data import (
     rows_info,
     write_sealed_json,
 )
+from training.command.start import safe_environment
 from training.prepare import (
     finish,
     inspect,
@@ -110,7 +111,7 @@ def prepare(settings, command):
         prepare_folder.remove_rest(settings.out)
         print(f"{settings.out} is already there, made from the same input and settings.")
         return
-    with prepare_folder.work_folder(settings.out, key) as work:
+    with prepare_folder.work_folder(settings.out, key) as work, safe_environment():
         tell(f"reading {len(sources)} files, counting words ({settings.runner})")
         plan, tokenizer = _plan(sources, settings, work / "beam")
         tell(f"vocabulary of {tokenizer.vocabulary_size:,} pieces; packing")

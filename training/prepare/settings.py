@@ -3,8 +3,11 @@
 import dataclasses
 import os
 
-from keras_tupe.data import FORMATS, MAX_DOCUMENT_BYTES, file_hash
 from training.command.settings import setting
+from training.command.without_keras import without_keras
+
+with without_keras():
+    from keras_tupe.data.corpus.sources import FORMATS, MAX_DOCUMENT_BYTES
 
 TOKENIZERS = {"wordpiece": 30522, "sentencepiece": 32768}  # with the usual vocabulary size
 RUNNERS = ("DirectRunner", "FlinkRunner", "SparkRunner", "DataflowRunner")
@@ -109,6 +112,8 @@ def fingerprint(settings, sources):
         settings: a `Settings`.
         sources: list of `Source`. A file counts as unchanged if its size and time are.
     """
+    from keras_tupe.data import file_hash
+
     values = dataclasses.asdict(settings)
     chosen = {name: values[name] for name in values if name not in _NO_MATTER}
     chosen["vocabulary_size"] = vocabulary_size(settings)

@@ -2,8 +2,10 @@
 
 import pathlib
 
-from keras_tupe import positions
-from keras_tupe._json_file import read_json_object
+from training.command.without_keras import method_names, without_keras
+
+with without_keras():
+    from keras_tupe._json_file import read_json_object
 
 TOKENIZERS = ("tokenizer.json", "preprocessor.json")
 
@@ -39,7 +41,9 @@ def preset_problems(folder, purpose, position_file=None):
             f"PRESET must have a tokenizer, so that it can read {purpose}. Save the model with its "
             f"preprocessor. Received: {str(folder)!r}, without {TOKENIZERS[0]}"
         )
-    if position_file is not None and config.get("position") not in positions.METHODS:
+    if position_file is not None and config.get("position") not in method_names():
+        from keras_tupe import positions
+
         try:
             positions.load_file(position_file)
         except ValueError as error:

@@ -5,9 +5,11 @@ import hashlib
 import json
 import re
 
-from keras_tupe import positions
-from keras_tupe._json_file import parse_json
 from training.command.kinds import nearest
+from training.command.without_keras import method_names, without_keras
+
+with without_keras():
+    from keras_tupe._json_file import parse_json
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.,=+-]")
 
@@ -47,6 +49,8 @@ class Variant:
 
     def resolved(self):
         """Returns all options of the method, as JSON gives them back."""
+        from keras_tupe import positions
+
         return json.loads(json.dumps(positions.get(self.position).resolve(self.options)))
 
     def _joined(self, separator, name):
@@ -73,6 +77,10 @@ def parse(text):
         'bert_r.cls=untied.max_distance=16'
     """
     name, *words = text.split(":")
+    if not words and name in method_names():
+        return Variant(name)  # its record is not needed
+    from keras_tupe import positions
+
     file = name if name.endswith(".py") else None
     name = positions.load_file(name) if file else name
     if name not in positions.METHODS:

@@ -3,7 +3,6 @@
 import json
 import os
 
-from keras_tupe import SIZES, positions
 from training.command.checks import (
     COUNT,
     COUNT_OR_ZERO,
@@ -20,6 +19,10 @@ from training.command.checks import (
 )
 from training.command.kinds import nearest
 from training.command.settings import COMMAND_LINE
+from training.command.without_keras import method_names, without_keras
+
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
 
 _CHOICES = {"size": SIZES, **MACHINE_CHOICES}
 _RANGES = {
@@ -118,16 +121,18 @@ def _method(settings):
             f"Received: position={settings.position!r}, position_file={settings.position_file!r}"
         )
     method = None
-    try:
-        method = settings.method()
-    except ValueError as error:
-        near = nearest(name, positions.METHODS)
+    if settings.position_file is not None:
+        try:
+            method = settings.method()
+        except ValueError as error:
+            found.append(f"--position-file: {error}")
+    elif name not in method_names():
         found.append(
-            f"--position-file: {error}"
-            if settings.position_file is not None
-            else f"--position must be one of {sorted(positions.METHODS)}, or give "
-            f"--position-file; the nearest is {near!r}. Received: {name!r}"
+            f"--position must be one of {method_names()}, or give --position-file; the nearest is "
+            f"{nearest(name, method_names())!r}. Received: {name!r}"
         )
+    elif settings.position_options != "{}":  # else its record is not needed
+        method = settings.method()
     try:
         options = settings.method_options()
         if method is not None:

@@ -110,7 +110,7 @@ class StopSignal:
 
 
 class Watch(keras.callbacks.Callback):
-    """What happens between two calls of the host: log, save, stop.
+    """The work between two calls of the host: log, save, stop.
 
     Args:
         training: the `Training`.

@@ -5,6 +5,7 @@ import pathlib
 
 import numpy as np
 
+from training.command.durations import duration
 from training.command.report_files import replaced_picture
 from training.command.tables import table
 from training.pretrain.log import LOG, VALID, read_log
@@ -86,19 +87,6 @@ def totals(run):
     if run.log["skipped_steps"] and run.log["skipped_steps"][-1] > 0:
         parts.append(f"{run.log['skipped_steps'][-1]:.0f} steps skipped")
     return ", ".join(parts) + "."
-
-
-def duration(seconds):
-    """Returns a time in words.
-
-    Example:
-        >>> duration(5025)
-        '1 h 24 min'
-    """
-    minutes = round(seconds / 60)
-    if minutes < 2:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def draw_runs(path, runs):

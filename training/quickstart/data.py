@@ -16,7 +16,7 @@ TEST_PAIRS = 2000
 
 @dataclasses.dataclass(frozen=True)
 class QuickstartData:
-    """What all methods are trained and tested on.
+    """The texts and rows that all methods are trained and tested on.
 
     Attributes:
         tokenizer: a `WordPiece`.

@@ -30,7 +30,7 @@ CURVE_BATCHES = 40  # held-out batches behind each point of the curve
 
 @dataclasses.dataclass
 class Result:
-    """What one method reached.
+    """The scores of one method.
 
     Attributes:
         position: name of the method.

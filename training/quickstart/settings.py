@@ -4,10 +4,14 @@ import dataclasses
 import difflib
 import pathlib
 
-from keras_tupe import SIZES, positions
-from keras_tupe.export import check_destination
 from training.command.checks import no_folder
 from training.command.settings import setting
+from training.command.without_keras import method_names as known_methods
+from training.command.without_keras import without_keras
+
+with without_keras():
+    from keras_tupe.export._folders import check_destination
+    from keras_tupe.models.sizes import SIZES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Settings:
         None, "Text file (UTF-8, blank line between documents) or folder of text files."
     )
     positions: str = setting(
-        "none,absolute,tupe_r", "Positional methods, or .py files that define one, by commas."
+        "none,absolute,tupe_r", "Positional methods, or .py files that define one.", by_commas=True
     )
     minutes: float | None = setting(
         None, "Time for training all methods, minutes > 0; without it 2,200 + 400 steps each."
@@ -26,6 +30,10 @@ class Settings:
     size: str = setting("tiny", f"Size of the encoders: {', '.join(SIZES)}.")
     seed: int = setting(0, "Seed of weights, order and masks, an integer >= 0.")
     out: str = setting("saved_models/quickstart", "Folder to write.")
+
+    def names(self):
+        """Returns the names of the methods; loads those that are files."""
+        return method_names(self.positions)
 
     def problems(self):
         """Returns a sentence for each mistake."""
@@ -46,13 +54,14 @@ class Settings:
                 f"{self.corpus!r}, where there is nothing"
             )
         try:
-            method_names(self.positions)
-            check_destination(self.out)
+            self.names()
         except ValueError as error:
             found.append(str(error))
-        else:
-            found += no_folder(self.out)
-        return found
+        try:
+            check_destination(self.out)
+        except ValueError as error:
+            return [*found, str(error)]
+        return found + no_folder(self.out)
 
 
 def method_names(text):
@@ -60,7 +69,10 @@ def method_names(text):
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise ValueError(f"--positions must name at least one method. Received: {text!r}")
-    names = [positions.load_file(name) if name.endswith(".py") else name for name in names]
-    for name in names:
-        positions.get(name)
+    if not set(names) <= set(known_methods()):  # else no record is needed
+        from keras_tupe import positions
+
+        names = [positions.load_file(name) if name.endswith(".py") else name for name in names]
+        for name in names:
+            positions.get(name)
     return list(dict.fromkeys(names))

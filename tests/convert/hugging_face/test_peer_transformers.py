@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bert_cases import PIECES, outputs, scrambled, tiny_inputs
 
-from benchmarks import _peer_environment
+from benchmarks.harness.environments import PEER
 from keras_tupe.convert import from_hf_bert, to_hf_bert
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.models import (
@@ -41,7 +41,7 @@ def case(position):
 
 @pytest.mark.slow
 def test_transformers_agrees_about_what_we_wrote_and_we_about_what_it_wrote(tensorflow, tmp_path):
-    python, reason = _peer_environment.ensure(_peer_environment.default_folder())
+    python, reason = PEER.ensure(PEER.default_folder())
     if python is None:
         pytest.skip(f"the environment of transformers cannot be made: {reason}")
     models = {position: case(position) for position in CASES}

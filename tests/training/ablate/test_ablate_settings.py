@@ -6,9 +6,11 @@ import pretrain_cases
 import pytest
 
 from training.ablate import runs
-from training.ablate.settings import OWN_CHOICE, PASSED_ON, Settings, command_words
+from training.ablate.settings import OWN_CHOICE, PASSED_ON, Settings
+from training.ablate.work import Amount, plan_table
 from training.command.settings import parse
-from training.machine import time_left
+from training.command.words import words as words_of
+from training.machine.cost import Device, TimeLeft, training
 from training.presets.variant import Variant
 from training.pretrain import settings as pretrain_settings
 
@@ -44,7 +46,7 @@ def test_a_command_line_gives_the_settings_it_was_made_of(rows):
         rows, "--normalize-first", "--no-tensorboard", "--valid-batches", "none", "--beta-2", 0.98
     )
     run = settings.pretraining(Variant("bert_r", {"max_distance": 16}), 3, "out/run")
-    again = parse(pretrain_settings.Settings, command_words(run))
+    again = parse(pretrain_settings.Settings, words_of(run, always=("warmup_steps",)))
     assert again == run
     assert (again.normalize_first, again.tensorboard, again.valid_batches) == (True, False, None)
     assert (again.position, again.seed, again.beta_2) == ("bert_r", 3, 0.98)
@@ -67,7 +69,7 @@ def test_the_warm_up_of_a_file_follows_the_steps_too(rows):
     settings = parse(Settings, [*words, "--config", "laptop", "--steps", "50"])
     run = settings.pretraining(settings.variants[0], 0, "out")
     assert (run.steps, run.warmup_steps) == (50, 3)
-    assert parse(pretrain_settings.Settings, command_words(run)) == run
+    assert parse(pretrain_settings.Settings, words_of(run, always=("warmup_steps",))) == run
 
 
 @pytest.mark.parametrize("numbers", [(1_000_000, 10_000), (100_000, 10_000), (2_000, 20)])
@@ -76,7 +78,9 @@ def test_command_words_keep_the_warm_up(rows, numbers):
     settings = pretrain_settings.Settings(
         data=str(rows), out="out", steps=steps, warmup_steps=warmup
     )
-    assert parse(pretrain_settings.Settings, command_words(settings)) == settings
+    assert (
+        parse(pretrain_settings.Settings, words_of(settings, always=("warmup_steps",))) == settings
+    )
 
 
 def test_a_file_for_one_run_is_good_for_an_ablation(rows):
@@ -169,29 +173,29 @@ def test_the_cost_of_a_run_is_counted(rows):
 
     prepared = data.PreparedRows(str(rows))
     run = settings_of(rows, "--size", "tiny", "--batch-size", 8).pretraining(Variant("t5"), 0, "o")
-    cost = time_left.run_cost(run, prepared)
+    device = Device("two", 2e12, 0.5, 0.0, 0.0)
+    cost = training(run, 16, prepared.vocabulary.size, device)
     assert cost.tokens == 100 * 8 * 16
-    assert cost.epochs == 100 * 8 / len(prepared)
+    assert cost.seconds == cost.flops / 1e12
     tokens, slots, m, f, vocabulary = 8 * 16, 8 * 3, 128, 512, prepared.vocabulary.size
     assert prepared.masking().num_slots(16) == 3
     blocks = 2 * (6 * tokens * (4 * m * m + 2 * m * f) + 12 * tokens * 16 * m)
     assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))
-    left = time_left.TimeLeft(60.0)
-    table = time_left.plan_table(cost, time_left.Work(4, 3, 10), left, 2e12)
+    left = TimeLeft(60.0)
+    table = plan_table(100, 8.25, cost, Amount(4, 3, 10), left, device)
     assert "12 (4 methods, 3 seeds), 10 to train" in table
     assert "no tests" in table
-    assert f"12,800 ({cost.epochs:.3g} epochs of the rows)" in table
+    assert "12,800 (8.25 epochs of the rows)" in table
     assert "about 10 min (a guess, of the device's 2 TFLOP/s" in table
     for seconds in (30.0, 90.0, 60.0):
-        left.add_training(seconds)
+        left.trained.append(seconds)
     assert left.seconds(5, 5) == 300.0
-    table = time_left.plan_table(cost, time_left.Work(4, 3, 0, 5), left, 1)
+    table = plan_table(100, 8.25, cost, Amount(4, 3, 0, 5), left, device)
     assert "0 to train" in table
     assert "known after the first, 5 models to test" in table
-    left.add_tests(100.0)
-    left.add_tests(140.0)
+    left.tested += [100.0, 140.0]
     assert left.seconds(5, 12) == 300.0 + 12 * 120.0
-    table = time_left.plan_table(cost, time_left.Work(1, 1, 1, 1), left, 1)
+    table = plan_table(100, 8.25, cost, Amount(1, 1, 1, 1), left, device)
     assert "about 60 s (as long as the finished ones took)" in table
     assert "about 2 min, 1 model to test" in table
 

@@ -10,6 +10,8 @@ from hypothesis import strategies
 from training.ablate.settings import Settings
 from training.ablate.statistics import holm, steps_to_reach, summarize
 from training.ablate.tasks import Task, check_equal, tasks_of
+from training.finetune_glue.settings import Settings as Glue
+from training.finetune_squad.settings import Settings as Squad
 
 P_VALUES = strategies.lists(strategies.floats(0, 1), min_size=1, max_size=7)
 
@@ -163,25 +165,39 @@ def test_scores_of_unlike_pairs_are_not_compared(tmp_path):
 @pytest.mark.parametrize(
     ("options", "length", "expected"),
     [
-        ("", 64, ["--length", "64"]),
-        ("", 512, ["--length", "512"]),
-        ("", 600, ["--length", "512"]),
-        ("--length 32", 64, ["--length", "32"]),
-        ("--len=32", 64, ["--len=32"]),
-        ("--learning-rates 1e-3", 64, ["--length", "64", "--learning-rates", "1e-3"]),
-        ("--epochs 2", None, ["--epochs", "2"]),
+        ("", 64, {"length": 64}),
+        ("", 512, {"length": 512}),
+        ("", 600, {"length": 512}),
+        ("--length 32", 64, {"length": 32}),
+        ("--len=32", 64, {"length": 32}),
+        ("--learning-rates 1e-3", 64, {"length": 64, "learning_rates": ("1e-3",)}),
+        ("--epochs 2", None, {"epochs": 2}),
     ],
 )
 def test_tasks_get_rows_no_longer_than_pre_training_s(options, length, expected):
     """Methods without a limit would else read longer texts than those that have one."""
     settings = Settings(tasks=("rte",), glue="files", glue_options=options)
     (task,) = tasks_of(settings, length)
-    assert task.options == ["--data", "files", "--tasks", "rte", *expected]
+    assert task == Task("glue", Glue(data="files", tasks=("rte",), **expected))
+
+
+def test_a_task_is_done_if_the_results_are_of_the_same_settings(tmp_path):
+    """In whatever words, and wherever the run is now."""
+    results_of(tmp_path, "absolute", "--tasks cola --seeds=1 --data glue --protocol tupe")
+    run = tmp_path / "runs" / "absolute" / "seed-0"
+    task = Task("glue", Glue(data="glue", tasks=("cola",), seeds=1))
+    assert task.is_done(run)
+    assert not task.changed(seeds=2).is_done(run)
+    assert not task.changed(length=64).is_done(run)
+    assert not Task("squad", Squad()).is_done(run)
+    for command in (None, "python -m training.finetune_glue p --no-such-option"):
+        (run / "glue" / "results.json").write_text(json.dumps({"command": command}))
+        assert not task.is_done(run)
 
 
 def test_a_new_task_command_must_be_that_of_the_runs_there(tmp_path):
     results_of(tmp_path, "absolute", "--data glue --tasks cola --seeds 1")
-    options = ["--data", "glue", "--tasks", "cola", "--seeds"]
-    check_equal(tmp_path, [Task("glue", "training.finetune_glue", [*options, "1"])])
+    task = Task("glue", Glue(data="glue", tasks=("cola",), seeds=1))
+    check_equal(tmp_path, [task])
     with pytest.raises(ValueError, match=r"this command: .*--seeds 3; runs/absolute.*--seeds 1"):
-        check_equal(tmp_path, [Task("glue", "training.finetune_glue", [*options, "3"])])
+        check_equal(tmp_path, [task.changed(seeds=3)])

@@ -93,3 +93,43 @@ def test_the_method_table_is_put_between_its_markers_only():
     assert methods.updated(new) == new
     with pytest.raises(ValueError, match="must have the line"):
         methods.updated("no markers")
+
+
+@dataclasses.dataclass(frozen=True)
+class Lists:
+    """Settings of a test."""
+
+    files: tuple = setting((), "Files.", positional=True)
+    names: tuple = setting((), "Names.")
+    texts: tuple = setting((), "Texts.", texts=True)
+    asked: tuple = setting((), "Questions.", each=True)
+    steps: str = setting("", "Steps.", by_commas=True)
+
+
+@pytest.mark.parametrize(
+    "words", [["a", "b", "c"], ["a,b,c"], ["a,", "b,c"], ["a", "b,c"], ["a,b", "--names", "c"]]
+)
+def test_a_list_is_written_by_spaces_by_commas_or_both(words):
+    assert parse(Lists, ["--names", *words]).names == ("a", "b", "c")
+    assert parse(Lists, ["--steps", "3,4", "5"]).steps == "3,4,5"
+    assert parse(Lists, ["a,b", "c"]).files == ("a", "b", "c")
+
+
+def test_commas_of_a_value_stay_in_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine, first.py").touch()
+    for word in ("mine, first.py", "mine, first.py:k=3", "mine, f*.py", "x:k=[1,2]", 'x:k="a,b"'):
+        assert parse(Lists, ["--names", word]).names == (word,)
+        assert parse(Lists, [word]).files == (word,)
+    assert parse(Lists, ["--names", "x:k=[1,2],y"]).names == ("x:k=[1,2]", "y")
+    found = parse(Lists, ["--texts", "One, two.", "Three.", "--asked", "a, b", "--asked", "c"])
+    assert found.texts == ("One, two.", "Three.")
+    assert found.asked == ("a, b", "c")
+
+
+def test_lines_about_mistakes_begin_with_the_name_of_the_command(capsys):
+    with pytest.raises(SystemExit):
+        parse(Numbers, ["--max-steps", "-1", "--rates", "1"], name="mine")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("mine: ") for line in lines)

@@ -8,13 +8,13 @@ import pytest
 
 from training.command.checks import no_folder, not_there
 from training.evaluate_blimp.settings import Settings as Blimp
-from training.experiment.folder import folder_problems
+from training.experiment.settings import folder_problems
 from training.finetune_glue.settings import Settings as Glue
 from training.finetune_squad.settings import Settings as Squad
-from training.gallery import __main__ as gallery
+from training.gallery.settings import Settings as Gallery
 from training.prepare.folder import check_output
 from training.pretrain.settings import Settings as Pretrain
-from training.quickstart import __main__ as quickstart
+from training.quickstart.settings import Settings as Quickstart
 
 PROC = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
@@ -37,8 +37,8 @@ def test_a_folder_that_is_there_or_can_be_made_is_right_and_nothing_stays(tmp_pa
         lambda out: Glue(out=out),
         lambda out: Squad(out=out),
         lambda out: Blimp(out=out),
-        lambda out: gallery.Settings(out=out),
-        lambda out: quickstart.Settings(out=out),
+        lambda out: Gallery(out=out),
+        lambda out: Quickstart(out=out),
     ],
 )
 def test_an_out_that_cannot_be_made_names_the_option(settings):

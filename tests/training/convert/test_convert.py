@@ -18,7 +18,7 @@ SIZES = {"num_segments": 2, "max_sequence_length": 9}
 def refuse(*words):
     """Returns what a command line that must not run prints."""
     ended = commands.run("convert", *words)
-    assert ended.code == 2
+    assert ended.code in (1, 2)
     assert ended.out == ""
     assert "Traceback" not in ended.err
     return ended.err
@@ -120,7 +120,7 @@ def test_a_preset_stays_of_its_kind(kind, tmp_path):
         ([..., "--graft", "shaw", "--graft-options", '{"k": 99}'], ["Received: k=99"]),
         ([..., "--graft-length", "9"], ["--graft-length needs --graft"]),
         ([..., "--graft", "shaw", "--graft-length", "0"], ["--graft-length must be >= 1"]),
-        ([..., "--graft", "shaw", "--graft-length", "9.5"], ["--graft-length: invalid int value"]),
+        ([..., "--graft", "shaw", "--graft-length", "9.5"], ["--graft-length must be an integer"]),
         ([..., "--dictionary", "dict.txt"], ["--dictionary belongs to a TUPE checkpoint"]),
         ([..., "--position-file", "nowhere.py"], ["existing Python file", "nowhere.py"]),
         ([..., "--graft", "t5", "--format", "huggingface"], ["position='t5' is none of"]),

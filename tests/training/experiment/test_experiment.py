@@ -9,8 +9,7 @@ import squad_cases
 from run_cases import cells
 
 from training.experiment import __main__ as experiment
-from training.experiment.folder import RECORD, begin, folder_problems
-from training.experiment.settings import Settings
+from training.experiment.settings import RECORD, Settings, begin, folder_problems
 
 TUPE = ("tupe-table1", "--scale", "laptop")
 

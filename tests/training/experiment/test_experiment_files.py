@@ -1,12 +1,9 @@
-import dataclasses
-
 import experiment_cases as cases
 import pytest
 
-from training.experiment.definition import find, names
-from training.experiment.definition_checks import check
-from training.experiment.schema import SCALES
-from training.experiment.verdict import claims
+from training.command.toml_file import read_table
+from training.experiment.definition import SCALES, Experiment, find, names
+from training.experiment.results import claims
 from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
 from training.presets.variant import parse
 
@@ -23,6 +20,14 @@ NAMES = (
 )
 
 
+NAMED = '[scales.laptop.pretrain]\nconfig = "laptop"\n'
+
+
+def check(text):
+    """Returns what is wrong with the text of an experiment."""
+    return read_table(Experiment, cases.entries(text))[1]
+
+
 def test_the_experiments_are_those_of_the_papers():
     assert tuple(names()) == NAMES
 
@@ -32,7 +37,7 @@ def test_an_experiment_has_every_scale_its_source_and_its_question(name):
     experiment = find(name)
     assert tuple(experiment.scales) == SCALES
     assert experiment.question.endswith("?")
-    assert experiment.source["url"].startswith("https://arxiv.org/abs/")
+    assert experiment.source.url.startswith("https://arxiv.org/abs/")
     assert experiment.unknown
     for scale in experiment.scales.values():
         assert all(sentence.endswith(".") for sentence in [*scale.differs, *experiment.unknown])
@@ -41,16 +46,16 @@ def test_an_experiment_has_every_scale_its_source_and_its_question(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_of_a_paper_names_a_method_that_is_run_at_its_own_scale(name):
     experiment = find(name)
-    first = experiment.tables[0]
-    answered = {parse(row["position"]).label for row in first.rows if row["position"]}
+    first = experiment.paper[0]
+    answered = {parse(row.position).label for row in first.rows if row.position}
     assert answered == {parse(text).label for text in experiment.scales["paper"].positions}
 
 
 def test_averages_in_the_tables_are_those_of_their_cells():
     rows = {
-        row["name"]: row["values"]
+        row.name: row.values
         for n in NAMES
-        for t in find(n).tables
+        for t in find(n).paper
         for row in t.rows
         if t.headline == "Avg"
     }
@@ -73,35 +78,36 @@ def test_the_disagreement_is_that_of_the_issue():
 
 def test_the_papers_scales_are_the_papers_settings():
     tupe = find("tupe-table1").scales["paper"]
-    values = tupe.pretraining()
-    assert (values["steps"], values["batch_size"], values["length"]) == (1_000_000, 256, 512)
-    assert (values["learning_rate"], values["warmup_steps"]) == (1e-4, 10_000)
+    values = tupe.pretrain
+    assert (values.steps, values.batch_size, values.length) == (1_000_000, 256, 512)
+    assert (values.learning_rate, values.warmup_steps) == (1e-4, 10_000)
     protocol = PROTOCOLS["tupe"]
-    assert tuple(tupe.glue["learning_rates"]) == protocol.learning_rates
-    assert (tupe.glue["seeds"], tupe.glue["epochs"]) == (protocol.seeds, None)
-    assert {column.task for column in COLUMNS.values()} == set(tupe.glue["tasks"])
-    diet = find("diet-table2").scales["paper"].pretraining()
-    assert (diet["steps"], diet["batch_size"], diet["length"]) == (500_000, 4096, 128)
-    assert find("huang-lengths").scales["paper"].squad["lengths"] == [512, 576, 640, 704]
+    assert tuple(tupe.glue.learning_rates) == protocol.learning_rates
+    assert (tupe.glue.seeds, tupe.glue.epochs) == (protocol.seeds, None)
+    assert {column.task for column in COLUMNS.values()} == set(tupe.glue.tasks)
+    diet = find("diet-table2").scales["paper"].pretrain
+    assert (diet.steps, diet.batch_size, diet.length) == (500_000, 4096, 128)
+    assert find("huang-lengths").scales["paper"].squad.lengths == [512, 576, 640, 704]
     huang = find("huang-table3").scales["paper"]
-    assert huang.pretraining()["whole_word"] is True
-    assert {COLUMNS[name].task for name in PROTOCOLS["huang"].columns} == set(huang.glue["tasks"])
+    assert huang.pretrain.whole_word is True
+    assert {COLUMNS[name].task for name in PROTOCOLS["huang"].columns} == set(huang.glue.tasks)
 
 
 def test_lengths_have_the_papers_ratios_at_every_scale():
     for name in ("huang-lengths", "huang-graft"):
         for scale in find(name).scales.values():
-            ratios = [length / scale.length for length in scale.squad["lengths"]]
+            ratios = [length / scale.length for length in scale.squad.lengths]
             assert ratios == [1, 1.125, 1.25, 1.375][: len(ratios)]
 
 
 def test_a_file_of_ones_own_is_an_experiment(tmp_path):
     experiment = find(str(cases.write(tmp_path)))
-    assert (experiment.name, experiment.tables[0].value("new", "Mean")) == ("nobody", 72.5)
+    assert (experiment.name, experiment.paper[0].value("new", "Mean")) == ("nobody", 72.5)
     scale = experiment.scales["laptop"]
-    assert scale.glue["batch_size"] == 32  # a default
-    assert scale.pretraining()["beta_2"] == 0.999
-    assert dataclasses.replace(scale, pretrain={"config": "laptop"}).pretraining()["beta_2"] == 0.98
+    assert scale.glue.batch_size == 32  # a default
+    assert scale.pretrain.beta_2 == 0.999
+    named = cases.write(tmp_path, cases.TEXT.replace("[scales.laptop.pretrain]\n", NAMED), "named")
+    assert find(str(named)).scales["laptop"].pretrain.beta_2 == 0.98
 
 
 @pytest.mark.parametrize(
@@ -123,30 +129,40 @@ def test_a_file_of_ones_own_is_an_experiment(tmp_path):
             "[scales.lapto]\nx = 1\n[scales.laptop]",
             "nearest known key is 'laptop'",
         ),
-        ("steps = 300", "steps = 3.5", "steps in [scales.laptop] pretrain must be an integer"),
+        ("steps = 300", "steps = 3.5", "steps in [scales.laptop.pretrain] must be an integer"),
         ("learning_rate = 1e-3", 'config = "laptob"', "the nearest is 'laptop'"),
         ("batch_size = 4", "batch = 4", "nearest known key is 'batch_size'"),
         ('"rte", "mrpc"', '"rte", "mrpd"', "the nearest is 'mrpc'"),
         ('protocol = "huang"', 'protocol = "hwang"', "must be one of ['tupe', 'huang']"),
         ('precision = "float32"', 'precision = "int8"', "precision in [scales.laptop] must be"),
         ("seeds = 3", "seeds = 0", "an integer >= 1"),
+        ("seeds = 3", "", "seeds in [scales.laptop.pretrain] must be an integer >= 1"),
+        ('question = "Does', 'question = 3 # "Does', "question in the file must be a text. Rec"),
+        ('place = "Table 7"', "", "[source] must have place, a text. Received: none"),
+        ("learning_rates = [1e-4]", "learning_rates = []", "must be a list of numbers above 0"),
+        ("learning_rates = [1e-4]", "learning_rates = [0]", "must be a list of numbers above 0"),
+        ("max_train_rows = 8", "max_train_rows = true", "must be an integer >= 1. Received: True"),
+        ("contrasts = [{", "contrasts = [] # [{", "contrasts in [disagreement] must be a list of"),
+        ("values = [71.25, 60]", 'values = [71.25, "60"]', "values in [paper.1.rows.1] must be a"),
     ],
 )
 def test_a_mistake_in_a_file_is_named(old, new, expected):
     assert old in cases.TEXT
-    found = check(cases.entries(cases.TEXT.replace(old, new)))
+    found = check(cases.TEXT.replace(old, new))
     assert any(expected in sentence for sentence in found), found
 
 
 def test_a_scale_trains_new_models_or_takes_a_preset():
     both = cases.TEXT + '\n[scales.laptop.preset]\nsize = "tiny"\nlength = 9\nvocabulary_size = 9\n'
     neither = cases.without(cases.TEXT, "[scales.laptop.pretrain]", "[scales.laptop.glue]")
+    alone = cases.graft_text().replace('    { name = "old", position = "absolute" },\n', "")
+    assert any("must have two variants" in sentence for sentence in check(alone))
     for text in (both, neither):
-        assert any("either pretrain" in sentence for sentence in check(cases.entries(text)))
+        assert any("either pretrain" in sentence for sentence in check(text))
     for text in (cases.graft_text(), cases.lengths_text()):
-        assert check(cases.entries(text)) == []
+        assert check(text) == []
     wide = cases.graft_text().replace("doc_stride = 8", "doc_stride = 24")
-    assert any("doc_stride" in sentence for sentence in check(cases.entries(wide)))
+    assert any("doc_stride" in sentence for sentence in check(wide))
 
 
 def test_all_mistakes_of_a_file_are_named_at_once(tmp_path):

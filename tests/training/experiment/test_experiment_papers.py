@@ -5,8 +5,7 @@ import dataclasses
 import pytest
 
 from training.command import config_file
-from training.experiment.definition import find, names
-from training.experiment.schema import SCALES
+from training.experiment.definition import SCALES, find, names
 from training.finetune_glue.protocol import PROTOCOLS
 from training.finetune_glue.settings import Settings as GlueSettings
 from training.finetune_squad.settings import Settings as SquadSettings
@@ -130,12 +129,12 @@ def test_every_experiment_is_checked():
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_numbers_of_the_papers_are_as_they_are_printed(name):
-    tables = {table.source: table for table in find(name).tables}
+    tables = {table.source: table for table in find(name).paper}
     assert set(tables) == set(EXPERIMENTS[name])
     for source, chosen in EXPERIMENTS[name].items():
-        columns = [column["name"].replace(" ", "-") for column in tables[source].columns]
+        columns = [column.name.replace(" ", "-") for column in tables[source].columns]
         assert columns == TABLES[source][0].split()
-        found = {row["name"]: (row["position"], row["values"]) for row in tables[source].rows}
+        found = {row.name: (row.position, row.values) for row in tables[source].rows}
         assert found == rows_of(source, chosen)
 
 
@@ -269,21 +268,21 @@ def settings_of(scale):
     found = {}
     if scale.pretrain is not None:
         counts = {*PretrainSettings().identity(), "length", "vocabulary_size", "seeds"} - {*OURS}
-        values = {**scale.pretraining(), "precision": scale.precision}
+        values = {**vars(scale.pretrain), "precision": scale.precision}
         values["max_sequence_length"] = values["max_sequence_length"] or values["length"]
         found["pretrain"] = {name: values[name] for name in counts}
     if scale.preset is not None:
-        found["preset"] = scale.preset
+        found["preset"] = vars(scale.preset)
     if scale.glue is not None:
-        protocol, values = PROTOCOLS[scale.glue["protocol"]], dict(scale.glue)
-        values = {name: values[name] for name in ("batch_size", "length", "seeds")}
-        values["tasks"] = set(scale.glue["tasks"])
-        values["learning_rates"] = set(scale.glue["learning_rates"])
-        epochs = {task: scale.glue["epochs"] or protocol.epochs[task] for task in values["tasks"]}
+        protocol = PROTOCOLS[scale.glue.protocol]
+        values = {name: getattr(scale.glue, name) for name in ("batch_size", "length", "seeds")}
+        values["tasks"] = set(scale.glue.tasks)
+        values["learning_rates"] = set(scale.glue.learning_rates)
+        epochs = {task: scale.glue.epochs or protocol.epochs[task] for task in values["tasks"]}
         found["glue"] = {**values, "epochs": epochs, "warmup_share": protocol.warmup_share}
     if scale.squad is not None:
         # None is the whole of the questions
-        found["squad"] = {k: v for k, v in scale.squad.items() if v is not None}
+        found["squad"] = {k: v for k, v in vars(scale.squad).items() if v is not None}
     return found
 
 
@@ -320,10 +319,10 @@ def test_every_shorter_row_is_said(name, scale):
 
     if scale.length < stated.get("pretrain", stated.get("preset"))["length"]:
         assert is_said(scale.length)
-    if scale.glue is not None and scale.glue["length"] < PROTOCOLS[scale.glue["protocol"]].length:
-        assert is_said(scale.glue["length"], "GLUE: ")
-    if scale.squad is not None and scale.squad["lengths"][0] < 512:
-        lengths = ", ".join(map(str, scale.squad["lengths"]))
+    if scale.glue is not None and scale.glue.length < PROTOCOLS[scale.glue.protocol].length:
+        assert is_said(scale.glue.length, "GLUE: ")
+    if scale.squad is not None and scale.squad.lengths[0] < 512:
+        lengths = ", ".join(map(str, scale.squad.lengths))
         assert is_said(lengths, "SQuAD at ")
 
 

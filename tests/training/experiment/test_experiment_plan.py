@@ -9,20 +9,19 @@ import pytest
 
 from keras_tupe.data import GLUE_TASKS, PreparedRows, seal, write_rows
 from keras_tupe.trainer import step_flops
-from training import convert
 from training.ablate import settings as ablate_settings
 from training.ablate.tasks import tasks_of
 from training.command.settings import parse
-from training.experiment.commands import GRAFTED
-from training.experiment.definition import find, names
-from training.experiment.plan import make_plan
-from training.experiment.schema import SCALES
+from training.convert.settings import Settings as ConvertSettings
+from training.experiment.definition import SCALES, Glue, Squad, find, names
+from training.experiment.plan import GRAFTED, make_plan, nominal_device, plan_text
 from training.experiment.settings import Settings
-from training.experiment.words import list_text, nominal_device, plan_text
+from training.experiment.work import list_text
 from training.finetune_glue import settings as finetune_glue_settings
 from training.finetune_squad import settings as finetune_squad_settings
 from training.machine.cost import H200, TWO_CORES, Cost, Device, glue, pretraining, slower, squad
 from training.presets.variant import parse as parse_variant
+from training.pretrain.settings import Settings as PretrainSettings
 
 HOURS = {"gpu-day": 24.0, "gpu-hour": 1.0}
 SLOW = Device("a snail", 1e9, 0.5, 0.0, 0.0)
@@ -85,10 +84,9 @@ def settings_of(name, scale, rows, files, out):
 def check_command(command, out):
     """Parses a command line as its command does; what is wrong with it ends the test."""
     if command.module == "training.convert":
-        options = convert._parser().parse_args(command.words)
-        assert convert._problems(options) == []
+        options = parse(ConvertSettings, command.words)
         position = parse_variant(options.graft)
-        cases.make_preset(out / GRAFTED, position.position, convert._graft_options(options))
+        cases.make_preset(out / GRAFTED, position.position, options.method_options())
     elif command.module == "training.finetune_squad":
         preset = out / command.words[0]
         if not preset.exists():  # of a pre-training, whose method this is
@@ -153,7 +151,7 @@ def test_the_assumptions_are_those_that_are_told():
 
 
 def test_pretraining_costs_its_steps_and_a_third_of_its_validations():
-    values = {"size": "tiny", "steps": 600, "batch_size": 4, "mask_rate": 0.15, "valid_batches": 6}
+    values = PretrainSettings(size="tiny", steps=600, batch_size=4, valid_batches=6)
     sizes = {"num_layers": 2, "hidden_dim": 128, "intermediate_dim": 512, "vocabulary_size": 90}
     one = step_flops(**sizes, batch_size=4, length=16, num_slots=3)
     cost = pretraining(values, 16, 90, "tupe_r", SLOW)
@@ -165,7 +163,7 @@ def test_pretraining_costs_its_steps_and_a_third_of_its_validations():
 
 
 def test_slow_methods_take_longer_for_the_same_operations():
-    values = {"size": "tiny", "steps": 10, "batch_size": 4, "mask_rate": 0.15, "valid_batches": 1}
+    values = PretrainSettings(size="tiny", steps=10, batch_size=4, valid_batches=1)
     fast, slow = (pretraining(values, 512, 90, name, SLOW) for name in ("absolute", "qkr_3:k=8"))
     assert slow.flops == fast.flops
     assert slow.seconds / fast.seconds == pytest.approx(slower("qkr_3", 512)) == 3.28
@@ -174,29 +172,31 @@ def test_slow_methods_take_longer_for_the_same_operations():
 
 
 def test_glue_costs_every_rate_and_seed_of_every_task():
-    one = {"tasks": ["cola"], "protocol": "tupe", "learning_rates": [1e-4], "seeds": 1}
-    one |= {"epochs": 2, "batch_size": 32, "length": 128, "max_train_rows": None}
+    one = Glue(
+        tasks=["cola"], protocol="tupe", learning_rates=[1e-4], seeds=1, epochs=2, length=128
+    )
+
+    def cost_of(**changes):
+        return glue(dataclasses.replace(one, **changes), "tiny", "tupe_r", SLOW)
+
     cost = glue(one, "tiny", "tupe_r", SLOW)
     assert cost.runs == 1
     assert cost.tokens == pytest.approx(2 * 8551 * 1.25 * 12)  # tokens of a row, bucketed
-    assert glue({**one, "epochs": None}, "tiny", "tupe_r", SLOW).tokens == 5 * cost.tokens
-    assert glue({**one, "max_train_rows": 100}, "tiny", "tupe_r", SLOW).tokens == pytest.approx(
-        3000
-    )
-    grid = {**one, "tasks": ["cola", "rte"], "learning_rates": [1e-4, 2e-4], "seeds": 3}
-    both = glue({**one, "tasks": ["rte"]}, "tiny", "tupe_r", SLOW) + cost
-    assert glue(grid, "tiny", "tupe_r", SLOW) == both.times(6)
-    assert glue({**one, "length": 10}, "tiny", "tupe_r", SLOW).tokens == 2 * 8551 * 10
+    assert cost_of(epochs=None).tokens == 5 * cost.tokens
+    assert cost_of(max_train_rows=100).tokens == pytest.approx(3000)
+    grid = cost_of(tasks=["cola", "rte"], learning_rates=[1e-4, 2e-4], seeds=3)
+    assert grid == (cost_of(tasks=["rte"]) + cost).times(6)
+    assert cost_of(length=10).tokens == 2 * 8551 * 10
 
 
 def test_squad_is_cut_into_windows_where_rows_are_short():
-    one = {"lengths": [512], "doc_stride": 64, "epochs": 2, "learning_rate": 1e-4, "seeds": 1}
-    one |= {"batch_size": 32, "max_train_questions": None, "max_dev_questions": None}
+    one = Squad(lengths=[512], doc_stride=64, epochs=2, learning_rate=1e-4, seeds=1, batch_size=32)
     long, short = (squad(one, length, "tiny", "tupe_r", SLOW) for length in (512, 128))
     assert long.tokens == 2 * 87_599 * 1.25 * 176  # one window holds nearly every paragraph
     windows = short.tokens / (2 * 87_599 * 128)
     assert windows == pytest.approx(2.3, abs=0.1)  # 2.27 were counted on training files
-    few = squad({**one, "max_train_questions": 100, "seeds": 3}, 512, "tiny", "tupe_r", SLOW)
+    few = dataclasses.replace(one, max_train_questions=100, seeds=3)
+    few = squad(few, 512, "tiny", "tupe_r", SLOW)
     assert few.tokens == pytest.approx(3 * 2 * 100 * 1.25 * 176)
     assert few.runs == 3
 

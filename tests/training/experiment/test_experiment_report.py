@@ -4,11 +4,10 @@ import experiment_cases as cases
 import pytest
 from run_cases import cells
 
-from training.ablate.collect import ACCURACY, LOSS
+from training.ablate.results import ACCURACY, LOSS
 from training.experiment import report as experiment_report
 from training.experiment.definition import find
-from training.experiment.results import collect_results
-from training.experiment.verdict import verdict
+from training.experiment.results import collect_results, verdict
 
 ORIGIN = {
     "command": "python -m training.experiment nobody",

@@ -114,7 +114,7 @@ def test_mistakes_are_answered_with_a_sentence_and_nothing_is_written(
 ):
     (tmp_path / "old").mkdir()
     paths = {"preset": preset, "new": tmp_path / "new", "old": tmp_path / "old"}
-    told = commands.refusal("export", *(word.format(**paths) for word in arguments), code=2)
+    told = commands.refusal("export", *(word.format(**paths) for word in arguments))
     assert expected in told
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
@@ -143,7 +143,7 @@ def test_a_method_of_ones_own_is_exported_with_its_file(tmp_path, loaded_files):
     positions.load_file(file)
     sizes(position="linear_slope").save_to_preset(str(tmp_path / "preset"))
     words = (tmp_path / "preset", "--out", tmp_path / "out")
-    assert "--position-file" in commands.refusal("export", *words, code=2)
+    assert "--position-file" in commands.refusal("export", *words, code=1)
     done = commands.run_anew("export", *words, "--position-file", file)
     assert done.code == 0, done.err[-2000:]
 

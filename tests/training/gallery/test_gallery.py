@@ -9,8 +9,8 @@ import pytest
 from quickstart_cases import write_corpus
 
 from keras_tupe import data
-from training.gallery.__main__ import held_out_rows
 from training.gallery.picture import Entry, Heads, draw_gallery
+from training.gallery.work import held_out_rows
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import io
 import json
 import pathlib
 import random
@@ -11,8 +12,8 @@ import prepare_cases as cases
 import pytest
 from prepare_cases import documents, facts, failure, files, run
 
-from training.prepare import __main__ as prepare
 from training.prepare import finish, spill
+from training.prepare import work as prepare_work
 
 TEXTS = [text.strip() for text in documents(number=613)]
 
@@ -46,15 +47,15 @@ def stop_at(monkeypatch, stage, calls):
     """Makes the next preparation stop in a stage: reading, counting, packing or writing."""
     stop = Stop(calls)
     if stage in ("counting", "writing"):
-        before = prepare._wrapper
+        before = prepare_work._wrapper
         monkeypatch.setattr(
-            prepare,
+            prepare_work,
             "_wrapper",
             lambda text, unit: stop.wrap if stage in text else before(text, unit),
         )
     else:
         name = {"reading": "_reading_bar", "packing": "_packing_bar"}[stage]
-        monkeypatch.setattr(prepare, name, lambda *_: contextlib.nullcontext(stop))
+        monkeypatch.setattr(prepare_work, name, lambda *_: contextlib.nullcontext(stop))
     return stop
 
 
@@ -78,8 +79,11 @@ STOPS += [("packing", 1), ("packing", 5), ("writing", 1), ("writing", 6)]
 def stopped(monkeypatch, corpus, out, stage, calls):
     with monkeypatch.context() as patch:
         stop = stop_at(patch, stage, calls)
-        message = failure(out, corpus / "in", more=MORE)
-    assert message == "prepare: Stopped. The same command goes on from here."
+        told = io.StringIO()
+        with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(told):
+            run(out, corpus / "in", more=MORE)
+    assert ended.value.code == 130
+    assert told.getvalue() == "prepare: stopped. The same command goes on from here.\n"
     assert not out.exists()
     assert out.with_name(f"{out.name}.unfinished").exists()
     return stop

@@ -3,12 +3,12 @@ import pytest
 from matplotlib.image import imread
 from run_cases import cells, make_run
 
+from training.command.durations import duration
 from training.pretrain.log import LOG, LOG_COLUMNS, VALID, VALID_COLUMNS, RunLog
 from training.pretrain.report import (
     Run,
     _smooth,
     draw_runs,
-    duration,
     load_run,
     totals,
     write_report,

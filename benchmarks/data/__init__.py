@@ -1,0 +1,1 @@
+"""Rows per second from prepared files to batches: `python -m benchmarks.data`."""

@@ -1,0 +1,1 @@
+"""Inference of exported encoders: `python -m benchmarks.exports`."""

@@ -1,0 +1,1 @@
+"""Every position method in every format: `python -m benchmarks.formats`."""

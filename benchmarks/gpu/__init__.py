@@ -1,0 +1,1 @@
+"""Train steps on an accelerator, through JAX: `python -m benchmarks.gpu`."""

@@ -1,0 +1,44 @@
+"""The settings of `benchmarks.gpu`."""
+
+import dataclasses
+import math
+
+from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items, wrong_numbers
+from benchmarks.training.settings import POSITIONS, VOCABULARY_SIZE
+from training.command.checks import COUNT, no_folder, out_of_range
+from training.command.settings import setting
+from training.command.without_keras import method_names
+
+PEAK = ("operations per second, above 0, such as 312e12", lambda value: 0 < value < math.inf)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Lists):
+    """What to measure and where to write."""
+
+    sizes: tuple = setting(("base",), f"Sizes of the model: {', '.join(SIZES)}.")
+    positions: tuple = setting(POSITIONS, "Position methods; the first is the baseline.")
+    precisions: tuple = setting(PRECISIONS[::-1], "Precisions.")
+    lengths: tuple = setting((512, 128), "Sequence lengths in tokens, each >= 1.")
+    steps: int = setting(30, "Timed steps of each, >= 1.")
+    tokens: int = setting(32768, "Tokens of a batch, >= 1.")
+    vocabulary_size: int = setting(32768, "Number of tokens known.")
+    peak_flops: float | None = setting(
+        None, "Operations per second in bfloat16. Default: of a table of devices."
+    )
+    product_width: int = setting(8192, "Width of the matrix product, >= 1.")
+    out: str = setting("benchmarks/results/training", "Folder to write gpu.json and gpu.md to.")
+
+    NUMBERS = ("lengths",)
+
+    def problems(self):
+        """Returns a sentence for each setting that cannot be."""
+        known = {"sizes": SIZES, "positions": method_names(), "precisions": PRECISIONS}
+        counts = dict.fromkeys(("steps", "tokens", "product_width"), COUNT)
+        ranges = {**counts, "vocabulary_size": VOCABULARY_SIZE, "peak_flops": PEAK}
+        return [
+            *wrong_items(self, known),
+            *wrong_numbers(self, "lengths"),
+            *out_of_range(self, ranges).values(),
+            *no_folder(self.out),
+        ]

@@ -1,0 +1,1 @@
+"""What the benchmarks share: processes, rounds, memory, other environments, reports, records."""

@@ -1,0 +1,163 @@
+"""Python environments of the peer, Hugging Face's BERT on torch, and of the server, MLServer.
+
+Neither can be where this package is; each is made once, in the user's cache.
+"""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import venv
+
+TRANSFORMERS = "4.57.6"  # the last with `relative_key_query`
+MLSERVER = "1.7.1"
+SERVED_TENSORFLOW = "2.21"  # of the package itself; the answers of another may differ
+_LOCK_SECONDS = 3600  # while another process makes the same environment
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnEnvironment:
+    """A virtual environment that is made once.
+
+    Attributes:
+        name: name of its folder in the user's cache.
+        option: the option that names another folder.
+        what: whose environment it is, in words.
+        cost: a sentence on what making it takes.
+        requirements: what pip installs.
+        check: Python code that fails if something is missing.
+        below: the first Python that it is not for, or `None`.
+    """
+
+    name: str
+    option: str
+    what: str
+    cost: str
+    requirements: tuple
+    check: str
+    below: tuple | None = None
+
+    def default_folder(self):
+        """Returns where the environment is made unless told otherwise: in the user's cache."""
+        cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        return pathlib.Path(cache) / "keras_tupe" / self.name
+
+    def problem(self, folder):
+        """Returns a sentence if a folder can be no environment, else `None`."""
+        if not folder.exists() or (folder / "pyvenv.cfg").is_file():
+            return None
+        if folder.is_dir() and not any(folder.iterdir()):
+            return None
+        return (
+            f"{self.option} must be a virtual environment, or a folder that is new or empty. "
+            f"Received: {str(folder)!r}"
+        )
+
+    def ensure(self, folder):
+        """Makes the environment if it is not there yet.
+
+        Args:
+            folder: `pathlib.Path`.
+
+        Returns:
+            `(python, None)`, the path of its interpreter, or `(None, reason)` if it cannot be made;
+            what was begun is then removed.
+        """
+        from training.command.folder_lock import FolderLock  # imports Keras
+
+        python = folder / "bin" / "python"
+        if self.works(folder):
+            return str(python), None
+        if self.below is not None and sys.version_info >= self.below:
+            return None, (
+                f"{self.requirements[0]} is for Python below {'.'.join(map(str, self.below))}. "
+                f"Make one with an older Python and give its folder as {self.option}. "
+                f"Received: Python {sys.version.split()[0]}"
+            )
+        try:
+            with FolderLock(folder, beside=True, seconds=_LOCK_SECONDS):
+                return (str(python), None) if self.works(folder) else self._make(folder, python)
+        except ValueError as error:
+            return None, str(error)
+
+    def _make(self, folder, python):
+        print(
+            f"Making the environment of {self.what}, once, in {folder}: "
+            f"{', '.join(self.requirements)}. {self.cost}",
+            file=sys.stderr,
+        )
+        is_new = not folder.exists()
+        done = False
+        try:
+            if not python.exists():
+                venv.create(folder, with_pip=True)
+            _call([python, "-m", "pip", "install", "--quiet", "--retries", "2", *self.requirements])
+            _call([python, "-c", self.check])
+            done = True
+        except (OSError, subprocess.CalledProcessError) as error:
+            return None, _last_line(error)
+        finally:
+            if is_new and not done:  # Ctrl-C too
+                shutil.rmtree(folder, ignore_errors=True)
+        return str(python), None
+
+    def works(self, folder):
+        """Returns whether a folder is an environment with all that is needed."""
+        try:
+            _call([folder / "bin" / "python", "-c", self.check])
+        except (OSError, subprocess.CalledProcessError):
+            return False
+        return True
+
+
+PEER = OwnEnvironment(
+    name=f"peer-transformers-{TRANSFORMERS}",
+    option="--peer-environment",
+    what="the peer",
+    cost="This may download gigabytes; if pip knows an index with CPU builds of torch, far less.",
+    # `==` takes the CPU build, 2.13.0+cpu, where pip's indexes have it, else the full one.
+    requirements=(f"transformers=={TRANSFORMERS}", "torch==2.13.0", "numpy"),
+    check=f"import torch, transformers; assert transformers.__version__ == '{TRANSFORMERS}'",
+)
+# MLServer asks for protobuf < 7, so it can never be where this package and its TensorFlow are.
+SERVER = OwnEnvironment(
+    name=f"serving-mlserver-{MLSERVER}",
+    option="--environment",
+    what="the server",
+    cost="It takes 2.5 GB of disk.",
+    requirements=(
+        f"mlserver=={MLSERVER}",
+        f"tensorflow=={SERVED_TENSORFLOW}.*",
+        f"tensorflow-text=={SERVED_TENSORFLOW}.*",
+        "tritonclient[grpc]>=2.60,<3",
+    ),
+    # the files alone: importing TensorFlow takes seconds
+    check=(
+        "from importlib.metadata import version\n"
+        "import importlib.util, tritonclient.grpc\n"
+        f"assert version('mlserver') == '{MLSERVER}'\n"
+        f"assert version('tensorflow').startswith('{SERVED_TENSORFLOW}.')\n"
+        f"assert version('tensorflow-text').startswith('{SERVED_TENSORFLOW}.')\n"
+        "assert importlib.util.find_spec('tensorflow_text')"
+    ),
+    below=(3, 13),
+)
+
+
+def folder_of(text):
+    """Returns the folder that an option names, `~` for the user's own."""
+    return pathlib.Path(text).expanduser().absolute()
+
+
+def _call(command):
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
+
+
+def _last_line(error):
+    """Returns what went wrong, in one line."""
+    said = getattr(error, "stderr", None) or str(error)
+    said = said.decode(errors="replace") if isinstance(said, bytes) else said
+    return [line.strip() for line in said.splitlines() if line.strip()][-1][:300]

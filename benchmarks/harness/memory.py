@@ -1,0 +1,59 @@
+"""Peak memory of a train step, in a process that does nothing else.
+
+The standard library only, since the peer's environment has no Keras; `gauges` imports it late.
+"""
+
+import pathlib
+
+STEPS = 3
+SMALL = (1, 2)  # batch size and length of the step before the measurement
+
+
+def resident():
+    """Returns the largest memory that this process has held, in bytes. Linux only."""
+    # not `resource.getrusage`: a child's starts at the largest memory of its parent
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return 1024 * int(line.split()[1])
+
+
+def peak_mib(small_step, step, before=resident, after=resident):
+    """Returns by how much memory grows at most in `STEPS` train steps, in MiB.
+
+    Args:
+        small_step: function without arguments, a train step on a tiny batch. It makes the
+            optimizer's state and loads what every model loads, which is then not counted.
+        step: function without arguments, the train step to measure.
+        before: function without arguments, the memory in use, in bytes.
+        after: function without arguments, the largest memory that was in use, in bytes.
+    """
+    small_step()
+    start = before()
+    for _ in range(STEPS):
+        step()
+    return (after() - start) / 2**20
+
+
+def gauges():
+    """Returns functions for the memory in use and for its peak, in bytes: the GPU's if one is used.
+
+    Raises:
+        RuntimeError: on a GPU with another backend than JAX, whose memory is not visible here.
+    """
+    import keras
+
+    if not uses_gpu(keras.distribution.list_devices()):
+        return resident, resident
+    if keras.backend.backend() != "jax":
+        raise RuntimeError("the memory of a GPU is measured on the JAX backend only")
+    import jax
+
+    device = jax.local_devices()[0]
+    return tuple(
+        lambda key=key: device.memory_stats()[key] for key in ("bytes_in_use", "peak_bytes_in_use")
+    )
+
+
+def uses_gpu(devices):
+    """Returns whether a list of Keras's device names has a GPU."""
+    return any(name.lower().startswith(("gpu", "cuda")) for name in devices)

@@ -1,0 +1,184 @@
+"""Work in processes of their own: a JSON job goes in, JSON lines come out.
+
+`run` and `answer` are the two ends of a job that is done once, `Worker` and `serve` those of a
+process that holds a model and does a step when it is told to, so that systems can be timed in turn
+although no Python environment has them all. The standard library only, since the peer's
+environment has no Keras.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from benchmarks.harness.memory import resident
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class ChildError(ChildProcessError):
+    """A process that ended without a result."""
+
+
+def run(module, job, tick, python=sys.executable):
+    """Runs `python -m module` on a job and waits for it.
+
+    Args:
+        module: dotted name of a module that calls `answer`.
+        job: what to do; values that JSON knows.
+        tick: function without arguments, called at each step of progress.
+        python: the interpreter.
+
+    Returns:
+        The result of the child.
+
+    Raises:
+        ChildError: if the child fails; with the end of what it said.
+    """
+    found = []
+    with tempfile.TemporaryFile() as errors:
+        process = _started(module, job, python, subprocess.DEVNULL, errors)
+        try:
+            for line in process.stdout:
+                if line.startswith('{"tick"'):
+                    tick()
+                elif line.startswith('{"result"'):
+                    found.append(json.loads(line)["result"])
+            process.wait()
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        if process.returncode or not found:
+            raise _failure(process.returncode, errors)
+    return found[-1]
+
+
+def answer(work):
+    """Does the job on the command line of this process and prints the result.
+
+    Args:
+        work: function (job, tick) -> result, values that JSON knows.
+    """
+
+    def tick():
+        print('{"tick": 1}', flush=True)
+
+    print(json.dumps({"result": work(json.loads(sys.argv[1]), tick)}), flush=True)
+
+
+class Worker:
+    """A process that does steps.
+
+    Args:
+        module: dotted name of a module that calls `serve`.
+        job: what it holds; values that JSON knows.
+        python: the interpreter.
+
+    Attributes:
+        facts: what it says about itself, once it is ready.
+
+    Raises:
+        ChildError: if it ends before it is ready; with the end of what it said.
+    """
+
+    def __init__(self, module, job, python=sys.executable):
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115, closed in `close`
+        self._process = _started(module, job, python, subprocess.PIPE, self._errors)
+        try:
+            self.facts = self._answer()
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, word):
+        """Sends a word, `"step"` or `"memory"`, and returns the answer, a dictionary.
+
+        Raises:
+            ChildError: if the process ends instead.
+        """
+        with contextlib.suppress(BrokenPipeError):  # it has ended; why is told below
+            self._process.stdin.write(f"{word}\n")
+            self._process.stdin.flush()
+        return self._answer()
+
+    def close(self):
+        """Ends the process."""
+        self._process.kill()
+        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+        self._errors.close()
+
+    def _answer(self):
+        for line in self._process.stdout:
+            if line.startswith('{"answer"'):
+                return json.loads(line)["answer"]
+        raise _failure(self._process.wait(), self._errors)
+
+
+def serve(prepare, warm_up_steps):
+    """Does what standard input asks for, a word per line, until it ends.
+
+    `step` is answered with what the step returned, and with `wall` and `cpu`, seconds of this
+    process and all of its threads; `memory` with `mib`, by how much the largest memory of this
+    process has grown since before the first step.
+
+    Args:
+        prepare: function (job) -> (step, facts): a function without arguments that does one step
+            and returns a dictionary of numbers when all is done; what to say about this process.
+            Weights and optimizer state exist when it returns.
+        warm_up_steps: number of steps before the first that is asked for.
+    """
+    step, facts = prepare(json.loads(sys.argv[1]))
+    start = resident()
+    for _ in range(warm_up_steps):
+        step()
+    _say(facts)
+    for line in sys.stdin:
+        if line.strip() == "step":
+            _say(_timed(step))
+        else:
+            _say({"mib": (resident() - start) / 2**20})
+
+
+def _timed(step):
+    started, cpu_started = time.perf_counter(), time.process_time()
+    found = step()
+    cpu = time.process_time() - cpu_started
+    return {**found, "wall": time.perf_counter() - started, "cpu": cpu}
+
+
+def _say(found):
+    print(json.dumps({"answer": found}), flush=True)
+
+
+def _started(module, job, python, stdin, errors):
+    variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    if python != sys.executable:
+        variables.pop("PYTHONPATH", None)  # would mix the packages of two environments
+    return subprocess.Popen(
+        [python, "-m", module, json.dumps(job)],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        cwd=ROOT,
+        env=variables,
+        text=True,
+    )
+
+
+def _failure(code, errors):
+    """Returns an error of one line: how a process ended, and its last words."""
+    errors.seek(0)
+    text = errors.read().decode(errors="replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+    hint = ", perhaps for lack of memory" if code == -9 else ""
+    said = f": {lines[-1][:300]}" if lines and code > 0 else ""
+    return ChildError(f"{ended}{hint}{said}")

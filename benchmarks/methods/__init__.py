@@ -1,0 +1,1 @@
+"""Time and memory of every position method beside `absolute`: `python -m benchmarks.methods`."""

@@ -1,0 +1,1 @@
+"""Exported models behind a server: `python -m benchmarks.serving`."""

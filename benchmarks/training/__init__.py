@@ -1,0 +1,1 @@
+"""Train steps beside those of other libraries: `python -m benchmarks.training`."""

@@ -1,0 +1,106 @@
+"""What the benchmarks share: processes, rounds, environments, files, and the committed pages."""
+
+import importlib
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.harness import environments, process, report, rounds
+from benchmarks.harness.environments import PEER, SERVER
+
+RESULTS = process.ROOT / "benchmarks" / "results"
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("methods", "methods"),
+        ("methods", "memory/methods"),
+        ("training", "training/training"),
+        ("serving", "serving/serving"),
+        ("exports", "exports"),
+    ],
+)
+def test_the_page_of_a_committed_record_is_the_committed_page(name, file):
+    page = importlib.import_module(f"benchmarks.{name}.report").markdown
+    record = json.loads((RESULTS / f"{file}.json").read_text("utf-8"))
+    assert page(record) == (RESULTS / f"{file}.md").read_text("utf-8")
+
+
+def test_the_order_of_every_other_round_is_reversed():
+    assert list(rounds.turns("ab", 1, uncounted=2)) == [
+        *[(0, "a"), (0, "b")],
+        *[(1, "b"), (1, "a")],
+        *[(2, "a"), (2, "b")],
+    ]
+
+
+def test_the_interval_of_a_median_covers_it_19_times_out_of_20():
+    generator = np.random.default_rng(3)
+    draws = generator.exponential(size=(2000, 60))
+    intervals = [rounds.median_interval(sorted(draw)) for draw in draws]
+    inside = [low <= np.log(2) <= high for low, high in intervals]
+    assert 0.945 <= np.mean(inside) <= 0.985
+    assert rounds.median_interval([1.0, 2.0, 9.0]) == [1.0, 9.0], "too few values to say more"
+
+
+def test_a_process_that_fails_is_named_with_its_last_words():
+    with pytest.raises(process.ChildError, match="exit code 1: .*No module named benchmarks"):
+        process.run("benchmarks.nowhere", {}, lambda: None)
+
+
+def test_a_process_that_ends_before_it_is_ready_is_named_with_its_last_words():
+    with pytest.raises(process.ChildError, match="^exit code 1: KeyError: 'library'$"):
+        process.Worker("benchmarks.training.products", {})
+
+
+@pytest.mark.slow
+def test_a_process_answers_and_then_tells_why_it_stopped():
+    job = {"library": "tensorflow", "precision": "bfloat16", "width": 8}
+    worker = process.Worker("benchmarks.training.products", job)
+    try:
+        assert set(worker.ask("step")) == {"wall", "cpu"}
+        worker._process.kill()
+        with pytest.raises(process.ChildError, match="signal 9"):
+            worker.ask("step")
+    finally:
+        worker.close()
+
+
+@pytest.mark.parametrize("environment", [PEER, SERVER])
+def test_an_environment_is_not_made_over_other_files(environment, tmp_path):
+    (tmp_path / "mine.txt").touch()
+    assert "must be a virtual environment" in environment.problem(tmp_path)
+    assert environment.problem(tmp_path / "new") is None
+    assert not environment.works(tmp_path)
+
+
+def test_an_environment_for_older_pythons_is_not_begun(monkeypatch, tmp_path):
+    monkeypatch.setattr(environments.sys, "version_info", (3, 13, 0))
+    python, reason = SERVER.ensure(tmp_path / "environment")
+    assert python is None
+    assert "is for Python below 3.13" in reason
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_an_environment_that_cannot_be_made_gives_the_reason_and_leaves_nothing(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    python, reason = PEER.ensure(tmp_path / "environment")
+    assert python is None
+    assert "transformers==4.57.6" in reason
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_files_of_a_run_are_all_there_and_nothing_else(tmp_path, capsys):
+    for number in (1, 2):
+        report.write(tmp_path / "new", "example", {"a": number}, f"page {number}\n")
+    assert {entry.name for entry in (tmp_path / "new").iterdir()} == {"example.json", "example.md"}
+    assert json.loads((tmp_path / "new" / "example.json").read_text()) == {"a": 2}
+    assert (tmp_path / "new" / "example.md").read_text() == "page 2\n"
+    assert capsys.readouterr().out.endswith("example.json, " + str(tmp_path / "new/example.md\n"))

@@ -1,0 +1,136 @@
+"""Command lines of the benchmarks: one grammar, and every mistake told at once."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.harness.checks import Lists
+from benchmarks.harness.process import ROOT
+from benchmarks.serving.settings import shown
+from training.command.settings import parse
+
+MISTAKES = [
+    ("methods", ["--positions", "tupe_q"], ["Did you mean 'tupe_", "Received: position='tupe_q'"]),
+    ("methods", ["--positions", ","], ["--positions must name at least one", "Received: none"]),
+    ("methods", ["--positions", "nowhere.py"], ["existing Python file", "nowhere.py"]),
+    ("methods", ["--lengths", "128,0"], ["--lengths must be integers >= 1. Received: 0"]),
+    ("methods", ["--lengths", "long"], ["--lengths must be integers >= 1. Received: 'long'"]),
+    ("methods", ["--rounds", "-2"], ["--rounds must be an integer >= 1. Received: -2"]),
+    ("methods", ["--tokens", "1.5"], ["--tokens must be an integer. Received: '1.5'"]),
+    ("methods", ["--size", "tny"], ["--size must be one of", "nearest is 'tiny'", "'tny'"]),
+    ("methods", ["--roundz", "3"], ["--roundz; the nearest option is --rounds"]),
+    ("methods", ["--rounds", "0", "--positions", "x,y"], ["--rounds", "='x'", "='y'"]),
+    ("methods", ["--no-times", "--no-memory"], ["There must be something to measure"]),
+    ("training", ["--sizes", "tny"], ["--sizes must be of", "nearest is 'tiny'", "'tny'"]),
+    ("training", ["--positions", "tupe_q"], ["nearest is 'tupe_", "Received: 'tupe_q'"]),
+    ("training", ["--precisions", "bfloat61"], ["nearest is 'bfloat16'", "Received: 'bfloat61'"]),
+    ("training", ["--lengths", "0"], ["--lengths must be integers >= 1. Received: 0"]),
+    ("training", ["--rounds", "x"], ["--rounds must be an integer. Received: 'x'"]),
+    ("training", ["--tokens", "-1"], ["--tokens must be an integer >= 1. Received: -1"]),
+    ("training", ["--vocabulary-size", "5"], ["above the 5 special tokens. Received: 5"]),
+    ("training", ["--rounds", "0", "--sizes", ","], ["--rounds", "--sizes must name at least one"]),
+    ("gpu", ["--peak-flops", "-1"], ["operations per second", "Received: -1"]),
+    ("gpu", ["--peak-flops", "fast"], ["--peak-flops must be a number", "Received: 'fast'"]),
+    ("gpu", ["--sizes", "bsae"], ["nearest is 'base'", "Received: 'bsae'"]),
+    ("gpu", ["--steps", "0", "--tokens", "x"], ["--steps must be", "--tokens must be"]),
+    ("gpu", ["--product-width", "0"], ["--product-width must be an integer >= 1"]),
+    ("serving", ["--size", "tny"], ["--size must be one of", "nearest is 'tiny'", "'tny'"]),
+    ("serving", ["--clients", "0"], ["--clients must be an integer >= 1. Received: 0"]),
+    ("serving", ["--wait-ms", "0"], ["--wait-ms must be a number of milliseconds above 0"]),
+    ("serving", ["--http-port", "80"], ["--http-port must be a port from 1024", "Received: 80"]),
+    ("serving", ["--length", "2"], ["--length must be at least 3", "Received: 2"]),
+    ("serving", ["--hold=1"], ["ignored explicit argument"]),
+    ("serving", ["--requests", "x", "--outputs", ","], ["--requests must", "--outputs must name"]),
+    (
+        "exports",
+        ["--size", "huge", "--rounds", "1", "--lengths", "0", "--positions", "tupe_q"],
+        ["--size must", "--rounds must be at least 10", "--lengths must", "--positions must"],
+    ),
+    ("formats", ["--positions", "tupe_r,tupe_q"], ["--positions must be of", "'tupe_q'"]),
+    ("data", ["--rows", "0", "--rounds", "x"], ["--rows must be an integer >=", "--rounds must"]),
+    ("data", ["--rows", "100"], ["a multiple of --batch-size. Received: 100 and 256"]),
+    ("prepare", [], ["--input must name at least one text. Received: none"]),
+    ("round_trip", ["--sentences", "0"], ["--data must", "--input must", "--sentences must"]),
+    ("squad_answers", ["--length", "0"], ["--squad must", "One of --vocabulary", "--length must"]),
+]
+ROOMS = ("methods", "training", "gpu", "serving", "exports", "formats", "data")
+FILES = ("prepare", "round_trip", "squad_answers")
+
+
+def settings_of(name):
+    """The class of the settings of a benchmark."""
+    where = f"benchmarks.{name}" if name in FILES else f"benchmarks.{name}.settings"
+    return importlib.import_module(where).Settings
+
+
+def parsed(name, *arguments):
+    """The settings of a command line."""
+    return parse(settings_of(name), arguments, name=name)
+
+
+@pytest.mark.parametrize(("name", "arguments", "expected"), MISTAKES)
+def test_mistakes_are_all_answered_at_once(name, arguments, expected, capsys, tmp_path):
+    with pytest.raises(SystemExit) as stop:
+        parsed(name, *arguments, "--out", str(tmp_path / "results"))
+    assert stop.value.code == 2
+    printed = capsys.readouterr().err
+    for part in expected:
+        assert part in printed
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [("methods", "--peer-environment"), ("serving", "--environment")]
+)
+def test_folders_that_cannot_be_used_are_refused(name, option, capsys, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(SystemExit) as stop:
+        parsed(name, "--out", str(tmp_path / "thesis.txt"), option, str(tmp_path))
+    assert stop.value.code == 2
+    printed = capsys.readouterr().err
+    assert "--out must be a folder" in printed
+    assert f"{option} must be a virtual environment" in printed
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_of_numbers_is_no_folder(capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        parsed("data", "--out", str(tmp_path))
+    assert "--out must be the name of a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["128", "512"], ["128,512"], ["128,", "512,128"]])
+def test_lists_are_given_by_spaces_or_commas(words):
+    assert parsed("exports", "--lengths", *words).lengths == (128, 512)
+    assert parsed("methods", "--positions", "t5", "none,t5").names == ("t5", "none")
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_defaults_are_what_they_would_be_on_the_command_line(name):
+    settings = settings_of(name)()
+    assert settings.problems() == []
+    if isinstance(settings, Lists):
+        assert all(isinstance(getattr(settings, numbers), tuple) for numbers in settings.NUMBERS)
+
+
+def test_a_shown_command_tells_nothing_of_the_machine():
+    given = ["--export", "/home/me/a,models/b", "../c", "--out=../../c", "--environment", "~/d"]
+    wanted = ["--export", "a,models/b", "c", "--out=c", "--environment", "d", "--hold"]
+    assert shown([*given, "--hold"]) == wanted
+
+
+def test_settings_are_checked_before_keras_is_there():
+    code = "import importlib, sys\nfrom training.command.settings import read\n"
+    code += f"for name in {ROOMS + FILES}:\n"
+    code += "    module = importlib.import_module(f'benchmarks.{name}')\n"
+    code += f"    if name in {ROOMS}:\n"
+    code += "        importlib.import_module(f'benchmarks.{name}.__main__')\n"
+    code += "        module = importlib.import_module(f'benchmarks.{name}.settings')\n"
+    code += "    read(module.Settings, ['--out', 'x'])[0].problems()\n"
+    code += "print({'keras', 'tensorflow', 'jax'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"

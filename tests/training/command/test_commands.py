@@ -1,0 +1,255 @@
+"""The list of commands, and what is the same of all of them however they are started."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from training.__main__ import commands, main
+from training.command import start
+from training.command.child import Stop
+from training.command.shell import command_of, sentences
+
+ROOT = pathlib.Path(__file__).parents[3]
+TRAINING = ROOT / "training"
+# what needs no option to work, and so has another mistake to be refused for
+WORKS_ALONE = {"methods", "saved_models", "quickstart", "gallery"}
+ALL_COMMANDS = """
+import contextlib, io, json, sys
+from training.__main__ import commands, main
+
+found = {}
+for name in commands():
+    for words in (["--help"], [], ["--no-such-option"]):
+        if words == [] and name in sys.argv[1:]:
+            continue
+        out, told = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told):
+            try:
+                code = main([name, *words])
+            except SystemExit as stop:
+                code = stop.code
+        heavy = [x for x in ("keras", "tensorflow", "keras_hub", "keras_tupe") if x in sys.modules]
+        found[" ".join([name, *words])] = [code or 0, out.getvalue(), told.getvalue(), heavy]
+print(json.dumps(found))
+"""
+DECOY = "import pathlib\npathlib.Path({file!r}).touch()\n"
+CHILDREN = """
+import sys
+from training.command.child import Stop
+with Stop() as stop:
+    sys.exit(stop.run("training.compare", ["--no-such-option"]))
+"""
+
+
+def environment(**more):
+    names = ("PYTHONPATH", "TF_CPP_MIN_LOG_LEVEL")
+    return {**{k: v for k, v in os.environ.items() if k not in names}, **more}
+
+
+def run(command, **options):
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, **options
+    )
+
+
+def said(arguments):
+    """Returns exit code, output and errors of a command line."""
+    out, told = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told):
+        try:
+            code = main(arguments) or 0
+        except SystemExit as stop:
+            code = stop.code or 0
+    return code, out.getvalue(), told.getvalue()
+
+
+def test_all_commands_answer_before_keras_is_imported():
+    done = run(
+        [sys.executable, "-c", ALL_COMMANDS, *WORKS_ALONE],
+        env=environment(PYTHONPATH=str(ROOT)),
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {line.split()[0] for line in found} == set(commands())
+    for line, (code, out, told, heavy) in found.items():
+        assert heavy == [], line
+        name = line.split()[0]
+        if line.endswith("--help"):
+            assert (code, told) == (0, ""), line
+            assert out.startswith(f"usage: {name} "), line
+        else:
+            assert code == 2, line
+            assert out == "", line
+            assert all(mistake.startswith(f"{name}: ") for mistake in told.splitlines()), told
+    both = found["pretrain --no-such-option"][2]
+    assert "unrecognized arguments" in both, "no mistake hides another one"
+    assert "--data must name" in both
+
+
+def test_all_commands_are_listed_with_what_they_do():
+    code, out, _ = said([])
+    assert code == 0
+    names = [path.parent.name for path in TRAINING.glob("*/__main__.py")]
+    names += [path.stem for path in TRAINING.glob("[!_]*.py")]
+    assert {"pretrain", "compare", "query"} <= set(names)
+    for name in names:
+        assert re.search(rf"^    {name} +\w.{{20,}}\.$", out, re.MULTILINE), name
+    assert said(["--help"]) == (0, out, "")
+    for number in ("0", "1", "2", "130", "143"):
+        assert re.search(rf"^    {number} +\w", out, re.MULTILINE)
+
+
+def test_the_version_is_that_of_the_distribution():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = re.search(r'^version = "(.+)"$', text, re.MULTILINE)
+    code, out, _ = said(["--version"])
+    assert code == 0
+    assert version is None or out == f"keras-tupe {version[1]}\n"
+    assert re.fullmatch(r"keras-tupe \d+\.\d+\.\d+\n", out)
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("pretrian", "pretrain"), ("finetune-glu", "glue")])
+def test_an_unknown_command_names_the_nearest(wrong, near):
+    code, out, told = said([wrong, "--data", "rows"])
+    assert (code, out) == (2, "")
+    assert told.startswith(f"keras-tupe: There is no command {wrong!r}; the nearest is ")
+    assert near in told
+
+
+def test_a_command_is_the_same_however_it_is_called(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    words = ["--no-such-option", "--data", "rows"]
+    ours = said(["finetune-glue", *words])
+    assert ours == said(["finetune_glue", *words])
+    done = run(
+        [sys.executable, "-m", "training.finetune_glue", *words],
+        env=environment(PYTHONPATH=str(ROOT)),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == ours
+
+
+def test_the_record_of_a_command_does_not_depend_on_how_it_is_called(monkeypatch):
+    from training.pretrain import __main__ as pretrain
+
+    words = ["--data", "my rows", "--out", "run"]
+    recorded = []
+    monkeypatch.setattr(pretrain, "parse", lambda *_: None)
+    monkeypatch.setattr(
+        "training.pretrain.work.pretrain", lambda _, command: recorded.append(command)
+    )
+    said(["pretrain", *words])
+    monkeypatch.setattr(sys, "argv", ["anything", *words])
+    pretrain.main()
+    assert recorded == ["python -m training.pretrain --data 'my rows' --out run"] * 2
+    assert shlex.split(command_of("pretrain", words))[3:] == words
+
+
+# === A folder that has a `training` of its own ===
+
+
+@pytest.fixture(params=["package", "module"])
+def decoy(request, tmp_path):
+    """Returns a folder whose own `training` leaves a file as soon as it is imported."""
+    text = DECOY.format(file=str(tmp_path / "imported"))
+    if request.param == "module":
+        (tmp_path / "training.py").write_text(text)
+        return tmp_path
+    for name in ("training", "training/command", "training/machine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(text)
+    for name in ("compare", "query", "command/child", "machine/facts"):
+        (tmp_path / "training" / f"{name}.py").write_text(text)
+    return tmp_path
+
+
+def script(folder, text):
+    """Returns the command line of a script as pip installs it, which has its own folder first."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "keras-tupe").write_text(text)
+    return [sys.executable, str(folder / "bin" / "keras-tupe")]
+
+
+def test_another_training_in_the_current_folder_is_never_imported(decoy):
+    words = script(decoy, "from training.__main__ import main\nmain()\n")
+    done = run([*words, "--version"], cwd=decoy, env=environment(PYTHONPATH=str(ROOT)))
+    assert done.stdout.startswith("keras-tupe "), done.stderr
+    assert not (decoy / "imported").exists()
+    shadowed = run(
+        [sys.executable, "-m", "training.compare"], cwd=decoy, env=environment(PYTHONPATH=str(ROOT))
+    )
+    assert (decoy / "imported").exists(), f"the decoy is none: {shadowed.stderr}"
+
+
+@pytest.mark.parametrize("path", [[str(ROOT)], [".", str(ROOT)]])
+def test_it_is_not_imported_by_the_processes_that_commands_start_either(path, decoy):
+    words = start.words_of("training.command.child", str(os.getpid()), "training.compare", "--x")
+    done = run(words, cwd=decoy, env=environment(PYTHONPATH=os.pathsep.join(path)))
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("compare: unrecognized arguments: --x")
+    assert not (decoy / "imported").exists()
+
+
+def test_nor_by_those_that_these_start(decoy):
+    done = run(script(decoy, CHILDREN), cwd=decoy, env=environment(PYTHONPATH=str(ROOT)))
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("compare: unrecognized arguments: --no-such-option")
+    assert not (decoy / "imported").exists()
+
+
+def test_every_process_is_started_that_way():
+    files = [path for path in TRAINING.rglob("*.py") if "sys.executable" in path.read_text("utf-8")]
+    assert files == [pathlib.Path(start.__file__)]
+
+
+def test_what_others_start_does_not_look_into_the_current_folder(decoy, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    before = dict(os.environ)
+    with start.safe_environment():
+        done = run([sys.executable, "-m", "training.compare"], cwd=decoy)
+        assert os.environ["PYTHONPATH"].endswith("elsewhere")
+    assert done.stderr.startswith("compare: RUNS must name"), done.stderr
+    assert not (decoy / "imported").exists()
+    assert dict(os.environ) == before
+
+
+# === Exit codes ===
+
+
+def code_of(error, **more):
+    with pytest.raises(SystemExit) as stop, sentences("pretrain", "It goes on.", **more):
+        raise error
+    return stop.value.code
+
+
+def test_the_work_that_fails_ends_with_1_and_its_sentence():
+    assert code_of(ValueError("one\ntwo")) == "pretrain: one\npretrain: two"  # Python's code is 1
+    assert code_of(ImportError("no keras")) == "pretrain: no keras"
+    full = OSError(28, "No space left on device")
+    assert code_of(full, when_full="No room.") == (
+        "pretrain: No room. Received: No space left on device"
+    )
+    assert "No room" not in code_of(OSError(13, "Permission denied"), when_full="No room.")
+
+
+def stop_by(number):
+    signal.raise_signal(number)
+    raise KeyboardInterrupt
+
+
+def test_a_stop_ends_with_the_number_of_its_signal(capsys):
+    assert code_of(KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == "pretrain: stopped. It goes on.\n"
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        with pytest.raises(SystemExit) as stop, sentences("ablate", "It goes on."), Stop():
+            stop_by(number)
+        assert stop.value.code == code

@@ -1,0 +1,112 @@
+"""The quickstart, run as a user runs it."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import types
+
+import keras_hub
+import numpy as np
+import pytest
+from quickstart_cases import write_corpus
+
+import keras_tupe
+from training.quickstart import run
+
+METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
+
+
+def quickstart(folder, *arguments):
+    result = subprocess.run(
+        [sys.executable, "-m", "training.quickstart", *arguments, "--out", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    return result.stdout
+
+
+@pytest.mark.parametrize(("steps", "points", "every"), [(45, 20, 2), (7, 7, 1)])
+def test_the_curve_has_a_point_after_each_twentieth_of_the_steps(steps, points, every, monkeypatch):
+    fits, tests = [], []
+
+    class Recorder:
+        def __init__(self, model, machine, rows, held_out, schedule, optimizer):
+            assert (schedule.total_steps, schedule.warmup_steps) == (steps, int(0.06 * steps))
+            assert optimizer == {"beta_2": 0.98}
+
+        def fit(self, start, end, progress):
+            fits.append((start, end))
+
+        def evaluate(self, step, progress, most=None):
+            tests.append((step, most))
+            return step / 100, 0.5
+
+    monkeypatch.setattr(run, "Training", Recorder)
+    corpus = types.SimpleNamespace(
+        training=types.SimpleNamespace(batch_size=run.BATCH_SIZE), held_out=None
+    )
+    (tokens, losses), scores = run.pretrain(None, corpus, steps)
+    ends = [every * (number + 1) for number in range(points)]
+    assert fits == [(end - every, end) for end in ends]
+    assert tests == [*((end, run.CURVE_BATCHES) for end in ends), (ends[-1], None)]
+    assert tokens == [end * run.BATCH_SIZE * 32 for end in ends]
+    assert losses == [end / 100 for end in ends]
+    assert scores == (ends[-1] / 100, 0.5)
+
+
+@pytest.mark.slow
+def test_quickstart_takes_a_text_and_a_method_of_ones_own(tmp_path, loaded_files):
+    write_corpus(tmp_path / "corpus.txt")
+    out = tmp_path / "run"
+    arguments = ["--corpus", str(tmp_path / "corpus.txt"), "--minutes", "0.02"]
+    printed = quickstart(out, *arguments, "--positions", str(METHOD_FILE))
+    assert re.search(r"^\| linear_slope +\|.*%.*%", printed, re.MULTILINE), "no row in the table"
+    parity = re.search(r"largest relative difference (\S+)", printed)
+    assert float(parity[1]) <= 1e-5
+    assert "modules of keras_tupe in this process: 0" in printed
+
+    card = json.loads((out / "card.json").read_text())
+    assert card["config"]["position"] == card["metrics"]["position"] == "linear_slope"
+    assert card["data"]["documents"] <= 400
+    assert {path.name for path in out.iterdir()} - {"assets"} == {
+        "assets.extra",
+        "card.json",
+        "curves.png",
+        "example.npz",
+        "fingerprint.pb",
+        "position_bias_linear_slope.png",
+        "preset",
+        "saved_model.pb",
+        "text",
+        "variables",
+    }
+    assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus.txt", "run"}
+
+    keras_tupe.positions.load_file(METHOD_FILE)
+    model = keras_hub.models.MaskedLM.from_preset(str(out / "preset"))
+    example = np.load(out / "example.npz")
+    inputs = {
+        "token_ids": example["input_word_ids"],
+        "padding_mask": example["input_mask"],
+        "mask_positions": example["masked_lm_positions"],
+    }
+    np.testing.assert_allclose(model(inputs), example["mlm_logits"], atol=1e-4)
+    assert isinstance(model.preprocessor.tokenizer, keras_tupe.TupeTokenizer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_positions_matter_in_the_quickstart_as_the_readme_says(tmp_path, seed):
+    quickstart(tmp_path / "run", "--seed", str(seed))
+    card = json.loads((tmp_path / "run" / "card.json").read_text())
+    results = {result["position"]: result for result in card["all_methods"]}
+    for score in ("accuracy", "word_order"):
+        none, absolute, tupe_r = (results[name][score] for name in ("none", "absolute", "tupe_r"))
+        assert absolute >= none + 0.10
+        assert tupe_r >= absolute - 0.01
+    assert abs(results["none"]["word_order"] - 0.5) <= 0.001

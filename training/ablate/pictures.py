@@ -1,0 +1,170 @@
+"""The pictures of an ablation: curves and differences to the baseline; scores in tasks."""
+
+import math
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from training.ablate.results import LOSS
+from training.command.pictures import save
+
+_EARLY = 0.15  # share of the steps before which losses need not be inside of the picture
+_COLUMNS = 3  # of panels of tasks
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
+
+
+def draw(path, ablation):
+    """Draws held-out loss over training, and the loss less the baseline's at the end.
+
+    Left: a line is the mean over seeds, its band from the lowest to the highest seed. Right: a
+    dot is a seed, the bar is the 95 % interval of the mean difference.
+
+    Args:
+        path: PNG file to write.
+        ablation: an `Ablation`.
+    """
+    summaries = ablation.summaries[LOSS]
+    order = sorted(ablation.methods, key=lambda name: summaries[name].mean)
+    styles = styles_of(ablation)
+    figure = Figure(figsize=(12.5, max(4.6, 1.6 + 0.36 * len(order))), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
+    _curves(left, ablation, order, styles)
+    _differences(right, ablation, order, styles)
+    save(figure, path)
+
+
+def styles_of(ablation):
+    """Returns the color and the dash of each method in all pictures; twenty look different."""
+    return {
+        name: {
+            "color": colormaps["tab10"](number % 10),
+            "linestyle": _DASHES[number // 10 % len(_DASHES)],
+        }
+        for number, name in enumerate(ablation.methods)
+    }
+
+
+def _curves(axes, ablation, order, styles):
+    lowest, highest = math.inf, -math.inf
+    for name in order:
+        results = list(ablation.methods[name].results.values())
+        millions = np.divide(results[0].tokens, 1e6)
+        losses = np.array([result.losses for result in results])  # (seeds, points)
+        mean = losses.mean(axis=0)
+        label = f"{name}: {mean[-1]:.3f}"
+        axes.plot(millions, mean, label=label, linewidth=1.8, **styles[name])
+        if len(losses) > 1:
+            color = styles[name]["color"]
+            axes.fill_between(
+                millions, losses.min(axis=0), losses.max(axis=0), color=color, alpha=0.15, lw=0
+            )
+        late = losses[:, np.array(results[0].steps) >= _EARLY * ablation.steps]
+        lowest, highest = min(lowest, late.min()), max(highest, late.max())
+    room = 0.04 * (highest - lowest) or 0.1
+    axes.set_ylim(lowest - room, highest + room)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("tokens seen in training (million)")
+    axes.set_ylabel("held-out masked-token loss (nats)")
+    counts = sorted({len(method.results) for method in ablation.methods.values()})
+    seeds = " to ".join(str(count) for count in sorted({counts[0], counts[-1]}))
+    seeds += " seed" if counts == [1] else " seeds"
+    band = ", band: lowest to highest seed" if counts[-1] > 1 else ""
+    axes.set_title(f"held-out loss, mean of {seeds}{band}", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8, title="last value, lowest first", title_fontsize=8)
+
+
+def _differences(axes, ablation, order, styles):
+    """Draws a line for each method, the lowest mean difference on top."""
+    summaries = ablation.summaries[LOSS]
+    names = [name for name in order if summaries[name].difference is not None]
+    axes.axvline(0, color="black", linewidth=1)
+    axes.set_title(f"at the end: loss less that of {ablation.baseline}", fontsize=10)
+    axes.set_xlabel("nats; left is better. Dot: a seed. Bar: 95 % interval of the mean")
+    axes.grid(alpha=0.3, axis="x")
+    if not names:
+        axes.set_yticks([])
+        axes.text(0.5, 0.5, "nothing to compare with yet", ha="center", transform=axes.transAxes)
+        return
+    base, ends = summaries[ablation.baseline].values, []
+    for place, name in enumerate(names):
+        found, color = summaries[name].difference, styles[name]["color"]
+        values = summaries[name].values
+        dots = [values[seed] - base[seed] for seed in sorted(set(values) & set(base))]
+        if not math.isnan(found.low):
+            axes.plot(
+                [found.low, found.high], [place, place], color=color, linewidth=2.5, alpha=0.6
+            )
+        axes.plot(found.mean, place, "|", color=color, markersize=18, mew=2.5)
+        axes.plot(dots, [place] * len(dots), "o", color=color, markersize=5, mec="white", mew=0.6)
+        ends += [*dots, found.mean]
+    # an interval of very few seeds may be wide: what was seen stays readable
+    span = max(max(ends), 0) - min(min(ends), 0) or 0.1
+    low = min([min(ends), 0, *(summaries[n].difference.low for n in names)], key=_or_zero)
+    high = max([max(ends), 0, *(summaries[n].difference.high for n in names)], key=_or_zero)
+    axes.set_xlim(
+        max(_or_zero(low), min(*ends, 0) - span) - 0.05 * span,
+        min(_or_zero(high), max(*ends, 0) + span) + 0.05 * span,
+    )
+    axes.set_yticks(
+        range(len(names)),
+        [f"{name}{'' if not summaries[name].difference.too_few else ' (?)'}" for name in names],
+        fontsize=9,
+    )
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    if any(summaries[name].difference.too_few for name in names):
+        axes.set_xlabel(
+            "nats; left is better. Dot: a seed. Bar: 95 % interval of the mean\n"
+            "(?): too few seeds to tell"
+        )
+
+
+def _or_zero(value):
+    return 0.0 if math.isnan(value) else value
+
+
+def draw_tasks(path, ablation):
+    """Draws the scores of all models in all tasks.
+
+    Methods stand in the order of their held-out loss in every panel, the lowest on top: if what
+    helps pre-training helped a task too, the dots would lean that way. A dot is a seed of
+    pre-training, the bar is the mean of the seeds, the line is the mean of the baseline.
+
+    Args:
+        path: PNG file to write.
+        ablation: an `Ablation` with scores of tasks.
+    """
+    styles = styles_of(ablation)
+    losses, scores = ablation.summaries[LOSS], ablation.task_names
+    order = sorted(ablation.methods, key=lambda name: losses[name].mean)
+    columns = min(_COLUMNS, len(scores))
+    rows = math.ceil(len(scores) / columns)
+    size = (4.4 * columns, rows * max(2.6, 1.2 + 0.3 * len(order)))
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle("Scores in tasks; methods by held-out loss, the lowest on top", fontsize=11)
+    axes = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    for place, score in zip(axes, scores, strict=False):
+        _panel(place, ablation, score, order, styles)
+    for place in axes[len(scores) :]:
+        place.set_axis_off()
+    for number, place in enumerate(axes[: len(scores)]):
+        if number + columns >= len(scores):
+            place.set_xlabel(f"percent. Dot: a seed, bar: mean,\nline: {ablation.baseline}")
+    axes[0].set_yticks(range(len(order)), order, fontsize=9)
+    axes[0].set_ylim(len(order) - 0.5, -0.5)
+    save(figure, path)
+
+
+def _panel(axes, ablation, score, order, styles):
+    found = ablation.summaries[score]
+    axes.set_title(score, fontsize=10)
+    axes.grid(alpha=0.3, axis="x")
+    if ablation.baseline in found:
+        axes.axvline(found[ablation.baseline].mean, color="black", linewidth=1)
+    for place, name in enumerate(order):
+        if name not in found:
+            continue
+        color, values = styles[name]["color"], list(found[name].values.values())
+        axes.plot(found[name].mean, place, "|", color=color, markersize=16, mew=2.5)
+        axes.plot(values, [place] * len(values), "o", color=color, markersize=5, mec="white")

@@ -1,0 +1,237 @@
+"""What came out of the finished runs of an ablation."""
+
+import dataclasses
+import functools
+import pathlib
+
+import numpy as np
+
+from keras_tupe._json_file import read_json_object
+from keras_tupe.metrics import mean_interval
+from training.ablate.runs import check_belongs, find_runs, recorded_seconds
+from training.ablate.statistics import steps_to_reach, summarize
+from training.ablate.tasks import check_equal, read_scores
+from training.pretrain.report import load_run
+
+LOSS, ACCURACY = "held-out loss", "masked accuracy"
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What one finished run gave.
+
+    Attributes:
+        seed: its seed.
+        steps, tokens: of each validation.
+        losses: held-out losses at them, nats.
+        accuracies: held-out masked accuracies, percent.
+        scores: name -> number: `LOSS` and `ACCURACY` of the last validation, and of each task.
+        tokens_per_second: median of its log; `None` if unknown.
+        seconds: of training and of the tasks.
+        command, commit: of the run.
+    """
+
+    seed: int
+    steps: list
+    tokens: list
+    losses: list
+    accuracies: list
+    scores: dict
+    tokens_per_second: float | None
+    seconds: float
+    command: str
+    commit: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """A method and its finished runs.
+
+    Attributes:
+        name: as it is called in tables.
+        folder: name of its folder.
+        position, options: of the method.
+        encoder_parameters: weights of the encoder, without the head.
+        results: dictionary seed -> `Result`.
+    """
+
+    name: str
+    folder: str
+    position: str
+    options: dict
+    encoder_parameters: int
+    results: dict
+
+    def numbers(self, score):
+        """Returns one score of each seed that has it, a dictionary."""
+        found = {seed: result.scores.get(score) for seed, result in self.results.items()}
+        return {seed: value for seed, value in found.items() if value is not None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Shares:
+    """When a method reached the final loss that the baseline has with the same seed.
+
+    Attributes:
+        values: dictionary seed -> share of all steps; `None` if it was never reached.
+        mean, low, high: of those that reached it, with the 95 % interval; `None` if none did.
+    """
+
+    values: dict
+    mean: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def num_not_reached(self):
+        """Number of seeds that never reached it."""
+        return sum(value is None for value in self.values.values())
+
+
+@dataclasses.dataclass(frozen=True)
+class Ablation:
+    """All finished runs of a folder.
+
+    Attributes:
+        baseline: name of the method that the others are compared with.
+        methods: dictionary name -> `Method`.
+        facts: what all runs have in common.
+        unfinished: names of the runs that were begun and are not finished.
+    """
+
+    baseline: str
+    methods: dict
+    facts: dict
+    unfinished: list
+
+    @property
+    def steps(self):
+        """Optimizer steps of a run."""
+        return self.facts["steps"]
+
+    @property
+    def seeds(self):
+        """All seeds, ascending."""
+        return sorted({seed for method in self.methods.values() for seed in method.results})
+
+    @property
+    def results(self):
+        """The `Result`s of all methods."""
+        return [one for method in self.methods.values() for one in method.results.values()]
+
+    @property
+    def score_names(self):
+        """Names of all scores, loss and accuracy first."""
+        return list(dict.fromkeys(name for result in self.results for name in result.scores))
+
+    @property
+    def task_names(self):
+        """Names of the scores of tasks."""
+        return [name for name in self.score_names if name not in (LOSS, ACCURACY)]
+
+    @functools.cached_property
+    def summaries(self):
+        """Dictionary: score -> method -> `Summary`."""
+        return {
+            score: summarize(
+                {name: method.numbers(score) for name, method in self.methods.items()},
+                self.baseline,
+            )
+            for score in self.score_names
+        }
+
+    @functools.cached_property
+    def shares(self):
+        """Dictionary: method -> `Shares`; methods without a seed of the baseline are left out."""
+        base = self.methods.get(self.baseline)
+        found = {}
+        for name, method in self.methods.items() if base else ():
+            values = {
+                seed: steps_to_reach(one.steps, one.losses, base.results[seed].losses[-1])
+                for seed, one in method.results.items()
+                if seed in base.results
+            }
+            values = {s: None if at is None else at / self.steps for s, at in values.items()}
+            reached = [value for value in values.values() if value is not None]
+            interval = mean_interval(reached) if reached else (None, None, None)
+            if values:
+                found[name] = Shares(values, *interval)
+        return found
+
+
+def collect(out, baseline):
+    """Returns the `Ablation` in a folder.
+
+    Args:
+        out: the folder.
+        baseline: name of a method, as in tables.
+
+    Raises:
+        ValueError: if there is no finished run, or the runs do not belong together.
+    """
+    found = find_runs(out)
+    finished = [run for run in found if run.is_finished]
+    if not finished:
+        raise ValueError(
+            "There must be a finished run at least, with its preset, for a report. "
+            f"Received: {str(out)!r}, where {len(found)} runs were begun"
+        )
+    facts = finished[0].facts()
+    check_belongs(out, finished, facts)
+    check_equal(out)
+    methods = {}
+    for run in finished:
+        name, folder = run.variant.label, run.folder.parent.name
+        method = methods.setdefault(
+            name, Method(name, folder, run.variant.position, run.variant.options, _size(run), {})
+        )
+        if method.folder != folder:
+            raise ValueError(
+                "A method must have one folder. Move one of them away. "
+                f"Received: {method.folder!r} and {folder!r}, both of {name}"
+            )
+        method.results[run.seed] = _result(run)
+    unfinished = [f"{run.variant.label}, seed {run.seed}" for run in found if not run.is_finished]
+    return Ablation(baseline, methods, facts, unfinished)
+
+
+def _size(run):
+    """Returns the number of weights of a run's encoder, which its preset tells."""
+    path = run.folder / "preset" / "metadata.json"
+    try:
+        count = read_json_object(path)["parameter_count"]
+        if type(count) is not int:
+            raise ValueError("it is no integer")
+        return count
+    except (OSError, ValueError, KeyError):
+        raise ValueError(
+            f"A preset tells its number of weights in metadata.json. Received: {str(path)!r}"
+        ) from None
+
+
+def _result(run):
+    logs = load_run(run.folder, run.variant.label)
+    valid, steps = logs.valid, run.record["settings"]["steps"]
+    if (
+        not valid["step"]
+        or valid["step"][-1] != steps
+        or not np.isfinite(valid["valid_loss"]).all()
+    ):
+        raise ValueError(
+            f"A finished run has a finite held-out loss at its last step, {steps}, in valid.csv. "
+            f"Received: {str(pathlib.Path(run.folder))!r}"
+        )
+    accuracies = [100 * value for value in valid["valid_accuracy"]]
+    scores = {LOSS: valid["valid_loss"][-1], ACCURACY: accuracies[-1]}
+    return Result(
+        run.seed,
+        [int(step) for step in valid["step"]],
+        [int(count) for count in valid["tokens"]],
+        valid["valid_loss"],
+        accuracies,
+        {**scores, **read_scores(run.folder)},
+        logs.typical("tokens_per_second"),
+        sum(recorded_seconds(run.folder)),
+        run.record.get("command"),
+        run.record.get("commit"),
+    )

@@ -1,0 +1,98 @@
+"""BERT's trunk in NumPy float64, around the oracle of any positional method."""
+
+import math
+
+import numpy as np
+from keras import ops
+
+from keras_tupe import positions
+
+
+def encode(model, given, normalize_first=False, zero_padded=False):
+    """Returns what `model`, a float64 `TupeBackbone`, should answer.
+
+    Args:
+        model: the backbone; its weights are read, and its `embed` layer is called, which
+            the parity with the oracle alone covers.
+        given: dictionary of the model's inputs as arrays.
+        normalize_first: whether the blocks are pre-LN.
+        zero_padded: whether padded tokens enter the blocks as zeros.
+
+    Returns:
+        Sequence output `(batch, length, hidden_dim)`, pooled output `(batch, hidden_dim)`.
+    """
+    weights = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
+    trunk = _Trunk(weights, model.layer_norm_epsilon)
+    x = weights["token_embedding/embeddings"][given["token_ids"]]
+    if "segment_ids" in given:
+        x = x + weights["segment_embedding/embeddings"][given["segment_ids"]]
+    added = _added_positions(model, x)
+    x = trunk.norm("embeddings_layer_norm", x + added)
+    is_real = given["padding_mask"].astype(bool)
+    if zero_padded:
+        x = x * is_real[..., None]
+    for index in range(model.num_layers):
+
+        def attend(y, block=f"block_{index}"):
+            # The oracle adds the positions itself: it gets vectors that lack them.
+            logits = trunk.logits(model, block, y - added)
+            return trunk.attend(block, y, logits, is_real)
+
+        x = trunk.block(f"block_{index}", x, attend, normalize_first)
+    if normalize_first:
+        x = trunk.norm("final_layer_norm", x)
+    return x, np.tanh(trunk.dense("pooled_dense", x[:, 0]))
+
+
+def _added_positions(model, x):
+    names = [layer.name for layer in model.layers]
+    if "position_embedding" not in names:
+        return np.zeros_like(x)
+    return ops.convert_to_numpy(model.get_layer("position_embedding")(np.zeros_like(x)))
+
+
+class _Trunk:
+    def __init__(self, weights, epsilon):
+        self.weights, self.epsilon = weights, epsilon
+
+    def norm(self, name, x):
+        centered = x - x.mean(-1, keepdims=True)
+        x = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + self.epsilon)
+        return x * self.weights[f"{name}/gamma"] + self.weights[f"{name}/beta"]
+
+    def dense(self, name, x):
+        return x @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
+
+    def logits(self, model, block, tokens):
+        dims = positions.Dims(
+            model.num_heads,
+            model.hidden_dim // model.num_heads,
+            model.max_sequence_length,
+            layer_norm_epsilon=self.epsilon,
+        )
+        own = {k.removeprefix(f"{block}/"): v for k, v in self.weights.items()}
+        method = positions.get(model.position)
+        options = dict(model.position_options)
+        return np.stack([method.logits_oracle(x, own, dims, options) for x in tokens])
+
+    def attend(self, block, x, logits, is_real):
+        logits = np.where(is_real[:, None, None], logits, -np.inf)
+        scores = np.exp(logits - logits.max(-1, keepdims=True))
+        scores = scores / scores.sum(-1, keepdims=True)
+        value = np.einsum("bsm,mhd->bhsd", x, self.weights[f"{block}/attention/value/kernel"])
+        value = value + self.weights[f"{block}/attention/value/bias"][None, :, None]
+        kernel = self.weights[f"{block}/attention/output/kernel"]
+        out = np.einsum("bhtd,hdm->btm", scores @ value, kernel)
+        return out + self.weights[f"{block}/attention/output/bias"]
+
+    def block(self, name, x, attend, normalize_first):
+        def feed_forward(y):
+            y = self.dense(f"{name}/feedforward_intermediate", y)
+            y = y * (1 + np.vectorize(math.erf)(y / math.sqrt(2))) / 2
+            return self.dense(f"{name}/feedforward_output", y)
+
+        if normalize_first:
+            x = x + attend(self.norm(f"{name}/attention_layer_norm", x))
+            return x + feed_forward(self.norm(f"{name}/feedforward_layer_norm", x))
+        x = self.norm(f"{name}/attention_layer_norm", x + attend(x))
+        return self.norm(f"{name}/feedforward_layer_norm", x + feed_forward(x))

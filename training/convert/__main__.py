@@ -1,0 +1,40 @@
+"""Turns other people's weights into a preset of this package, and back.
+
+    python -m training.convert checkpoint_best.pt --dictionary dict.txt --out presets/tupe_r
+    python -m training.convert bert-base-uncased --out presets/bert
+    python -m training.convert presets/bert --graft qkr_4 --out presets/bert_qkr_4 \\
+        --graft-options '{"share_heads": true}'
+    python -m training.convert presets/bert_qkr_4 --format huggingface --out bert_hf
+
+SOURCE is a released TUPE checkpoint (a .pt file), or the local folder of a Hugging Face BERT, of
+a preset of KerasHub's BERT, or of a preset of ours; which of them is seen from its files. With
+`--graft` the positional method is replaced. The report says which weights were kept, dropped and
+new. Nothing is downloaded, and no code in checkpoints is run.
+"""
+
+from training.command.settings import parse
+from training.command.shell import end_cleanly_on_sigterm, sentences
+from training.convert.settings import Settings
+
+
+def main(arguments=None):
+    """Runs the command line."""
+    settings = parse(Settings, arguments, __doc__, "convert")
+    end_cleanly_on_sigterm()
+    with sentences("convert", "Nothing was written."):
+        from training.convert.work import convert_checkpoint
+
+        try:
+            reports = convert_checkpoint(settings)
+        except (OSError, RuntimeError) as error:
+            text = str(error)
+            if getattr(error, "errno", None):  # of the system, not one of our sentences
+                text = f"{error.strerror}; nothing was written. Received: {settings.out!r}"
+            raise ValueError(text) from error
+    for report in reports:
+        print(f"{report}\n")
+    print(f"written: {settings.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""The settings of `training.convert`."""
+
+import dataclasses
+
+from training.command.checks import no_folder
+from training.command.settings import setting
+from training.command.without_keras import method_names, without_keras
+
+with without_keras():
+    from keras_tupe._json_file import parse_json
+    from keras_tupe._new_folder import check_is_new
+
+FORMATS = ("preset", "huggingface")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of `training.convert`."""
+
+    source: str | None = setting(None, "File or folder to convert.", positional=True)
+    out: str | None = setting(None, "Folder to write; it must not exist.")
+    dictionary: str | None = setting(None, "The dict.txt of a TUPE checkpoint.")
+    graft: str | None = setting(None, "Positional method to put in.")
+    graft_options: str | None = setting(
+        None, "Options of the method, as JSON, such as '{\"k\": 64}'."
+    )
+    graft_length: int | None = setting(
+        None, "Tokens that the method's tables provide for. Default: those of SOURCE."
+    )
+    position_file: str | None = setting(None, "Python file that defines a positional method.")
+    format: str = setting("preset", f"One of {', '.join(FORMATS)}.")
+
+    def problems(self):
+        """Returns sentences about what cannot work, before any long work."""
+        found = []
+        if self.source is None:
+            found.append("SOURCE must name a file or folder to convert. Received: none")
+        if self.format not in FORMATS:
+            found.append(f"--format must be one of {list(FORMATS)}. Received: {self.format!r}")
+        if self.graft_options is not None and self.graft is None:
+            found.append("--graft-options needs --graft. Received: --graft-options alone")
+        if self.graft_length is not None:
+            if self.graft is None:
+                found.append("--graft-length needs --graft. Received: --graft-length alone")
+            if self.graft_length < 1:
+                found.append(f"--graft-length must be >= 1. Received: {self.graft_length}")
+        return found + self._out() + self._method()
+
+    def _out(self):
+        if self.out is None:
+            return ["--out must name the folder to write. Received: none"]
+        try:
+            check_is_new(self.out)
+        except ValueError as error:
+            return [str(error)]
+        return no_folder(self.out)
+
+    def _method(self):
+        is_plain = self.graft is None or (
+            self.graft in method_names() and self.graft_options is None
+        )
+        if self.position_file is None and is_plain:
+            return []  # its record is not needed
+        from keras_tupe import positions
+
+        try:
+            if self.position_file is not None:
+                positions.load_file(self.position_file)
+            if self.graft is not None:
+                positions.get(self.graft).resolve(self.method_options())
+        except (ValueError, TypeError) as error:
+            return [str(error)]
+        return []
+
+    def method_options(self):
+        """Returns the options of the method that is put in, a dictionary.
+
+        Raises:
+            ValueError: if they are no JSON object.
+        """
+        try:
+            given = parse_json(self.graft_options or "{}")
+        except ValueError:
+            given = None
+        if not isinstance(given, dict):
+            raise ValueError(
+                "--graft-options must be a JSON object, such as '{\"share_heads\": true}'. "
+                f"Received: {self.graft_options!r}"
+            )
+        return given

@@ -1,0 +1,49 @@
+"""The settings of `training.draw`."""
+
+import dataclasses
+
+from training.command.checks import no_folder
+from training.command.settings import setting
+from training.command.without_keras import without_keras
+
+with without_keras():
+    from keras_tupe.analysis.attention_patterns import FEWEST_WORDS
+    from keras_tupe.models.sizes import SIZES
+
+LENGTH = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of `training.draw`."""
+
+    methods: tuple = setting((), "Positional methods, or .py files of some.", positional=True)
+    model: str | None = setting(None, "Preset folder of a trained encoder.")
+    text: tuple = setting((), "Texts, or UTF-8 files of paragraphs.", texts=True)
+    size: str = setting("tiny", f"Without --model: {', '.join(SIZES)}.")
+    seed: int = setting(0, "Without --model: of the weights, >= 0.")
+    length: int | None = setting(
+        None, f"Tokens, [CLS] included. Default: {LENGTH}, or the model's."
+    )
+    out: str = setting("pictures", "Folder to write.")
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        found = []
+        if not self.methods and self.model is None:
+            found.append("name at least one METHOD, or give a --model. Received: neither")
+        if self.text and self.model is None:
+            found.append(
+                "--text needs a --model: an encoder at initialization has no tokenizer and has "
+                "learned nothing about text. Received: --text without --model"
+            )
+        if self.size not in SIZES:
+            found.append(f"--size must be one of {list(SIZES)}. Received: {self.size!r}")
+        if self.seed < 0:
+            found.append(f"--seed must be an integer >= 0. Received: {self.seed}")
+        if self.length is not None and self.length <= FEWEST_WORDS:
+            found.append(
+                f"--length must be at least {FEWEST_WORDS + 1}, [CLS] and {FEWEST_WORDS} words. "
+                f"Received: {self.length}"
+            )
+        return found + no_folder(self.out)

@@ -1,0 +1,109 @@
+"""An export: made, compared with its model, and then given its name."""
+
+import pathlib
+
+import tensorflow as tf
+
+from keras_tupe import positions
+from keras_tupe._new_folder import new_folder
+from keras_tupe.export import (
+    export_encoder,
+    export_litert,
+    export_onnx,
+    export_preprocessor,
+    export_text_model,
+    write_card,
+)
+from keras_tupe.export._packing import Packing
+from training.command.folder_lock import FolderLock
+from training.command.tables import table
+from training.export.check import check_in_another_process, random_inputs, write_example
+from training.presets.load import load_preset, origin
+
+_MISTAKES = (tf.errors.OpError, ValueError, TypeError, ImportError, RuntimeError, OSError)
+
+
+def export(settings, command):
+    """Exports a preset.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the card.
+
+    Raises:
+        ValueError: if something cannot be exported; nothing was written.
+    """
+    try:
+        if settings.position_file:
+            positions.load_file(settings.position_file)
+        with FolderLock(settings.out, beside=True):
+            if settings.format == "savedmodel":
+                export_saved_model(settings, command)
+            else:
+                export_portable(settings)
+    except _MISTAKES as error:
+        raise ValueError(next(iter(str(error).splitlines()), type(error).__name__)) from error
+
+
+def export_saved_model(settings, command):
+    """Writes the SavedModels of a preset, and says what is in them.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the card.
+
+    Raises:
+        ValueError: if something cannot be exported.
+    """
+    model, text = load_preset(settings.preset)
+    out = pathlib.Path(settings.out)
+    backbone = getattr(model, "backbone", model)
+    known = getattr(text, "sequence_length", None)  # of a preprocessor
+    length = settings.length or known or backbone.max_sequence_length
+    if text is not None:
+        Packing.of(text).check_length(length)
+    with new_folder(out) as folder:
+        export_encoder(model, folder, length, settings.dynamic_length)
+        if text is not None and settings.text:
+            export_text_model(model, text, folder / "text", length)
+        if text is not None:
+            export_preprocessor(text, folder / "preprocessor", length)
+        write_example(folder, model, random_inputs(backbone, length))
+        known = origin(settings.preset)
+        write_card(
+            folder,
+            command=command,
+            config=backbone.get_config(),
+            length=length,
+            data=known.pop("data", {}),
+            metrics=known.pop("metrics", {}),
+            trained_with=known,
+        )
+        check_in_another_process(folder)
+    _report(out)
+
+
+def _report(folder):
+    parts = {
+        "encoder (ids in)": ("saved_model.pb", "variables/*"),
+        "text (strings in)": ("text/**/*",),
+        "preprocessor": ("preprocessor/**/*",),
+    }
+    rows = []
+    for name, patterns in parts.items():
+        files = [file for pattern in patterns for file in folder.glob(pattern) if file.is_file()]
+        if files:
+            size = sum(file.stat().st_size for file in files)
+            rows.append([name, f"{size / 1e6:.1f} MB"])
+    print(f"\n{table(['in ' + str(folder), 'size'], rows)}")
+
+
+def export_portable(settings):
+    """Writes one file for another runtime, after comparing the two.
+
+    Args:
+        settings: a `Settings` without problems.
+    """
+    model, _ = load_preset(settings.preset)
+    export = {"onnx": export_onnx, "litert": export_litert}[settings.format]
+    print(export(model, pathlib.Path(settings.out)))
