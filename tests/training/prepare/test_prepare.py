@@ -50,7 +50,12 @@ def check_against_oracle(folder, texts, block_bytes=2**24, valid=cases.VALID):
 # the last: more blocks than buckets on disk, most of them empty
 @pytest.mark.parametrize(
     ("number", "block_bytes", "num_blocks"),
-    [(97, 2**24, (1, 1)), (97, 4999, (8, 4)), (61, 101, (256, 128)), (31, 23, (512, 256))],
+    [
+        (97, 2**24, (1, 1)),
+        (97, 4999, (8, 4)),
+        pytest.param(61, 101, (256, 128), marks=pytest.mark.slow),
+        (31, 23, (512, 256)),
+    ],
 )
 def test_rows_equal_the_oracle_whatever_the_blocks(
     texts, prepared, number, block_bytes, num_blocks, tmp_path
