@@ -1,18 +1,15 @@
 """The registry, and a method from a single file outside the package."""
 
+import ast
 import dataclasses
 import pathlib
-import pkgutil
 
-import keras
 import numpy as np
 import pytest
-from position_cases import METHOD_NAMES, Case, MethodLayers, encoder, inputs, outputs, random_ids
-from test_positions import check_parity
+from position_cases import METHOD_NAMES, Case, encoder, inputs, outputs, random_ids
 
 from keras_tupe import positions
-from keras_tupe.layers import AbstractSelfAttention
-from keras_tupe.models import TupeBackbone
+from training.check_method import record
 
 OUTSIDE = pathlib.Path(__file__).parent / "outside" / "linear_slope.py"
 
@@ -24,55 +21,32 @@ def test_the_file_is_the_whole_contribution(linear_slope):
     assert positions.get("linear_slope").summary == "fixed linear penalty on distance"
 
 
-@pytest.mark.parametrize("padding", [0, 1])
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-5)])
-def test_its_attention_equals_its_oracle(linear_slope, dtype, tolerance, padding):
-    for options in ((), (("slope", 0.3),)):
-        method = MethodLayers(Case(linear_slope, options), dtype)
-        check_parity(method, (1, 2, 7, 17), padding, tolerance)
+@pytest.mark.parametrize("name", METHOD_NAMES)
+def test_every_function_of_the_records_is_called_with_its_arguments(name):
+    record.check_functions(Case(name))
 
 
-def test_every_function_of_the_records_is_called_with_its_arguments(linear_slope):
-    for name in (linear_slope, *METHOD_NAMES):
-        method = positions.get(name)
-        dims = positions.Dims(num_heads=2, key_dim=5, max_sequence_length=17)
-        options = method.resolve()
-        layers = {
-            place: factory(dims, options)
-            for place in ("embed", "bias", "shared", "attention")
-            if (factory := getattr(method, place))
-        }
-        assert isinstance(layers.pop("attention"), AbstractSelfAttention), name
-        assert all(isinstance(layer, keras.layers.Layer | None) for layer in layers.values()), name
-        dead = method.dead_weights(dims, options)
-        assert all(isinstance(record, positions.DeadWeight) for record in dead), name
-        assert isinstance(method.has_length_limit(options), bool), name
+def test_the_file_imports_nothing_private():
+    tree = ast.parse(OUTSIDE.read_text(encoding="utf-8"))
+    names = [
+        f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert "keras_tupe.positions.oracle" in names
+    assert [name for name in names if "._" in name] == []
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert {name for name in attributes if name.startswith("_")} <= {"__init__"}
 
 
-@pytest.mark.parametrize("dtype", ["float64", "mixed_float16"])
-def test_it_gives_a_working_encoder(linear_slope, dtype):
-    model = encoder(Case(linear_slope, (("slope", 0.3),)), dtype)
+def test_an_encoder_with_it_sees_order_in_long_sequences_and_half_precision(linear_slope):
+    model = encoder(Case(linear_slope, (("slope", 0.3),)), "mixed_float16")
     token_ids = random_ids(2, 40)
     sequence, pooled = outputs(model, inputs(token_ids))
     assert np.isfinite(sequence).all()
     order = np.r_[0, np.random.permutation(np.arange(1, 40))]
     assert np.abs(outputs(model, inputs(token_ids[:, order]))[1] - pooled).max() > 1e-3
-
-
-def test_its_encoder_goes_to_disk_and_comes_back(linear_slope, tmp_path):
-    model = encoder(Case(linear_slope, (("slope", 0.3),)))
-    given = inputs(random_ids(2, 7))
-    clone = TupeBackbone.from_config(model.get_config())
-    assert clone.get_config() == model.get_config()
-    model.save(tmp_path / "model.keras")
-    model.save_to_preset(tmp_path / "preset")
-    for loaded in (
-        keras.saving.load_model(tmp_path / "model.keras"),
-        TupeBackbone.from_preset(str(tmp_path / "preset"), dtype="float64"),
-    ):
-        assert loaded.position_options == {"slope": 0.3}
-        for got, wanted in zip(outputs(loaded, given), outputs(model, given), strict=True):
-            np.testing.assert_array_equal(got, wanted)
 
 
 def test_a_file_may_be_loaded_again_and_then_replaces_itself(linear_slope, tmp_path):
@@ -136,35 +110,31 @@ def test_a_file_that_breaks_on_reloading_leaves_the_method_as_it_was(linear_slop
     assert positions.get("linear_slope") is before
 
 
-def test_the_registry_is_the_folder():
-    files = {
-        module.name
-        for module in pkgutil.iter_modules(positions.__path__)
-        if not module.name.startswith("_")
-    }
-    assert files == set(positions.METHODS)
-    assert {
-        "none",
-        "absolute",
-        "sinusoidal",
-        "t5",
-        "bert_r",
-        "tupe_a",
-        "tupe_r",
-        "tupe_a_tied_cls",
-        "tupe_r_tied_cls",
-        "bert_ad",
-    } <= files
+def test_the_registry_is_the_files_of_the_folder():
+    folder = pathlib.Path(positions.__file__).parent
+    assert {file.stem for file in folder.glob("[!_]*.py")} == set(positions.METHODS)
+    assert {"none", "absolute", "tupe_r", "tupe_r_tied_cls", "bert_ad"} <= set(positions.METHODS)
 
 
-@pytest.mark.parametrize("name", sorted(positions.METHODS))
+@pytest.mark.parametrize("name", METHOD_NAMES)
 def test_every_record_is_complete(name):
-    method = positions.get(name)
-    assert "\n" not in method.summary
-    assert 0 < len(method.summary) < 90
-    assert method.source
+    record.check_record(Case(name))
     with pytest.raises(dataclasses.FrozenInstanceError):
-        method.summary = "another"
+        positions.get(name).summary = "another"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("other_options", ({"cls": "untied"},), r"subset of \[\](.|\n)*Received: other_options="),
+        ("other_options", ("cls",), "must be dictionaries of its options"),
+        ("relative_step_time", (1.0, -1.0), "a pair of positive numbers"),
+        ("relative_step_time", 1.0, "a pair of positive numbers(.|\n)*Received"),
+    ],
+)
+def test_a_record_whose_fields_for_checks_are_wrong_cannot_be_made(field, value, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(positions.get("none"), **{field: value})
 
 
 def test_a_record_without_an_oracle_cannot_be_made():

@@ -1,14 +1,11 @@
 """Every positional method is its paper's equation: parity with its NumPy oracle."""
 
 import ast
-import importlib
-import inspect
 import math
 import pathlib
 
 import numpy as np
 import pytest
-from numpy_encoder import encode
 from position_cases import (
     BATCH,
     CASES,
@@ -17,52 +14,25 @@ from position_cases import (
     KEY_DIM,
     MAX_LENGTH,
     METHOD_NAMES,
-    OTHER_OPTIONS,
-    WIDTH,
     Case,
-    inputs,
-    method_layers,
-    outputs,
-    random_ids,
-    shared_encoder,
 )
-from tolerances import in_float64
 
-from keras_tupe import layers, positions
+from keras_tupe import positions
+from training.check_method import equation
 
 WITH_K = [name for name in METHOD_NAMES if "k" in positions.get(name).options]
-LENGTHS = (1, 2, 3, 4, 7, MAX_LENGTH)  # 3, 4 and 7 are k, k + 1 and 2 k + 1 of the cases
-
-
-def check_parity(method, lengths, padding, tolerance):
-    """Compares logits, scores and the output of attention with the equation."""
-    for length in lengths:
-        tokens = np.random.default_rng(length).normal(size=(BATCH, length, WIDTH))
-        num_real = length - padding
-        mask = np.tile(np.arange(length) < num_real, (BATCH, 1)).astype("int32")
-        logits, scores, output = method.run(tokens, mask if padding else None)
-        assert (scores[:, :, :, num_real:] == 0).all(), "padded keys get exactly zero"
-        assert np.isfinite(output).all()
-        if not num_real:
-            continue
-        expected = method.oracle(tokens[:, :num_real])
-        real = logits[:, :, :num_real, :num_real]
-        np.testing.assert_allclose(real, expected, rtol=0, atol=tolerance)
-        softmax = np.exp(expected - expected.max(-1, keepdims=True))
-        softmax = softmax / softmax.sum(-1, keepdims=True)
-        np.testing.assert_allclose(scores[:, :, :num_real, :num_real], softmax, atol=tolerance)
 
 
 @pytest.mark.parametrize("padding", [0, 1])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_attention_equals_the_papers_equation_in_float64(case, padding):
-    check_parity(method_layers(case, "float64"), LENGTHS, padding, in_float64(1e-12))
+    equation.check_parity(case, padding=padding)
 
 
 @pytest.mark.parametrize("padding", [0, 1])
 @pytest.mark.parametrize("name", METHOD_NAMES)
 def test_attention_equals_the_papers_equation_in_float32(name, padding):
-    check_parity(method_layers(Case(name), "float32"), LENGTHS, padding, 2e-5)
+    equation.check_parity(Case(name), "float32", padding)
 
 
 # Three blocks of rows; 70 is more than a block.
@@ -71,26 +41,12 @@ FAR = [Case(name, (("cls", "untied"), ("k", k))) for k in (3, 70) for name in WI
 
 @pytest.mark.parametrize("case", [*map(Case, METHOD_NAMES), *FAR], ids=str)
 def test_far_distances_equal_the_papers_equation(case):
-    method = method_layers(case, "float64", max_length=139)
-    tokens = np.random.normal(size=(1, 139, WIDTH))
-    got, wanted = method.run(tokens)[0], method.oracle(tokens)
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=in_float64(1e-12))
+    equation.check_far_distances(case)
 
 
 @pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
 def test_the_whole_encoder_equals_bert_around_the_oracle(case):
-    model = shared_encoder(case)
-    given = inputs(random_ids(3, 7), lengths=[7, 4, 1])
-    got, wanted = outputs(model, given), encode(model, given)
-    real = given["padding_mask"].astype(bool)
-    np.testing.assert_allclose(got[0][real], wanted[0][real], rtol=0, atol=in_float64(1e-11))
-    np.testing.assert_allclose(got[1], wanted[1], rtol=0, atol=in_float64(1e-11))
-
-
-def test_every_option_of_every_method_is_varied():
-    options = {key for name in METHOD_NAMES for key in positions.get(name).options}
-    assert sorted(options - {key for other in OTHER_OPTIONS for key in other}) == []
-    assert len(CASES) > len(METHOD_NAMES)
+    equation.check_whole_encoder(case)
 
 
 # The oracles against numbers worked out by hand, so that layer and oracle cannot err together.
@@ -184,77 +140,15 @@ def test_by_hand_bert_ad():
 # The oracles share nothing with the layers.
 
 
-def module_tree(module):
-    return ast.parse(pathlib.Path(module.__file__).read_text(encoding="utf-8"))
-
-
-def names_reached(module, function):
-    """Returns the functions that a function calls in the positions package, and all their names."""
-    seen, todo, names = set(), [(module, function)], set()
-    while todo:
-        module, function = todo.pop()
-        if (module, function) in seen:
-            continue
-        seen.add((module, function))
-        (definition,) = [
-            node
-            for node in module_tree(module).body
-            if isinstance(node, ast.FunctionDef) and node.name == function
-        ]
-        for node in ast.walk(definition):
-            if isinstance(node, ast.Name):
-                names.add(node.id)
-                value = getattr(module, node.id, None)
-                if inspect.isfunction(value):
-                    todo.append((importlib.import_module(value.__module__), value.__name__))
-                names.add(getattr(value, "__module__", None) or "")
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                value = getattr(module, node.value.id, None)
-                target = getattr(value, node.attr, None)
-                in_positions = getattr(target, "__module__", "").startswith(positions.__name__)
-                if inspect.isfunction(target) and in_positions:
-                    todo.append((importlib.import_module(target.__module__), target.__name__))
-                if inspect.ismodule(value):
-                    names.add(value.__name__)
-    return {(module.__name__, function) for module, function in seen}, names
-
-
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_an_oracle_names_neither_keras_nor_a_layer(name):
-    oracle = positions.get(name).logits_oracle
-    _, names = names_reached(importlib.import_module(oracle.__module__), oracle.__name__)
-    assert "keras_tupe.positions._oracle" in names, "the search follows calls"
-    allowed = "keras_tupe.positions"
-    forbidden = {
-        found
-        for found in names
-        if found.split(".")[0] in {"keras", "ops", "tensorflow", "jax", "layers"}
-        or (found.startswith("keras_tupe") and not found.startswith(allowed))
-        or found in layers.__all__
-    }
-    assert forbidden == set()
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_oracle_calls_neither_keras_nor_what_a_layer_calls(case):
+    equation.check_oracle_is_independent(case)
 
 
 def test_the_pieces_of_oracles_import_numpy_and_math_only():
-    tree = module_tree(importlib.import_module("keras_tupe.positions._oracle"))
+    tree = ast.parse(pathlib.Path(positions.oracle.__file__).read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert {alias.name for node in imports for alias in node.names} == {"math", "numpy"}
-
-
-def test_no_layer_uses_the_pieces_of_oracles():
-    for file in pathlib.Path(layers.__file__).parent.rglob("*.py"):
-        assert "_oracle" not in file.read_text(encoding="utf-8"), file.name
-    of_oracles = set()
-    for name in METHOD_NAMES:
-        oracle = positions.get(name).logits_oracle
-        reached, _ = names_reached(importlib.import_module(oracle.__module__), oracle.__name__)
-        of_oracles |= reached
-    for name in METHOD_NAMES:
-        module = f"{positions.__name__}.{name}"
-        for node in module_tree(importlib.import_module(module)).body:
-            used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            is_oracle = (module, getattr(node, "name", None)) in of_oracles
-            assert is_oracle or "_oracle" not in used, f"{name}, line {node.lineno}"
 
 
 def test_sizes_of_the_cases_are_different_primes():

@@ -1,4 +1,4 @@
-"""Compare runs of `training.pretrain`: one table and one picture.
+"""Compares runs of `training.pretrain`: one table and one picture.
 
     python -m training.compare runs/absolute runs/tupe_r --out curves.png
 

@@ -1,4 +1,4 @@
-"""Print the table of positional methods, made from the registry.
+"""Prints the table of positional methods, made from the registry.
 
 python -m training.methods
 python -m training.methods --update README.md

@@ -1,4 +1,4 @@
-"""Print the table of exported models, made from their cards.
+"""Prints the table of exported models, made from their cards.
 
 python -m training.saved_models
 python -m training.saved_models --update saved_models/README.md

@@ -1,4 +1,4 @@
-"""What `benchmarks.data` times, and how."""
+"""The cases that `benchmarks.data` times, and how."""
 
 import collections
 import importlib.util

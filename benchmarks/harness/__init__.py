@@ -1,1 +1,1 @@
-"""What the benchmarks share: processes, rounds, memory, other environments, reports, records."""
+"""Parts of all benchmarks: processes, rounds, memory, environments, reports, records."""

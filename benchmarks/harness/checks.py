@@ -1,4 +1,4 @@
-"""What can be wrong with the settings of more than one benchmark, told without Keras."""
+"""Checks of settings of more than one benchmark, without Keras."""
 
 from training.command.checks import option
 from training.command.kinds import nearest

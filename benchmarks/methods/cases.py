@@ -1,4 +1,4 @@
-"""What is timed: every method of the registry, clipped too where it can be."""
+"""The cases: every method of the registry, clipped too where it can be."""
 
 import dataclasses
 

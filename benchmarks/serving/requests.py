@@ -1,4 +1,4 @@
-"""What the clients ask: texts of mixed lengths, or their like in ids."""
+"""Requests of the clients: texts of mixed lengths, or their like in ids."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What is timed: this package, its peers, and matrix products."""
+"""The systems that are timed: this package, its peers, and matrix products."""
 
 import dataclasses
 import sys

@@ -1,4 +1,4 @@
-"""What an encoder has learned about positions: ranks, Toeplitz parts, patterns of heads.
+"""Analysis of what encoders learned about positions: ranks, Toeplitz parts, patterns of heads.
 
 Functions of arrays, in NumPy, for every Keras backend; those that take a backbone read it and
 leave it as it is. None of this is imported by `import keras_tupe`.

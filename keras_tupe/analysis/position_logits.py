@@ -1,4 +1,4 @@
-"""What the first block makes of positions when the tokens say nothing."""
+"""Logits of the first block when the tokens say nothing: positions alone."""
 
 import numpy as np
 from keras import ops

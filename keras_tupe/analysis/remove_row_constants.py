@@ -1,4 +1,4 @@
-"""What rows share is invisible to softmax, and in the way of the eye."""
+"""Logits without the constant of each row, which softmax does not see and the eye does."""
 
 from keras_tupe.analysis._checks import square_matrices
 from keras_tupe.analysis.toeplitz_energy import nearest_distance_values

@@ -1,4 +1,4 @@
-"""What became of the weights of a converted model."""
+"""Report of a conversion: what became of each weight."""
 
 import dataclasses
 

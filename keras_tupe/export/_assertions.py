@@ -1,4 +1,4 @@
-"""What enters an exported encoder is checked in its graph: there is no Python at the door."""
+"""Checks of the inputs in the graph of an exported encoder: there is no Python at the door."""
 
 import tensorflow as tf
 

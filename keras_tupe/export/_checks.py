@@ -1,4 +1,4 @@
-"""What can be exported, checked before anything is written."""
+"""Checks of what can be exported, before anything is written."""
 
 import keras
 

@@ -1,4 +1,4 @@
-"""What attention layers with a table of distances share."""
+"""Base of attention layers with a table of distances."""
 
 import abc
 

@@ -1,4 +1,4 @@
-"""What all attention layers of the package share."""
+"""Base of all attention layers of the package."""
 
 import abc
 

@@ -1,4 +1,4 @@
-"""What of an answer counts in SQuAD."""
+"""Answers of SQuAD, reduced to what counts in them."""
 
 import re
 import string

@@ -1,4 +1,4 @@
-"""What an exported encoder was made from, beside its SavedModel, so that it can be made again."""
+"""Record of the encoder beside its SavedModel, from which it can be made again."""
 
 import json
 import os

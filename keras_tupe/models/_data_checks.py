@@ -1,4 +1,4 @@
-"""What a task is trained on and asked is looked at before Keras puts it into a graph."""
+"""Checks of the data of a task before Keras puts them into a graph."""
 
 import contextlib
 import re

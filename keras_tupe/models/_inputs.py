@@ -1,4 +1,4 @@
-"""What enters a model is checked before Keras casts it."""
+"""Checks of the inputs of a model before Keras casts them."""
 
 import keras
 

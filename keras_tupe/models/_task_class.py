@@ -1,4 +1,4 @@
-"""What every task has beside KerasHub's own."""
+"""Base of every task, beside KerasHub's own."""
 
 import keras_hub
 

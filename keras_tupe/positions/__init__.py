@@ -1,7 +1,15 @@
 """The registry of positional methods: one file in this folder is one method.
 
 `METHODS` maps the names of the files to their records. `get` looks a name up, `load_file` adds
-a method from a file outside the package.
+a method from a file outside the package. All that the file of a method needs is here:
+
+- `PositionMethod`, the record that it fills, with `Dims` and `DeadWeight`;
+- `attention`, `plain_attention`, `combined_bias` and `distance_method`, which make its layers;
+- `is_untied`, `is_released` and `boolean`, which read its options, and `EITHER_CLS`;
+- `KEY_BIAS`, `THETA_ROW`, `additive_dead_weights` and `always`, which fill fields of the record;
+- `oracle`, pieces of equations in NumPy.
+
+A folder in this folder is no method.
 """
 
 import importlib
@@ -11,21 +19,60 @@ import pkgutil
 import sys
 
 from keras_tupe._keywords import did_you_mean, refuse_unknown_keywords
-from keras_tupe.positions._method import DeadWeight, Dims, PositionMethod
+from keras_tupe.positions import oracle
+from keras_tupe.positions._carried import carried, check_unchanged
+from keras_tupe.positions._distance_table import distance_method
+from keras_tupe.positions._method import PositionMethod
+from keras_tupe.positions._parts import (
+    EITHER_CLS,
+    KEY_BIAS,
+    THETA_ROW,
+    DeadWeight,
+    Dims,
+    additive_dead_weights,
+    always,
+    attention,
+    boolean,
+    combined_bias,
+    is_released,
+    is_untied,
+    plain_attention,
+)
 
-__all__ = ["METHODS", "DeadWeight", "Dims", "PositionMethod", "get", "load_file"]
+__all__ = [
+    "EITHER_CLS",
+    "KEY_BIAS",
+    "METHODS",
+    "THETA_ROW",
+    "DeadWeight",
+    "Dims",
+    "PositionMethod",
+    "additive_dead_weights",
+    "always",
+    "attention",
+    "boolean",
+    "combined_bias",
+    "distance_method",
+    "get",
+    "is_released",
+    "is_untied",
+    "load_file",
+    "oracle",
+    "plain_attention",
+    "source_of",
+]
 
 METHODS = {
     module.name: importlib.import_module(f"{__name__}.{module.name}").METHOD
     for module in pkgutil.iter_modules(__path__)
-    if not module.name.startswith("_")
+    if not module.ispkg and not module.name.startswith("_")
 }
 
 for _name in METHODS:
     refuse_unknown_keywords(vars(sys.modules[f"{__name__}.{_name}"]))
 refuse_unknown_keywords(globals())
 
-_LOADED_FILES = {}
+_LOADED_FILES = {}  # by name: the path, and the content that was run
 
 
 def get(name):
@@ -57,20 +104,23 @@ def load_file(path):
     """Adds the positional method of a Python file to `METHODS`, under the file's name.
 
     The file defines `METHOD`, a `PositionMethod`. A saved model records the name only: load
-    the file again before the model.
+    the file again before the model. A preset also carries the file, and never runs it by itself.
 
     Args:
-        path: path of a `.py` file. Its name without the suffix becomes the method's name.
+        path: path of a `.py` file, whose name without the suffix becomes the method's name; or the
+            folder of a preset that carries such a file.
 
     Returns:
         The name of the method.
 
     Raises:
         ValueError: if the file is missing or no Python file, its name is taken or not an
-            identifier, or it defines no `PositionMethod` called `METHOD`. Errors raised by the
-            file itself are passed on, named.
+            identifier, it defines no `PositionMethod` called `METHOD`, or it lies in a preset and
+            was changed since that was saved. Errors raised by the file itself are passed on, named.
     """
     path = pathlib.Path(path).resolve()
+    if path.is_dir():
+        path = carried(path)[0] or path
     name = path.stem
     if path.suffix != ".py" or not path.is_file():
         raise ValueError(
@@ -82,7 +132,11 @@ def load_file(path):
             "The file name becomes the method's name and must be a Python identifier that does "
             f"not start with an underscore. Rename the file. Received: path={str(path)!r}"
         )
-    if name in METHODS and _LOADED_FILES.get(name) != path:
+    source = path.read_bytes()
+    check_unchanged(path, source)
+    if name in METHODS and _LOADED_FILES.get(name, (path, None))[1] == source:
+        return name
+    if name in METHODS and _LOADED_FILES.get(name, (None, None))[0] != path:
         raise ValueError(
             f"There is a position method called {name!r} already. Rename the file. "
             f"Received: path={str(path)!r}"
@@ -91,7 +145,7 @@ def load_file(path):
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, path, "exec", dont_inherit=True), vars(module))
     except Exception as error:
         del sys.modules[spec.name]
         raise ValueError(
@@ -106,5 +160,21 @@ def load_file(path):
             f"{method!r}"
         )
     METHODS[name] = method
-    _LOADED_FILES[name] = path
+    _LOADED_FILES[name] = path, source
     return name
+
+
+def source_of(name):
+    """Returns the content of the file that a method was loaded from.
+
+    Args:
+        name: name of a method.
+
+    Returns:
+        Bytes; `None` for a method of the package.
+
+    Example:
+        >>> source_of("tupe_r") is None
+        True
+    """
+    return _LOADED_FILES.get(name, (None, None))[1]

@@ -4,10 +4,11 @@ import keras
 
 from keras_tupe.layers import RelativePositionTable
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.positions._method import (
+from keras_tupe.positions._method import PositionMethod
+from keras_tupe.positions._parts import (
+    EITHER_CLS,
     KEY_BIAS,
     DeadWeight,
-    PositionMethod,
     attention,
     boolean,
     is_untied,
@@ -41,6 +42,9 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
         dead: names among `key_bias` and `cls_row` whose gradient is zero by mathematics, since
             they add a constant to a row of the logits.
         **record: the other fields of `PositionMethod`.
+
+    Returns:
+        A `PositionMethod`.
     """
 
     def table(dims, options, name):
@@ -70,6 +74,14 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
         attention=own_attention,
         dead_weights=lambda dims, options: _dead_weights(dims, options, signed, dead),
         has_length_limit=lambda options: options["k"] is None,
+        other_options=(
+            *EITHER_CLS,
+            {"k": 3},
+            {"share_heads": True},
+            {"share_layers": True},
+            {"initializer": "zeros"},
+        ),
+        shift_invariant=True,
         **record,
     )
 

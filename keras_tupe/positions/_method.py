@@ -2,143 +2,11 @@
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable, Mapping
 
-import keras
-
 from keras_tupe._keywords import did_you_mean
-from keras_tupe.layers import CombinedPositionBias, PlainSelfAttention
-
-
-@dataclasses.dataclass(frozen=True)
-class Dims:
-    """Sizes and settings that an encoder hands to the factories of a method.
-
-    Attributes:
-        num_heads: number of attention heads.
-        key_dim: size of each head.
-        max_sequence_length: longest sequence, in tokens, that tables provide for.
-        dropout: share of attention scores dropped in training, in [0, 1).
-        initializer_range: standard deviation of new weights.
-        layer_norm_epsilon: epsilon of layer normalizations.
-        dtype: Keras dtype policy of the layers, `None` for the global one.
-    """
-
-    num_heads: int
-    key_dim: int
-    max_sequence_length: int
-    dropout: float = 0.0
-    initializer_range: float = 0.02
-    layer_norm_epsilon: float = 1e-5
-    dtype: object = None
-
-    @property
-    def hidden_dim(self):
-        """Width of the hidden states."""
-        return self.num_heads * self.key_dim
-
-    def initializer(self):
-        """Returns a new initializer of the encoder's weights."""
-        return keras.initializers.RandomNormal(stddev=self.initializer_range)
-
-
-@dataclasses.dataclass(frozen=True)
-class DeadWeight:
-    """A weight, or one row of it, that has no gradient by mathematics and not by mistake.
-
-    Attributes:
-        path: end of the weight's path.
-        reason: why its gradient is zero.
-        row: the dead row of the weight, negative ones from its end, `None` if all of it is dead.
-    """
-
-    path: str
-    reason: str
-    row: int | None = None
-
-
-KEY_BIAS = DeadWeight(
-    "attention/key/bias", "adds q_i . b to the whole row i of the logits, which softmax ignores"
-)
-
-
-def plain_attention(dims, options):
-    """Returns attention on content alone, plus a bias when the method has one."""
-    return attention(PlainSelfAttention, dims)
-
-
-def attention(attention_class, dims, **kwargs):
-    """Returns an attention layer of `attention_class` with the sizes of `dims`."""
-    return attention_class(
-        dims.num_heads,
-        dims.key_dim,
-        dropout=dims.dropout,
-        kernel_initializer=dims.initializer(),
-        dtype=dims.dtype,
-        name="attention",
-        **kwargs,
-    )
-
-
-def combined_bias(parts, dims, cls="tied", name="position_bias"):
-    """Returns the sum of additive biases, with [CLS] tied or untied.
-
-    Raises:
-        ValueError: if `cls` is neither `"tied"` nor `"untied"`.
-    """
-    return CombinedPositionBias(parts, untie_cls=is_untied(cls), dtype=dims.dtype, name=name)
-
-
-def is_untied(cls):
-    """Returns what the option `cls` says, as a boolean.
-
-    Raises:
-        ValueError: if it is neither `"tied"` nor `"untied"`.
-    """
-    if cls not in ("tied", "untied"):
-        raise ValueError(
-            "The option `cls` says whether [CLS] has the position terms of place 0 ('tied') or is "
-            f"freed from them ('untied'). Received: cls={cls!r}"
-        )
-    return cls == "untied"
-
-
-def is_released(variant):
-    """Returns what the option `variant` says, as a boolean.
-
-    Raises:
-        ValueError: if it is neither `"paper"` nor `"released"`.
-    """
-    if variant not in ("paper", "released"):
-        raise ValueError(
-            "`variant` says whether the method follows its paper or the released code. Expected "
-            f"one of ['paper', 'released']. Received: variant={variant!r}"
-        )
-    return variant == "released"
-
-
-def boolean(options, name):
-    """Returns an option that is `True` or `False`.
-
-    Raises:
-        ValueError: if it is neither.
-    """
-    if not isinstance(options[name], bool):
-        raise ValueError(f"`{name}` must be True or False. Received: {name}={options[name]!r}")
-    return options[name]
-
-
-THETA_ROW = DeadWeight(
-    "cls_reset/theta",
-    "it fills row 0 of the logits with one constant, which softmax ignores",
-    row=0,
-)
-
-
-def additive_dead_weights(dims, options):
-    """Returns the weights without a gradient of attention with a bias that `ClsReset` may reset."""
-    return (KEY_BIAS, THETA_ROW) if is_untied(options["cls"]) else (KEY_BIAS,)
-
+from keras_tupe.positions._parts import KEY_BIAS, plain_attention
 
 # The arguments that each function of a record is called with, in order.
 FUNCTIONS = {
@@ -178,9 +46,19 @@ class PositionMethod:
         has_length_limit: (options) -> whether a table bounds the length to `max_sequence_length`.
         absolute_tables: ends of the paths of weights with one row per position, which can be
             made longer (`keras_tupe.models.extend_positions`).
+        other_options: what to try beside the defaults when the method is checked: dictionaries of
+            options that are set together. Each option is in at least one.
+        shift_invariant: whether the answers for all tokens stay the same when the whole sequence
+            moves by some positions, as with terms of the distance alone.
+        sees_order: whether another order of the tokens gives other answers.
+        starts_as_none: whether an encoder with new weights answers as one without positions.
+        relative_step_time: time of a training step by that of `absolute`, at 128 tokens and at
+            512, as `benchmarks.methods` measures it; (1, 1) costs next to nothing.
 
     Raises:
         TypeError: if a factory or another function is none, or does not take its arguments.
+        ValueError: if `other_options` sets what is no option, or `relative_step_time` is no pair of
+            positive numbers.
     """
 
     summary: str
@@ -194,6 +72,11 @@ class PositionMethod:
     dead_weights: Callable = lambda dims, options: (KEY_BIAS,)
     has_length_limit: Callable = lambda options: False
     absolute_tables: tuple[str, ...] = ()
+    other_options: tuple[Mapping, ...] = ()
+    shift_invariant: bool = False
+    sees_order: bool = True
+    starts_as_none: bool = False
+    relative_step_time: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self):
         for name, arguments in FUNCTIONS.items():
@@ -207,6 +90,23 @@ class PositionMethod:
                     f"({', '.join(arguments)}){', or None' if name in MAY_BE_NONE else ''}. "
                     f"Received: {name}={received}"
                 )
+        for others in self.other_options:
+            if not isinstance(others, Mapping) or not others.keys() <= self.options.keys():
+                raise ValueError(
+                    "`other_options` of a position method must be dictionaries of its options, a "
+                    f"subset of {sorted(self.options)} each. Received: other_options={others!r}"
+                )
+        times = self.relative_step_time
+        if not (
+            isinstance(times, tuple)
+            and len(times) == 2
+            and all(isinstance(time, (int, float)) and 0 < time < math.inf for time in times)
+        ):
+            raise ValueError(
+                "`relative_step_time` of a position method must be a pair of positive numbers, the "
+                "time of a training step by that of 'absolute' at 128 tokens and at 512. "
+                f"Received: relative_step_time={times!r}"
+            )
 
     def resolve(self, options=None):
         """Returns `options` over the method's defaults.
@@ -233,10 +133,21 @@ class PositionMethod:
             )
         return {**self.options, **options}
 
-    def with_options(self, summary, source, **options):
-        """Returns the same method under other default options, for a file of its own."""
+    def with_options(self, summary, source, relative_step_time=None, **options):
+        """Returns the same method under other default options, for a file of its own.
+
+        Args:
+            summary: as in the record, like `source`.
+            source: paper and equation number.
+            relative_step_time: as in the record, `None` for that of this method.
+            **options: the other defaults.
+        """
         return dataclasses.replace(
-            self, summary=summary, source=source, options=self.resolve(options)
+            self,
+            summary=summary,
+            source=source,
+            options=self.resolve(options),
+            relative_step_time=relative_step_time or self.relative_step_time,
         )
 
 
@@ -253,8 +164,3 @@ def _misfit(function, arguments):
     except TypeError:
         return f"a function of {signature}"
     return None
-
-
-def always(options):
-    """Returns `True`: a table bounds the length whatever the options."""
-    return True

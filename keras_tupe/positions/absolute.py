@@ -1,8 +1,7 @@
 """BERT's learned absolute positions, added to the token vectors."""
 
 from keras_tupe.layers import AbsolutePositionEmbedding
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import PositionMethod, always
+from keras_tupe.positions import PositionMethod, always, oracle
 
 
 def embed(dims, options):
@@ -18,7 +17,7 @@ def embed(dims, options):
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (x_i + p_i) W^Q . (x_j + p_j) W^K / sqrt(d)."""
     tokens = tokens + weights["position_embedding/embeddings"][: len(tokens)]
-    return _oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return oracle.content_logits(tokens, weights, dims, num_terms=1)
 
 
 METHOD = PositionMethod(

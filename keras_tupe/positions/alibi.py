@@ -9,8 +9,13 @@ from keras import ops
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._distances import expand_distances
 from keras_tupe.layers._parts import at_least_float32, bias_spec
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import PositionMethod, additive_dead_weights, combined_bias
+from keras_tupe.positions import (
+    EITHER_CLS,
+    PositionMethod,
+    additive_dead_weights,
+    combined_bias,
+    oracle,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -82,8 +87,8 @@ def logits_oracle(tokens, weights, dims, options):
     added = np.empty((dims.num_heads, len(tokens), len(tokens)))
     for h, i, j in np.ndindex(added.shape):
         added[h, i, j] = -slopes[h] * abs(j - i)
-    content = _oracle.content_logits(tokens, weights, dims, num_terms=1)
-    return content + _oracle.cls_option(added, weights, options)
+    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + oracle.cls_option(added, weights, options)
 
 
 def bias(dims, options):
@@ -97,6 +102,8 @@ METHOD = PositionMethod(
     source="Press et al. 2022, Sec. 3 (ALiBi)",
     logits_oracle=logits_oracle,
     options={"cls": "tied"},
+    other_options=EITHER_CLS,
+    shift_invariant=True,
     bias=bias,
     dead_weights=additive_dead_weights,
 )

@@ -6,8 +6,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention, PositionProjection
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import KEY_BIAS, PositionMethod, always, attention
+from keras_tupe.positions import KEY_BIAS, PositionMethod, always, attention, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -48,12 +47,12 @@ def shared(dims, options):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (x_i W^Q + p_i U^Q) . (x_j W^K + p_j U^K) / sqrt(4d)."""
-    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    query, key = oracle.queries_and_keys(tokens, weights, dims)
     rows = weights["shared_positions/embeddings"][: len(tokens)]
-    position_query, position_key = _oracle.position_queries_and_keys(
+    position_query, position_key = oracle.position_queries_and_keys(
         rows, weights, "shared_positions", dims
     )
-    products = _oracle.dot_products(query + position_query, key + position_key)
+    products = oracle.dot_products(query + position_query, key + position_key)
     return products / math.sqrt(4 * dims.key_dim)
 
 

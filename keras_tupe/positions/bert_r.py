@@ -16,6 +16,7 @@ METHOD = dataclasses.replace(
     summary="absolute positions at the input plus T5's relative bias",
     source="Ke et al. 2021, eq. 5 (BERT-R)",
     logits_oracle=logits_oracle,
+    shift_invariant=False,
     embed=absolute.embed,
     has_length_limit=absolute.METHOD.has_length_limit,
     absolute_tables=absolute.METHOD.absolute_tables,

@@ -11,13 +11,14 @@ from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.layers._cls import untie_cls
 from keras_tupe.layers._distances import key_distance_products, query_distance_products
 from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import (
+from keras_tupe.positions import (
+    EITHER_CLS,
     DeadWeight,
     PositionMethod,
     attention,
     is_released,
     is_untied,
+    oracle,
 )
 
 
@@ -224,7 +225,7 @@ def logits_oracle(tokens, weights, dims, options):
 
     Released: k_j . (r_{delta(i,j)} W^Qr + b) in place of the third term.
     """
-    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    query, key = oracle.queries_and_keys(tokens, weights, dims)
     r, of_distance = (
         weights[name] for name in ("shared_positions/embeddings", "attention/distance_query/kernel")
     )
@@ -248,6 +249,9 @@ METHOD = PositionMethod(
     source="He et al. 2021, eqs. 3 and 4 (DeBERTa)",
     logits_oracle=logits_oracle,
     options={"variant": "paper", "k": None, "cls": "tied"},
+    other_options=({"variant": "released"}, *EITHER_CLS, {"k": 3}),
+    shift_invariant=True,
+    relative_step_time=(1.20, 1.40),
     shared=shared,
     attention=lambda dims, options: attention(
         DisentangledAttention,

@@ -6,14 +6,15 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
 from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import (
+from keras_tupe.positions import (
+    EITHER_CLS,
     DeadWeight,
     PositionMethod,
     additive_dead_weights,
     always,
     combined_bias,
     is_untied,
+    oracle,
 )
 
 
@@ -128,8 +129,8 @@ def logits_oracle(tokens, weights, dims, options):
     added = np.empty((dims.num_heads, len(tokens), len(tokens)))
     for h, i, j in np.ndindex(added.shape):
         added[h, i, j] = np.dot(query[i, h], key[j, h])
-    content = _oracle.content_logits(tokens, weights, dims, num_terms=1)
-    return content + _oracle.cls_option(added, weights, options)
+    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + oracle.cls_option(added, weights, options)
 
 
 METHOD = PositionMethod(
@@ -137,6 +138,7 @@ METHOD = PositionMethod(
     source="Chen et al. 2021, Sec. 3 (DIET-ABS)",
     logits_oracle=logits_oracle,
     options={"rank": 64, "cls": "tied"},
+    other_options=(*EITHER_CLS, {"rank": 3}),
     bias=bias,
     dead_weights=dead_weights,
     has_length_limit=always,

@@ -9,8 +9,7 @@ from keras_tupe.layers import AbstractDistanceAttention
 from keras_tupe.layers._cls import replace_cls
 from keras_tupe.layers._distances import expand_table
 from keras_tupe.layers._exporting import position_constant
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._distance_table import distance_method
+from keras_tupe.positions import distance_method, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -65,9 +64,9 @@ class DistanceBiasAttention(AbstractDistanceAttention):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) + R[j - i]."""
-    query, key = _oracle.queries_and_keys(tokens, weights, dims)
-    a = _oracle.distance_vectors(len(tokens), weights, dims, options)
-    return _oracle.dot_products(query, key) / math.sqrt(dims.key_dim) + a[..., 0]
+    query, key = oracle.queries_and_keys(tokens, weights, dims)
+    a = oracle.distance_vectors(len(tokens), weights, dims, options)
+    return oracle.dot_products(query, key) / math.sqrt(dims.key_dim) + a[..., 0]
 
 
 METHOD = distance_method(

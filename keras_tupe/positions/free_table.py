@@ -6,8 +6,8 @@ from keras import ops
 from keras_tupe.layers import UntiedPositionalAttention
 from keras_tupe.layers._checks import check_positive_integers, checked_length
 from keras_tupe.layers._parts import at_least_float32, bias_spec
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import (
+from keras_tupe.positions import (
+    EITHER_CLS,
     DeadWeight,
     PositionMethod,
     additive_dead_weights,
@@ -15,6 +15,7 @@ from keras_tupe.positions._method import (
     attention,
     combined_bias,
     is_untied,
+    oracle,
 )
 
 
@@ -111,8 +112,8 @@ def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(2d) + reset(B_ij)."""
     length = len(tokens)
     added = weights["position_bias/table/embeddings"][:length, :length].transpose(2, 0, 1)
-    content = _oracle.content_logits(tokens, weights, dims, num_terms=2)
-    return content + _oracle.cls_option(added, weights, options)
+    content = oracle.content_logits(tokens, weights, dims, num_terms=2)
+    return content + oracle.cls_option(added, weights, options)
 
 
 METHOD = PositionMethod(
@@ -120,6 +121,7 @@ METHOD = PositionMethod(
     source="Ke et al. 2021, appendix (failed attempts)",
     logits_oracle=logits_oracle,
     options={"cls": "untied"},
+    other_options=EITHER_CLS,
     bias=bias,
     attention=lambda dims, options: attention(UntiedPositionalAttention, dims),
     dead_weights=dead_weights,

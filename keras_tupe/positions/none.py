@@ -1,16 +1,18 @@
 """No position at all: the encoder sees a bag of words."""
 
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import PositionMethod
+from keras_tupe.positions import PositionMethod, oracle
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d)."""
-    return _oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return oracle.content_logits(tokens, weights, dims, num_terms=1)
 
 
 METHOD = PositionMethod(
     summary="no positions: a bag of words",
     source="baseline (NoPE)",
     logits_oracle=logits_oracle,
+    shift_invariant=True,
+    sees_order=False,
+    starts_as_none=True,
 )

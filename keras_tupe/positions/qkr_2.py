@@ -3,22 +3,23 @@
 import math
 
 from keras_tupe.layers import QKRMultiplicativeAttention
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._distance_table import distance_method
+from keras_tupe.positions import distance_method, oracle
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (q_i . k_j) a_{j - i} / sqrt(d)."""
-    query, key = _oracle.queries_and_keys(tokens, weights, dims)
-    a = _oracle.distance_vectors(len(tokens), weights, dims, options)
-    return _oracle.dot_products(query, key) * a[..., 0] / math.sqrt(dims.key_dim)
+    query, key = oracle.queries_and_keys(tokens, weights, dims)
+    a = oracle.distance_vectors(len(tokens), weights, dims, options)
+    return oracle.dot_products(query, key) * a[..., 0] / math.sqrt(dims.key_dim)
 
 
 METHOD = distance_method(
     QKRMultiplicativeAttention,
     initializer="ones",
+    starts_as_none=True,
     width=1,
     summary="query-key products times a scalar per distance, signed",
     source="Huang et al. 2020, eq. 13 (method 2)",
     logits_oracle=logits_oracle,
+    relative_step_time=(1.03, 1.07),
 )

@@ -9,8 +9,7 @@ from keras import ops
 from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._cls import untie_cls
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import PositionMethod, attention, is_untied
+from keras_tupe.positions import EITHER_CLS, PositionMethod, attention, is_untied, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -111,7 +110,7 @@ def _rotate(x, cosines, sines):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (R_i q_i) . (R_j k_j) / sqrt(d)."""
-    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    query, key = oracle.queries_and_keys(tokens, weights, dims)
     length, d = len(tokens), dims.key_dim
     logits = np.empty((dims.num_heads, length, length))
     for h, i, j in np.ndindex(logits.shape):
@@ -132,6 +131,8 @@ METHOD = PositionMethod(
     source="Su et al. 2021, eq. 16 (RoPE)",
     logits_oracle=logits_oracle,
     options={"cls": "tied"},
+    other_options=EITHER_CLS,
+    shift_invariant=True,
     shared=lambda dims, options: RotaryAngles(
         dims.key_dim, dtype=dims.dtype, name="shared_positions"
     ),

@@ -8,8 +8,7 @@ from keras import ops
 
 from keras_tupe.layers import AbstractDistanceAttention
 from keras_tupe.layers._distances import query_distance_products
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._distance_table import distance_method
+from keras_tupe.positions import distance_method, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -38,8 +37,8 @@ class ShawAttention(AbstractDistanceAttention):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . (k_j + a_{j - i}) / sqrt(d)."""
-    query, key = _oracle.queries_and_keys(tokens, weights, dims)
-    a = _oracle.distance_vectors(len(tokens), weights, dims, options)
+    query, key = oracle.queries_and_keys(tokens, weights, dims)
+    a = oracle.distance_vectors(len(tokens), weights, dims, options)
     logits = np.empty(a.shape[:3])
     for h, i, j in np.ndindex(logits.shape):
         logits[h, i, j] = np.dot(query[h, i], key[h, j] + a[h, i, j]) / math.sqrt(dims.key_dim)
@@ -53,4 +52,5 @@ METHOD = distance_method(
     summary="a learned vector per distance, added to the key",
     source="Shaw et al. 2018; Huang et al. 2020, eqs. 7 to 9",
     logits_oracle=logits_oracle,
+    relative_step_time=(1.06, 1.16),
 )

@@ -7,8 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import PositionMethod
+from keras_tupe.positions import PositionMethod, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -59,7 +58,7 @@ def logits_oracle(tokens, weights, dims, options):
             t = channel // 2
             wave = math.sin if channel % 2 == 0 else math.cos
             waved[i, channel] += wave(i / 10000 ** (2 * t / width))
-    return _oracle.content_logits(waved, weights, dims, num_terms=1)
+    return oracle.content_logits(waved, weights, dims, num_terms=1)
 
 
 METHOD = PositionMethod(

@@ -1,12 +1,13 @@
 """T5's relative position bias, shared by all layers."""
 
 from keras_tupe.layers import RelativeBucketBias
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import (
+from keras_tupe.positions import (
+    EITHER_CLS,
     DeadWeight,
     PositionMethod,
     additive_dead_weights,
     combined_bias,
+    oracle,
 )
 
 
@@ -24,12 +25,15 @@ def bucket_part(dims, options):
 
 def dead_weights(dims, options):
     """Returns the weights without a gradient."""
-    unused = DeadWeight(
-        "relative/embeddings",
-        "the bucket of distance 0 to the right is never produced",
-        row=options["num_buckets"] // 2,
+    buckets, farthest = options["num_buckets"], options["max_distance"]
+    # The bucket of distance 0 to the right; others too where there are more buckets than distances.
+    unused = set(range(buckets)) - {
+        oracle.bucket(distance, buckets, farthest) for distance in range(-farthest, farthest + 1)
+    }
+    return additive_dead_weights(dims, options) + tuple(
+        DeadWeight("relative/embeddings", "no distance has this bucket", row=row)
+        for row in sorted(unused)
     )
-    return (*additive_dead_weights(dims, options), unused)
 
 
 def bias(dims, options):
@@ -40,9 +44,9 @@ def bias(dims, options):
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) + b[bucket(j - i)]."""
     table = weights["position_bias/relative/embeddings"]
-    added = _oracle.bucket_bias(len(tokens), table, dims, options)
-    content = _oracle.content_logits(tokens, weights, dims, num_terms=1)
-    return content + _oracle.cls_option(added, weights, options)
+    added = oracle.bucket_bias(len(tokens), table, dims, options)
+    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + oracle.cls_option(added, weights, options)
 
 
 METHOD = PositionMethod(
@@ -50,6 +54,8 @@ METHOD = PositionMethod(
     source="Raffel et al. 2020; Ke et al. 2021, eq. 5",
     logits_oracle=logits_oracle,
     options={"num_buckets": 32, "max_distance": 128, "cls": "tied"},
+    other_options=(*EITHER_CLS, {"num_buckets": 8, "max_distance": 11}, {"max_distance": 11}),
+    shift_invariant=True,
     bias=bias,
     dead_weights=dead_weights,
 )

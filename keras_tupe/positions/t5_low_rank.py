@@ -9,8 +9,7 @@ from keras import ops
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._distances import expand_table
 from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
-from keras_tupe.positions import _oracle, tupe_a
-from keras_tupe.positions._method import DeadWeight, combined_bias, is_untied
+from keras_tupe.positions import EITHER_CLS, DeadWeight, combined_bias, is_untied, oracle, tupe_a
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -133,12 +132,12 @@ def logits_oracle(tokens, weights, dims, options):
     reach = (len(table) - 1) // 2
     relative = np.empty_like(correlation)
     for h, i, j in np.ndindex(relative.shape):
-        row = table[_oracle.clip(j - i, reach) + reach]
+        row = table[oracle.clip(j - i, reach) + reach]
         query = row @ weights[f"{prefix}/query_kernel"][:, h]
         relative[h, i, j] = query @ (row @ weights[f"{prefix}/key_kernel"][:, h])
     both = correlation + relative
-    content = _oracle.content_logits(tokens, weights, dims, num_terms=2)
-    return content + (both if theta is None else _oracle.reset_cls(both, *theta))
+    content = oracle.content_logits(tokens, weights, dims, num_terms=2)
+    return content + (both if theta is None else oracle.reset_cls(both, *theta))
 
 
 METHOD = dataclasses.replace(
@@ -147,6 +146,7 @@ METHOD = dataclasses.replace(
     source="Ke et al. 2021, appendix (failed attempts)",
     logits_oracle=logits_oracle,
     options={"max_distance": 128, "cls": "untied"},
+    other_options=(*EITHER_CLS, {"max_distance": 11}),
     bias=bias,
     dead_weights=dead_weights,
 )

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from keras_tupe.layers import UntiedPositionalAttention, UntiedPositionBias
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import (
+from keras_tupe.positions import (
+    EITHER_CLS,
     KEY_BIAS,
     DeadWeight,
     PositionMethod,
@@ -14,6 +14,7 @@ from keras_tupe.positions._method import (
     attention,
     combined_bias,
     is_released,
+    oracle,
 )
 
 
@@ -61,12 +62,12 @@ def correlation_oracle(length, weights, dims, options):
     """Returns (p_i U^Q) . (p_j U^K) / sqrt(2 d), and theta_1, theta_2 where they exist."""
     prefix, scale = "position_bias/untied", math.sqrt(2 * dims.key_dim)
     rows = weights[f"{prefix}/projection/embeddings"][:length]
-    query, key = _oracle.position_queries_and_keys(rows, weights, f"{prefix}/projection", dims)
-    correlation = _oracle.dot_products(query, key) / scale
+    query, key = oracle.position_queries_and_keys(rows, weights, f"{prefix}/projection", dims)
+    correlation = oracle.dot_products(query, key) / scale
     if options["cls"] == "tied":
         return correlation, None
     thetas = weights[f"{prefix}/cls_embeddings"]
-    query, key = _oracle.position_queries_and_keys(thetas, weights, f"{prefix}/projection", dims)
+    query, key = oracle.position_queries_and_keys(thetas, weights, f"{prefix}/projection", dims)
     return correlation, np.array(
         [[query[h, k] @ key[h, k] / scale for h in range(dims.num_heads)] for k in (0, 1)]
     )
@@ -76,8 +77,8 @@ def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(2d) + reset((p_i U^Q) . (p_j U^K) / sqrt(2d))."""
     correlation, theta = correlation_oracle(len(tokens), weights, dims, options)
     if theta is not None:
-        correlation = _oracle.reset_cls(correlation, *theta)
-    return _oracle.content_logits(tokens, weights, dims, num_terms=2) + correlation
+        correlation = oracle.reset_cls(correlation, *theta)
+    return oracle.content_logits(tokens, weights, dims, num_terms=2) + correlation
 
 
 METHOD = PositionMethod(
@@ -85,6 +86,7 @@ METHOD = PositionMethod(
     source="Ke et al. 2021, eq. 10 (TUPE-A)",
     logits_oracle=logits_oracle,
     options={"variant": "paper", "cls": "untied"},
+    other_options=({"variant": "released"}, *EITHER_CLS),
     bias=bias,
     attention=untied_attention,
     dead_weights=dead_weights,

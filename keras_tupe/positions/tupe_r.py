@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from keras_tupe.positions import _oracle, t5, tupe_a
-from keras_tupe.positions._method import DeadWeight, combined_bias
+from keras_tupe.positions import DeadWeight, combined_bias, oracle, t5, tupe_a
 
 
 def bias(dims, options):
@@ -33,13 +32,13 @@ def dead_weights(dims, options):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(2d) + reset((p_i U^Q) . (p_j U^K) / sqrt(2d) + b[bucket(j - i)])."""
-    content = _oracle.content_logits(tokens, weights, dims, num_terms=2)
+    content = oracle.content_logits(tokens, weights, dims, num_terms=2)
     if options["variant"] == "released" and options["cls"] == "untied":
         return content + _released_bias(len(tokens), weights, dims, options)
     correlation, theta = tupe_a.correlation_oracle(len(tokens), weights, dims, options)
     table = weights["position_bias/relative/embeddings"]
-    both = correlation + _oracle.bucket_bias(len(tokens), table, dims, options)
-    return content + (both if theta is None else _oracle.reset_cls(both, *theta))
+    both = correlation + oracle.bucket_bias(len(tokens), table, dims, options)
+    return content + (both if theta is None else oracle.reset_cls(both, *theta))
 
 
 def _released_bias(length, weights, dims, options):
@@ -47,9 +46,9 @@ def _released_bias(length, weights, dims, options):
     inner = {name.replace("/absolute_reset", ""): value for name, value in weights.items()}
     correlation, theta = tupe_a.correlation_oracle(length, inner, dims, options)
     table = weights["position_bias/relative_reset/relative/embeddings"]
-    relative = _oracle.bucket_bias(length, table, dims, options)
+    relative = oracle.bucket_bias(length, table, dims, options)
     free = weights["position_bias/relative_reset/cls_reset/theta"]
-    return _oracle.reset_cls(correlation, *theta) + _oracle.reset_cls(relative, *free)
+    return oracle.reset_cls(correlation, *theta) + oracle.reset_cls(relative, *free)
 
 
 METHOD = dataclasses.replace(
@@ -58,6 +57,7 @@ METHOD = dataclasses.replace(
     source="Ke et al. 2021, eq. 11 (TUPE-R)",
     logits_oracle=logits_oracle,
     options={**t5.METHOD.options, **tupe_a.METHOD.options},
+    other_options=(*tupe_a.METHOD.other_options, *t5.METHOD.other_options),
     bias=bias,
     dead_weights=dead_weights,
 )

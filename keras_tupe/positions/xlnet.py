@@ -10,14 +10,15 @@ from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._cls import untie_cls
 from keras_tupe.layers._distances import query_distance_products
 from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.positions import _oracle
-from keras_tupe.positions._method import (
+from keras_tupe.positions import (
+    EITHER_CLS,
     KEY_BIAS,
     DeadWeight,
     PositionMethod,
     attention,
     boolean,
     is_untied,
+    oracle,
 )
 
 
@@ -167,7 +168,7 @@ def dead_weights(dims, options):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = ((q_i + u) . k_j + (q_i + v) . (R_{i-j} W^R)) / sqrt(d)."""
-    query, key = _oracle.queries_and_keys(tokens, weights, dims)
+    query, key = oracle.queries_and_keys(tokens, weights, dims)
     length, width = len(tokens), dims.hidden_dim
     zeros = np.zeros((dims.num_heads, dims.key_dim))
     u, v = (weights.get(f"attention/{name}_bias", zeros) for name in ("content", "distance"))
@@ -190,6 +191,9 @@ METHOD = PositionMethod(
     source="Yang et al. 2019; Huang et al. 2020, eq. 10",
     logits_oracle=logits_oracle,
     options={"use_biases": True, "cls": "tied"},
+    other_options=(*EITHER_CLS, {"use_biases": False}),
+    shift_invariant=True,
+    relative_step_time=(1.04, 1.17),
     shared=lambda dims, options: RelativeSinusoids(
         dims.hidden_dim, dtype=dims.dtype, name="shared_positions"
     ),

@@ -1,4 +1,4 @@
-"""What users hand over as texts or ids, as tensors; mistakes answered with a sentence."""
+"""Texts and ids of users as tensors; mistakes are answered with a sentence."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""What every tokenizer of this package answers."""
+"""Base of every tokenizer of this package."""
 
 import abc
 

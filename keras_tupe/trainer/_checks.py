@@ -1,4 +1,4 @@
-"""What cannot be trained exactly: arguments, and models with other losses or other state."""
+"""Refusals of what cannot be trained exactly: arguments, models with other losses or state."""
 
 import keras
 

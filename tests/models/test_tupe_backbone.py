@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from keras import ops
 from layer_contract import run_layer_contract
-from numpy_encoder import encode
 from position_cases import (
     ENCODER_CASES,
     METHOD_NAMES,
@@ -24,6 +23,7 @@ from tolerances import in_float64
 import keras_tupe
 from keras_tupe.models import TupeBackbone
 from keras_tupe.models.tupe_backbone import _ZeroPadded
+from training.check_method.numpy_encoder import encode
 
 TUPE_R = Case("tupe_r")
 

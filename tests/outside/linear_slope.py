@@ -4,8 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.positions import PositionMethod, _oracle
-from keras_tupe.positions._method import KEY_BIAS
+from keras_tupe.positions import KEY_BIAS, PositionMethod, oracle
 
 
 @keras.saving.register_keras_serializable(package="outside")
@@ -29,7 +28,7 @@ class LinearSlopeBias(keras.layers.Layer):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) - slope_h |j - i|."""
-    logits = _oracle.content_logits(tokens, weights, dims, num_terms=1)
+    logits = oracle.content_logits(tokens, weights, dims, num_terms=1)
     for h, i, j in np.ndindex(logits.shape):
         logits[h, i, j] -= options["slope"] * 2 ** (-8 * (h + 1) / dims.num_heads) * abs(j - i)
     return logits
@@ -40,6 +39,8 @@ METHOD = PositionMethod(
     source="Press et al. 2022, Sec. 3",
     logits_oracle=logits_oracle,
     options={"slope": 1.0},
+    other_options=({"slope": 0.3},),
+    shift_invariant=True,
     bias=lambda dims, options: LinearSlopeBias(
         dims.num_heads, options["slope"], dtype=dims.dtype, name="position_bias"
     ),

@@ -1,4 +1,4 @@
-"""What came out of the finished runs of an ablation."""
+"""Results of the finished runs of an ablation."""
 
 import dataclasses
 import functools

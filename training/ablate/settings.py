@@ -15,7 +15,7 @@ from training.command.without_keras import method_names, without_keras
 from training.machine.cost import CURVE_POINTS
 from training.presets.variant import Variant, parse
 from training.pretrain import settings as pretrain_settings
-from training.pretrain.scaled_steps import scaled_warmup
+from training.pretrain.settings import scaled_warmup
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -88,7 +88,12 @@ class Settings(_Shared):
     def position_texts(self):
         """Returns the texts of `--positions`, without commas; `all` is all methods there are."""
         found = values_of(self.positions)  # a file of settings may have commas too
-        return [text for word in found for text in (method_names() if word == ALL else [word])]
+        return [
+            text
+            for word in found
+            if word.strip(",")
+            for text in (method_names() if word == ALL else [word])
+        ]
 
     @functools.cached_property
     def variants(self):

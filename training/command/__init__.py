@@ -1,1 +1,1 @@
-"""What every command is made of: settings, checks, errors, child processes, locks, reports."""
+"""The framework of all commands: settings, checks, errors, child processes, locks, reports."""

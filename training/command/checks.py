@@ -1,4 +1,4 @@
-"""What can be wrong with a setting whatever the command: ranges, choices, folders."""
+"""Checks of a setting whatever the command: ranges, choices, folders."""
 
 import errno
 import math

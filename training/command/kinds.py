@@ -107,4 +107,4 @@ def _cut(word):
             parts.append("")
         else:
             parts[-1] += letter
-    return [part for part in parts if part]
+    return [part for part in parts if part] or [word]

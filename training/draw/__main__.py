@@ -1,4 +1,4 @@
-"""Draw what positional methods do: per head, with [CLS] apart from the words.
+"""Draws what positional methods do: per head, with [CLS] apart from the words.
 
     python -m training.draw tupe_r t5
     python -m training.draw my_method.py --size base --length 128

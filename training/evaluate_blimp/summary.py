@@ -1,4 +1,4 @@
-"""What the scores of minimal pairs come to."""
+"""Summary of the scores of minimal pairs."""
 
 import numpy as np
 

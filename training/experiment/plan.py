@@ -1,4 +1,4 @@
-"""What an experiment will run: its commands, what each costs, and all of it in words."""
+"""The plan of an experiment: its commands, what each costs, and all of it in words."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from training.experiment.definition import ROWS_AND_SEEDS
 from training.machine import cost as machine_cost
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost
 from training.presets.variant import Variant, parse
-from training.pretrain.scaled_steps import scaled_warmup
+from training.pretrain.settings import scaled_warmup
 
 ABLATION, GRAFTED, SQUAD = "ablation", "grafted", "squad"  # folders in that of the experiment
 PRESET = "preset"  # in place of a seed of pre-training

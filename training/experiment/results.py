@@ -1,4 +1,4 @@
-"""What came out of an experiment's commands, and what it says where papers disagree."""
+"""Results of an experiment's commands, and what they say where papers disagree."""
 
 import dataclasses
 import math

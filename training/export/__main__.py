@@ -1,4 +1,4 @@
-"""Export a preset: a reusable SavedModel, or a file for ONNX Runtime or LiteRT.
+"""Exports a preset: a reusable SavedModel, or a file for ONNX Runtime or LiteRT.
 
     python -m training.export runs/tupe_r/preset --out saved_models/tupe_r
     python -m training.export runs/tupe_r/preset --out tupe_r.onnx --format onnx

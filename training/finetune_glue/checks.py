@@ -1,4 +1,4 @@
-"""What can be wrong with the settings of `training.finetune_glue`, before anything is loaded."""
+"""Checks of the settings of `training.finetune_glue`, before anything is loaded."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""What a grid of runs comes to: medians over seeds, the best learning rate, the average."""
+"""Medians of a grid of runs over seeds, the best learning rate, the average."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""What the runs of a grid come to, and the files that say so."""
+"""Results of the runs of a grid, and the files that say so."""
 
 from keras_tupe.data import GLUE_TASKS, write_json
 from training.command.report_files import replaced_picture, replaced_text

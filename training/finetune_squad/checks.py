@@ -1,4 +1,4 @@
-"""What can be wrong with the settings of `training.finetune_squad`, before anything is loaded."""
+"""Checks of the settings of `training.finetune_squad`, before anything is loaded."""
 
 import os
 import pathlib

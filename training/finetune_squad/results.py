@@ -1,4 +1,4 @@
-"""What the answers of the runs come to, in all and by where answers stand."""
+"""Scores of the answers of the runs, in all and by where answers stand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Train every positional method for a short time and draw what it learned about positions.
+"""Trains every positional method for a short time and draws what it learned about positions.
 
     python -m training.gallery
     python -m training.gallery --positions tupe_r,qkr_3,my_method.py --steps 2000 --out mine

@@ -1,4 +1,4 @@
-"""What work costs: FLOPs by arithmetic, hours from what a device does, and the time left."""
+"""Cost of work: FLOPs by arithmetic, hours from what a device does, and the time left."""
 
 import dataclasses
 import math
@@ -20,18 +20,6 @@ _SQUAD_TRAIN, _SQUAD_DEV = 87_599, 10_570  # questions
 _CONTEXT, _AROUND = 161, 15  # tokens of a paragraph; of a question, with [CLS] and two [SEP]
 _FORWARD = 1 / 3  # of the FLOPs of a training step
 CURVE_POINTS = 20  # validations of a run of pre-training
-# Time of a training step by that of `absolute`, at 128 tokens and at 512, as measured by
-# benchmarks.methods on two cores; methods that are not here cost next to nothing.
-_SLOWER = {
-    "shaw": (1.06, 1.16),
-    "xlnet": (1.04, 1.17),
-    "xlnet_no_bias": (1.09, 1.14),
-    "qkr_1": (1.02, 1.06),
-    "qkr_2": (1.03, 1.07),
-    "qkr_3": (1.83, 3.28),
-    "qkr_4": (1.16, 1.41),
-    "deberta": (1.20, 1.40),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,7 +202,9 @@ def slower(position, length):
         >>> slower("tupe_r", 512), slower("qkr_4:k=64", 512)
         (1.0, 1.41)
     """
-    short, long = _SLOWER.get(parse_variant(position).position, (1.0, 1.0))
+    from keras_tupe import positions  # Keras starts in seconds
+
+    short, long = positions.get(parse_variant(position).position).relative_step_time
     share = min(max((length - 128) / 384, 0.0), 1.0)
     return short + share * (long - short)
 

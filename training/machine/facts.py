@@ -1,4 +1,4 @@
-"""What the machine is and can do, asked in another process: the devices stay free for the runs."""
+"""Facts of the machine, asked in another process: the devices stay free for the runs."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What a device can do at best: the denominator of FLOP utilisation."""
+"""Peak FLOP/s of a device: the denominator of FLOP utilisation."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What Beam's workers do; each step calls the functions that one process calls."""
+"""Steps of Beam's workers; each calls the functions that one process calls."""
 
 import json
 

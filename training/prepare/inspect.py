@@ -1,4 +1,4 @@
-"""What is in a prepared folder, for people; and whether it is still what was written."""
+"""Contents of a prepared folder, for people; and whether it is still what was written."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What can be wrong with a preset to fine-tune, seen from its small files alone."""
+"""Checks of a preset to fine-tune, seen from its small files alone."""
 
 import pathlib
 

@@ -14,6 +14,7 @@ from keras_tupe import (
     positions,
 )
 from keras_tupe.models.presets.check import check_preset
+from keras_tupe.positions._carried import how_to_load
 from training.presets.checks import read_object
 
 _TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, TupeSpanExtractor)}
@@ -47,9 +48,7 @@ def load_preset(folder):
     position = _dictionary(config, "config").get("position")
     if isinstance(position, str) and position not in positions.METHODS:
         raise ValueError(
-            "The preset's position method is not known here. Name the Python file that defines it: "
-            "--position-file on the command line, `keras_tupe.positions.load_file` in Python. "
-            f"Received: {str(folder)!r} with position={position!r}"
+            f"{how_to_load(folder, position)} Received: {str(folder)!r} with position={position!r}"
         )
     check_preset(str(folder))
     task = read_object(folder / "task.json").get("class_name")

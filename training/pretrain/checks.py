@@ -1,4 +1,4 @@
-"""What can be wrong with the settings of `training.pretrain`, before any data is read."""
+"""Checks of the settings of `training.pretrain`, before any data is read."""
 
 import json
 import os

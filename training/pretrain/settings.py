@@ -1,4 +1,4 @@
-"""The settings of `training.pretrain`, and which of them make another run."""
+"""The settings of `training.pretrain`: which make another run, which follow its steps."""
 
 import dataclasses
 import json
@@ -6,11 +6,10 @@ import os
 import pathlib
 
 from training.command import config_file
-from training.command.settings import setting
+from training.command.settings import COMMAND_LINE, setting
 from training.command.without_keras import without_keras
 from training.machine import settings as machine
 from training.pretrain.checks import find_problems
-from training.pretrain.scaled_steps import scaled
 
 with without_keras():
     from keras_tupe._json_file import parse_json
@@ -178,7 +177,8 @@ class Settings:
         name = self.method_name()
         if self.position_file is not None:
             path = pathlib.Path(self.position_file).resolve()
-            if positions._LOADED_FILES.get(name) != path:  # a second load makes second classes
+            # A second load of a file that was changed would make second classes.
+            if positions._LOADED_FILES.get(name, (None,))[0] != path:
                 positions.load_file(path)
         return positions.get(name)
 
@@ -225,3 +225,54 @@ class Settings:
 
 def _step_defaults():
     return {name: getattr(Settings, name) for name in ("steps", "warmup_steps")}
+
+
+def scaled_warmup(warmup_steps, usual_steps, steps):
+    """Returns the warm-up of a run of `steps` that is the same share as in a run of `usual_steps`.
+
+    Example:
+        >>> scaled_warmup(180, 3000, 50)
+        3
+    """
+    return max(min(round(warmup_steps / usual_steps * steps), steps - 1), 0)
+
+
+def scaled(values, from_file, defaults, given):
+    """Returns settings whose warm-up and kept steps fit to the number of steps.
+
+    What the command line gives stays as it is. The rest keeps its share of the steps: of those of
+    the file for what the file says, else of the default's.
+
+    Args:
+        values: dictionary of the settings that are not left at their defaults.
+        from_file: those that a file of named settings says.
+        defaults: dictionary with the defaults of `steps`, `warmup_steps`.
+        given: dictionary: name -> where it was given.
+    """
+    steps = values.get("steps", defaults["steps"])
+    if steps < 1:
+        return values  # told as a mistake
+    values = dict(values)
+    if given.get("warmup_steps") != COMMAND_LINE:
+        source = from_file if "warmup_steps" in from_file else {}
+        usual = source.get("steps", defaults["steps"])
+        warmup = source.get("warmup_steps", defaults["warmup_steps"])
+        # what is wrong in the file is told as it stands there
+        if steps != usual and 0 <= warmup < usual:
+            values["warmup_steps"] = scaled_warmup(warmup, usual, steps)
+    usual = from_file.get("steps", defaults["steps"])
+    if given.get("keep_steps") not in (None, COMMAND_LINE) and steps != usual > 0:
+        values["keep_steps"] = _scaled_list(
+            from_file["keep_steps"], steps / usual, max(values.get("steps_per_call", 1), 1)
+        )
+    return values
+
+
+def _scaled_list(text, factor, call):
+    """Returns steps by commas, each a multiple of `call`; a text that is none stays as it is."""
+    try:
+        numbers = [int(word) for word in text.split(",") if word.strip()]
+    except ValueError:
+        return text
+    kept = {round(number * factor / call) * call for number in numbers}
+    return ",".join(str(number) for number in sorted(kept) if number >= 1)

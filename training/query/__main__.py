@@ -1,4 +1,4 @@
-"""Ask an exported model; needs TensorFlow alone, not keras_tupe.
+"""Asks an exported model; needs TensorFlow alone, not keras_tupe.
 
     python -m training.query saved_models/quickstart
     python -m training.query saved_models/quickstart --fill "returns a [MASK] of strings"

@@ -1,4 +1,4 @@
-"""What an export answers: to the example beside it, and to questions."""
+"""Answers of an export: to the example beside it, and to questions."""
 
 import pathlib
 import zipfile

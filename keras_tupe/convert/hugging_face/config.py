@@ -1,4 +1,4 @@
-"""What a Hugging Face config.json says, in our arguments."""
+"""Arguments of ours from a Hugging Face config.json."""
 
 import os
 

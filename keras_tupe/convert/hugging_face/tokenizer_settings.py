@@ -1,4 +1,4 @@
-"""What the files of a Hugging Face folder say about its tokenizer."""
+"""Settings of a tokenizer from the files of a Hugging Face folder."""
 
 import pathlib
 

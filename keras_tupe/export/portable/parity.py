@@ -1,4 +1,4 @@
-"""What another runtime answers, compared with the model in Keras."""
+"""Comparison of another runtime's answers with the model in Keras."""
 
 import dataclasses
 

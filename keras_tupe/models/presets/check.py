@@ -6,11 +6,13 @@ import pathlib
 
 import keras_hub
 
+from keras_tupe import positions
 from keras_tupe._json_file import read_json_object
 from keras_tupe._keras_private import preset_file
 from keras_tupe.models.presets.config_check import check_object
 from keras_tupe.models.presets.size_check import check_sizes
 from keras_tupe.models.presets.weights_file import weight_shapes
+from keras_tupe.positions._carried import carried, how_to_load
 
 # How Keras's long messages of damaged files begin, and what stands before their reasons.
 _DAMAGED = ("could not be deserialized properly", "Full config", "Full object config")
@@ -29,12 +31,16 @@ def check_preset(preset):
 
     Raises:
         ValueError: if a file leaves the folder by a link, is no JSON, names a class that does
-            not belong there, or describes another encoder than the weights.
+            not belong there, or describes another encoder than the weights; or if the positional
+            method is not known here and the preset carries its file.
     """
     files = _files_of(preset)
     contents = {name: _content(files[name], name) for name in BASES if name in files}
     for name, content in contents.items():
         check_object(content, BASES[name], f"The object in {name}", only_keys=True)
+    if os.path.isdir(preset):
+        for config in _backbone_configs(contents):
+            _check_method(preset, config.get("position"))
     shapes = {}
     for name in _WEIGHTS[:2]:
         if name in files:
@@ -129,6 +135,14 @@ def _backbone_configs(contents):
     task = contents.get("task.json")
     if task is not None and isinstance(task["config"].get("backbone"), dict):
         yield task["config"]["backbone"]["config"]
+
+
+def _check_method(folder, position):
+    """Says how to load the method of a preset that carries its file, where it is not known."""
+    if isinstance(position, str) and position not in positions.METHODS and carried(folder)[0]:
+        raise ValueError(
+            f"{how_to_load(folder, position)} Received: {str(folder)!r} with position={position!r}"
+        )
 
 
 def _content(path, name):

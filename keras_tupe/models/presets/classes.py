@@ -1,11 +1,13 @@
-"""What the classes of a preset have beside KerasHub's own: a look at files before they are used."""
+"""Bases of the classes of a preset, beside KerasHub's own, which check files before using them."""
 
 import os
 
+from keras_tupe import positions
 from keras_tupe.models.presets.check import BASES, check_preset, clear_errors
 from keras_tupe.models.presets.config_check import check_config
 from keras_tupe.models.presets.files import drop_mixed_policies, name_tasks
 from keras_tupe.models.presets.weights_file import check_values, check_weights
+from keras_tupe.positions._carried import carry
 
 
 class PresetClass:
@@ -44,7 +46,9 @@ class PresetModel(PresetClass):
     def save_to_preset(self, preset_dir, *args, **kwargs):
         super().save_to_preset(preset_dir, *args, **kwargs)
         drop_mixed_policies(preset_dir)
-        name_tasks(preset_dir, type(getattr(self, "backbone", self)))
+        backbone = getattr(self, "backbone", self)
+        name_tasks(preset_dir, type(backbone))
+        carry(preset_dir, backbone.position, positions.source_of(backbone.position))
 
     def load_weights(self, filepath, *args, **kwargs):
         if os.path.isfile(filepath):

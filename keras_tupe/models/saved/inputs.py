@@ -1,4 +1,4 @@
-"""What enters a `SavedEncoder` is checked before TensorFlow sees it."""
+"""Checks of the inputs of a `SavedEncoder` before TensorFlow sees them."""
 
 import keras
 

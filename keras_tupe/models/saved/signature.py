@@ -1,4 +1,4 @@
-"""What a reusable SavedModel takes and returns, read from its traces."""
+"""Inputs and outputs of a reusable SavedModel, read from its traces."""
 
 import dataclasses
 import inspect

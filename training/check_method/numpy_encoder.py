@@ -13,7 +13,7 @@ def encode(model, given, normalize_first=False, zero_padded=False):
 
     Args:
         model: the backbone; its weights are read, and its `embed` layer is called, which
-            `test_positions.py` compares with the oracle alone.
+            the parity with the oracle alone covers.
         given: dictionary of the model's inputs as arrays.
         normalize_first: whether the blocks are pre-LN.
         zero_padded: whether padded tokens enter the blocks as zeros.

@@ -15,7 +15,7 @@ from quickstart_cases import write_corpus
 import keras_tupe
 from training.quickstart import run
 
-METHOD_FILE = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
+METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
 
 
 def quickstart(folder, *arguments):

@@ -1,0 +1,200 @@
+"""Parts of the record of a positional method: sizes, weights that cannot learn, factories."""
+
+import dataclasses
+
+import keras
+
+from keras_tupe.layers import CombinedPositionBias, PlainSelfAttention
+
+
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """Sizes and settings that an encoder hands to the factories of a method.
+
+    Attributes:
+        num_heads: number of attention heads.
+        key_dim: size of each head.
+        max_sequence_length: longest sequence, in tokens, that tables provide for.
+        dropout: share of attention scores dropped in training, in [0, 1).
+        initializer_range: standard deviation of new weights.
+        layer_norm_epsilon: epsilon of layer normalizations.
+        dtype: Keras dtype policy of the layers, `None` for the global one.
+    """
+
+    num_heads: int
+    key_dim: int
+    max_sequence_length: int
+    dropout: float = 0.0
+    initializer_range: float = 0.02
+    layer_norm_epsilon: float = 1e-5
+    dtype: object = None
+
+    @property
+    def hidden_dim(self):
+        """Width of the hidden states."""
+        return self.num_heads * self.key_dim
+
+    def initializer(self):
+        """Returns a new initializer of the encoder's weights."""
+        return keras.initializers.RandomNormal(stddev=self.initializer_range)
+
+
+@dataclasses.dataclass(frozen=True)
+class DeadWeight:
+    """A weight, or one row of it, that has no gradient by mathematics and not by mistake.
+
+    Attributes:
+        path: end of the weight's path.
+        reason: why its gradient is zero.
+        row: the dead row of the weight, negative ones from its end, `None` if all of it is dead.
+    """
+
+    path: str
+    reason: str
+    row: int | None = None
+
+
+KEY_BIAS = DeadWeight(
+    "attention/key/bias", "adds q_i . b to the whole row i of the logits, which softmax ignores"
+)
+THETA_ROW = DeadWeight(
+    "cls_reset/theta",
+    "it fills row 0 of the logits with one constant, which softmax ignores",
+    row=0,
+)
+
+# The two values of the option `cls`, for the field `other_options` of a record.
+EITHER_CLS = ({"cls": "untied"}, {"cls": "tied"})
+
+
+def plain_attention(dims, options):
+    """Returns attention on content alone, plus a bias when the method has one.
+
+    A factory for the field `attention` of a record, and its default.
+
+    Args:
+        dims: the `Dims` of the encoder.
+        options: the method's options, not used.
+
+    Returns:
+        A `PlainSelfAttention`.
+    """
+    return attention(PlainSelfAttention, dims)
+
+
+def attention(attention_class, dims, **kwargs):
+    """Returns an attention layer of `attention_class` with the sizes of `dims`.
+
+    Args:
+        attention_class: a subclass of `AbstractSelfAttention`.
+        dims: the `Dims` of the encoder.
+        **kwargs: further arguments of the class.
+
+    Example:
+        >>> dims = Dims(num_heads=2, key_dim=4, max_sequence_length=8)
+        >>> attention(PlainSelfAttention, dims).name
+        'attention'
+    """
+    return attention_class(
+        dims.num_heads,
+        dims.key_dim,
+        dropout=dims.dropout,
+        kernel_initializer=dims.initializer(),
+        dtype=dims.dtype,
+        name="attention",
+        **kwargs,
+    )
+
+
+def combined_bias(parts, dims, cls="tied", name="position_bias"):
+    """Returns the sum of additive biases, with [CLS] tied or untied.
+
+    Args:
+        parts: layers, hidden states -> position bias `(1, num_heads, length, length)`.
+        dims: the `Dims` of the encoder.
+        cls: `"tied"`, or `"untied"` to free [CLS] from the parts, in its row and its column.
+            Defaults to `"tied"`.
+        name: name of the layer. Defaults to `"position_bias"`, as the field `bias` asks for.
+
+    Returns:
+        A `CombinedPositionBias`.
+
+    Raises:
+        ValueError: if `cls` is neither `"tied"` nor `"untied"`.
+    """
+    return CombinedPositionBias(parts, untie_cls=is_untied(cls), dtype=dims.dtype, name=name)
+
+
+def is_untied(cls):
+    """Returns what the option `cls` says, as a boolean.
+
+    Args:
+        cls: the option's value.
+
+    Raises:
+        ValueError: if it is neither `"tied"` nor `"untied"`.
+    """
+    if cls not in ("tied", "untied"):
+        raise ValueError(
+            "The option `cls` says whether [CLS] has the position terms of place 0 ('tied') or is "
+            f"freed from them ('untied'). Received: cls={cls!r}"
+        )
+    return cls == "untied"
+
+
+def is_released(variant):
+    """Returns what the option `variant` says, as a boolean.
+
+    Args:
+        variant: the option's value.
+
+    Raises:
+        ValueError: if it is neither `"paper"` nor `"released"`.
+    """
+    if variant not in ("paper", "released"):
+        raise ValueError(
+            "`variant` says whether the method follows its paper or the released code. Expected "
+            f"one of ['paper', 'released']. Received: variant={variant!r}"
+        )
+    return variant == "released"
+
+
+def boolean(options, name):
+    """Returns an option that is `True` or `False`.
+
+    Args:
+        options: the method's options.
+        name: which one.
+
+    Raises:
+        ValueError: if it is neither.
+    """
+    if not isinstance(options[name], bool):
+        raise ValueError(f"`{name}` must be True or False. Received: {name}={options[name]!r}")
+    return options[name]
+
+
+def additive_dead_weights(dims, options):
+    """Returns the weights without a gradient of attention with a bias that `ClsReset` may reset.
+
+    A function for the field `dead_weights` of a record with the option `cls`.
+
+    Args:
+        dims: the `Dims` of the encoder, not used.
+        options: the method's options.
+
+    Returns:
+        Tuple of `DeadWeight`.
+    """
+    return (KEY_BIAS, THETA_ROW) if is_untied(options["cls"]) else (KEY_BIAS,)
+
+
+def always(options):
+    """Returns `True`: a table bounds the length whatever the options.
+
+    A function for the field `has_length_limit` of a record.
+
+    Args:
+        options: the method's options, not used.
+    """
+    return True

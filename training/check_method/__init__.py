@@ -1,0 +1,1 @@
+"""`keras-tupe check-method`: every promise of a positional method, checked on one Python file."""

@@ -1,0 +1,217 @@
+"""All checks of a method in order, each with its outcome in a sentence."""
+
+import contextlib
+import dataclasses
+import functools
+import time
+import traceback
+
+import keras
+
+from keras_tupe import positions
+from training.check_method import (
+    encoder,
+    equation,
+    gradients,
+    order,
+    padding,
+    precision,
+    record,
+    saving,
+)
+from training.check_method.cases import Case, cases_of, encoder_cases
+
+POLICIES = ("mixed_float16", "mixed_bfloat16", "float16", "float64")
+KEPT, BROKEN, LEFT_OUT = "kept", "BROKEN", "left out"
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What came of a check.
+
+    Attributes:
+        promise: what was checked, in a few words.
+        result: `KEPT`, `BROKEN` or `LEFT_OUT`.
+        seconds: how long it took.
+        count: number of cases that were checked.
+        reason: a sentence, for the two others.
+    """
+
+    promise: str
+    result: str
+    seconds: float
+    count: int
+    reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """A promise, and how to check it.
+
+    Attributes:
+        promise: in a few words.
+        run: function of a `Case`, which raises if the promise is broken.
+        cases: those that it is checked with.
+        tensorflow: whether it needs Keras to run on TensorFlow.
+        floatx: `"float64"` where Keras's default type must be that.
+        reason: why there are no cases, where there are none.
+    """
+
+    promise: str
+    run: object
+    cases: tuple
+    tensorflow: bool = False
+    floatx: str | None = None
+    reason: str = ""
+
+
+def checks(name):
+    """Returns the checks of a method.
+
+    Args:
+        name: its name.
+
+    Returns:
+        List of `Check`, cheap ones and those that explain others first.
+    """
+    method, every = positions.get(name), tuple(cases_of(name))
+    plain = (Case(name),)
+    whole = tuple(encoder_cases(every))
+    cls = tuple(case for case in every if "cls" in method.options)
+    far = [Case(name, (("cls", "untied"), ("k", k))) for k in (3, 70) if "k" in method.options]
+    far = [case for case in far if "cls" in method.options]
+    derived = tuple(dict.fromkeys((*plain, gradients.derivative_case(name, gradients.SHORT))))
+    tied = tuple(case for case in every if case.resolved().get("cls", "tied") == "tied")
+    return [
+        Check("the record is complete", record.check_record, plain),
+        Check("functions of the record", record.check_functions, every),
+        Check("unknown options are refused", record.check_unknown_options, plain),
+        Check("oracle: NumPy alone", equation.check_oracle_is_independent, every),
+        Check("oracle: the same each time", equation.check_oracle_is_a_function, every),
+        Check("equation in float64, 1e-12", equation.check_parity, every),
+        Check("equation with padding", functools.partial(equation.check_parity, padding=1), every),
+        Check(
+            "equation in float32, 2e-5",
+            functools.partial(equation.check_parity, dtype="float32"),
+            plain,
+        ),
+        Check("equation at 139 tokens", equation.check_far_distances, (*plain, *far)),
+        Check("equation in an encoder", equation.check_whole_encoder, whole),
+        Check("padding: how much", padding.check_more_padding, whole),
+        Check("padding: in float32", padding.check_more_padding_in_float32, plain),
+        Check("padding: what stands in it", padding.check_content_of_padding, whole),
+        Check("padding: a row of it alone", padding.check_row_of_padding, plain),
+        Check("order is seen, or not", order.check_order, plain),
+        Check("a shift is seen, or not", order.check_shift, plain),
+        Check(
+            "bias of distance alone",
+            order.check_bias_of_distance,
+            tied if method.bias and method.shift_invariant else (),
+            reason="for shift-invariant methods with a bias",
+        ),
+        Check(
+            "[CLS] in the bias",
+            order.check_cls_of_bias,
+            cls if method.bias else (),
+            reason="for methods with a bias and the option 'cls'",
+        ),
+        Check(
+            "[CLS] in the logits",
+            order.check_cls_of_logits,
+            () if method.embed else cls,
+            reason="for methods with the option 'cls' that add nothing to embeddings",
+        ),
+        Check(
+            "starts as without positions",
+            order.check_start,
+            plain if method.starts_as_none else (),
+            reason="the record says starts_as_none=False",
+        ),
+        Check("computed once for all blocks", encoder.check_work_is_done_once, plain),
+        Check("length limit", encoder.check_length_limit, whole),
+        Check("the same seed, the same encoder", encoder.check_determinism, plain),
+        *(
+            Check(
+                f"logits under {policy}",
+                functools.partial(precision.check_dtypes, policy=policy),
+                plain,
+            )
+            for policy in POLICIES
+        ),
+        *(
+            Check(
+                f"nothing rounded, {policy}",
+                functools.partial(precision.check_half_precision, policy=policy),
+                whole,
+            )
+            for policy in POLICIES[:2]
+        ),
+        Check("weights without a gradient", gradients.check_dead_weights, every, floatx="float64"),
+        Check("gradients, numerically", gradients.check_derivatives, derived, tensorflow=True),
+        Check("training steps", saving.check_training_step, plain),
+        Check("configs make it again", saving.check_layers_configs, every),
+        Check("config of an encoder", saving.check_config, whole),
+        Check(".keras and weights files", saving.in_new_folder(saving.check_keras_file), whole),
+        Check("preset", saving.in_new_folder(saving.check_preset), plain),
+        Check("graph of every length", encoder.check_one_graph, whole, True, "float64"),
+        Check("SavedModel", saving.in_new_folder(saving.check_saved_model), plain, True),
+    ]
+
+
+def run(check):
+    """Returns the outcome of a check; the first case that breaks the promise ends it.
+
+    Args:
+        check: a `Check`.
+    """
+    start = time.perf_counter()
+    if check.tensorflow and keras.backend.backend() != "tensorflow":
+        return Outcome(check.promise, LEFT_OUT, 0.0, 0, "Keras does not run on TensorFlow")
+    if not check.cases:
+        return Outcome(check.promise, LEFT_OUT, 0.0, 0, check.reason)
+    for count, case in enumerate(check.cases, 1):
+        try:
+            with _floatx(check.floatx):
+                check.run(case)
+        except Exception as error:
+            seconds = time.perf_counter() - start
+            reason = f"{_options(case)}{_sentence(error, case)}"
+            return Outcome(check.promise, BROKEN, seconds, count, reason)
+    return Outcome(check.promise, KEPT, time.perf_counter() - start, len(check.cases))
+
+
+def _options(case):
+    if not case.options:
+        return ""
+    return "With " + ", ".join(f"{key}={value!r}" for key, value in case.options) + ": "
+
+
+def _sentence(error, case):
+    """Returns what an error says in one line, and where in the method's file it was raised."""
+    text = " ".join(str(error).split())
+    if isinstance(error, AssertionError) and text:
+        return text
+    file = getattr(case.method.logits_oracle, "__code__", None)
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if file is not None and frame.filename == file.co_filename
+    ]
+    where = f" (line {lines[-1]} of the file)" if lines else ""
+    return f"{type(error).__name__}: {text}{where}"
+
+
+@contextlib.contextmanager
+def _floatx(dtype):
+    """Inside, Keras's default type and policy are `dtype`, if it is one."""
+    if dtype is None:
+        yield
+        return
+    default, policy = keras.config.floatx(), keras.config.dtype_policy()
+    keras.config.set_floatx(dtype)
+    keras.config.set_dtype_policy(dtype)
+    try:
+        yield
+    finally:
+        keras.config.set_floatx(default)
+        keras.config.set_dtype_policy(policy)
