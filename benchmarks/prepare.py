@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+from benchmarks.harness.process import ROOT
 from training.command.settings import parse, setting
 
 _SENTENCE = "This is another reading of the same text. "
@@ -69,8 +70,6 @@ def measure(inputs, out, options):
         Dictionary of `seconds`, `peak_mebibytes`, the `stages` (seconds each), and the number of
         `documents`, `words` and `rows`.
     """
-    from benchmarks.harness.process import ROOT
-
     command = [sys.executable, "-m", "training.prepare", "--input", *inputs, "--out", out, *options]
     start = time.monotonic()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
