@@ -173,6 +173,7 @@ def _value(field, given):
 def _unknown_options(words, fields):
     """Returns a sentence for each option that there is not; its values are not mistakes too."""
     options = [_option(field) for field in fields if not field.metadata.get("positional")]
+    options.append("--help")
     found = []
     for word in words:
         if word.startswith("--"):
