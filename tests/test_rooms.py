@@ -31,22 +31,17 @@ UPWARD = {
     ("finetune.engine", "pretrain.log"),  # TODO lead
     ("machine.cost", "finetune_glue.protocol"),  # TODO lead
     ("machine.cost", "presets.variant"),  # TODO lead
-    ("machine.time_left", "pretrain.log"),  # TODO lead
-    ("machine.time_left", "pretrain.report"),  # TODO lead
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub.
 SHARED_BEGINNINGS = {
     ("keras_tupe/models", "tupe"),
     ("keras_tupe/positions", "tupe"),
     ("keras_tupe/positions", "qkr"),
-    ("benchmarks", "data"),  # TODO lead
-    ("benchmarks", "serving"),  # TODO lead
-    ("benchmarks", "training"),  # TODO lead
 }
-# Test files that import another one.
-TESTS_THAT_IMPORT_TESTS = {
-    ("test_position_files", "test_positions"),  # TODO lead
-}
+# Rooms of `benchmarks` that one uses, beside the harness.
+BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}
+# Files that are too long still.
+TOO_LONG = {"training.experiment.definition"}  # TODO lead
 
 
 def room_of(name):
@@ -82,7 +77,8 @@ def test_a_room_of_benchmarks_imports_itself_and_the_harness():
     for name, file in MODULES.items():
         if name.startswith("benchmarks.") and file.parent != ROOT / "benchmarks":
             used = {room_of(x) for x in imported_modules(name) if x.startswith("benchmarks.")}
-            assert used <= {room_of(name), "harness"}, name
+            room = room_of(name)
+            assert used <= {room, "harness", *BENCHMARKS_MAY_IMPORT.get(room, ())}, name
 
 
 def test_tables_of_rooms_name_rooms_that_are_there():
@@ -118,8 +114,8 @@ def test_four_names_of_a_room_do_not_begin_alike():
 
 
 def test_a_file_is_one_subject():
-    for file in MODULES.values():
-        assert len(file.read_text(encoding="utf-8").splitlines()) <= MAX_LINES, file
+    lines = {name: file.read_text(encoding="utf-8").count("\n") for name, file in MODULES.items()}
+    assert {name for name, number in lines.items() if number > MAX_LINES} == TOO_LONG
 
 
 def test_no_test_imports_another():
@@ -128,7 +124,7 @@ def test_no_test_imports_another():
         text = file.read_text(encoding="utf-8")  # at a line's beginning: also in a child's program
         imported = re.findall(r"^ *(?:from|import) +(\w+)", text, re.MULTILINE)
         found |= {(file.stem, name) for name in imported if name in names and name != file.stem}
-    assert found == TESTS_THAT_IMPORT_TESTS, "move what they share to a file of its own"
+    assert not found, "move what they share to a file of its own"
 
 
 def test_names_of_test_files_and_of_their_helpers_are_unique():

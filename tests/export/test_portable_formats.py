@@ -18,8 +18,7 @@ from portable_cases import (
 )
 from position_cases import MAX_LENGTH, METHOD_NAMES, encoder
 
-from keras_tupe.export import export_litert, export_onnx
-from keras_tupe.export.portable import difference
+from keras_tupe.export import export_litert, export_onnx, portable_difference
 from keras_tupe.export.portable.file import write_portable
 from keras_tupe.export.portable.litert import run_litert
 from keras_tupe.export.portable.onnx import run_onnx
@@ -30,7 +29,7 @@ class Format:
     """A format of files, and what its runtime says.
 
     Attributes:
-        name: as `difference` takes it.
+        name: as `portable_difference` takes it.
         suffix: of its files.
         export: writes a model to a path.
         run: makes a function of a file's content, from inputs to answers.
@@ -226,9 +225,9 @@ def test_a_missing_package_is_named_with_what_to_install(tmp_path, monkeypatch, 
 
 def test_the_difference_of_an_unknown_format_or_length_is_refused():
     with pytest.raises(ValueError, match=r"`format` must be one of.*Received: format='tflite'"):
-        difference(model_of("none"), "tflite")
+        portable_difference(model_of("none"), "tflite")
     with pytest.raises(ValueError, match="must not exceed the model's max_sequence_length=17"):
-        difference(model_of("absolute"), "onnx", lengths=(1, 18))
+        portable_difference(model_of("absolute"), "onnx", lengths=(1, 18))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +253,7 @@ def test_every_method_answers_as_in_keras(name, format, tmp_path):
 @pytest.mark.parametrize("case", VARIANTS, ids=str)
 def test_every_option_that_makes_another_graph_answers_as_in_keras(case, format):
     model = encoder(case, "float32")
-    record = difference(model, format.name, lengths=(1, 7, MAX_LENGTH))
+    record = portable_difference(model, format.name, lengths=(1, 7, MAX_LENGTH))
     assert record.worst.value < 1e-4
 
 
@@ -262,7 +261,7 @@ def test_every_option_that_makes_another_graph_answers_as_in_keras(case, format)
 @pytest.mark.parametrize("trunk", TRUNKS, ids=str)
 def test_every_trunk_and_precision_answers_as_in_float32(trunk, format):
     model = model_of("tupe_r", "classifier", **trunk)
-    record = difference(model, format.name, lengths=(1, 7, MAX_LENGTH))
+    record = portable_difference(model, format.name, lengths=(1, 7, MAX_LENGTH))
     assert record.worst.value < 1e-4
 
 

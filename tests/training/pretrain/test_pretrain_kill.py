@@ -32,12 +32,12 @@ def assert_whole_files(out):
 
 def test_a_run_killed_during_a_save_ends_as_if_nothing_had_happened(rows, done, tmp_path):
     out = tmp_path / "run"
-    process = start(rows, out, moment=DURING_A_SAVE, **cases.KEPT)
+    process = start(rows, out, moment=DURING_A_SAVE)
     assert ended(process) == -signal.SIGKILL, log_of(out)
     assert cases.steps(out) == [6]
     assert (out / "checkpoints" / ".partial_12").exists()
     assert_whole_files(out)
-    _, told = cases.run(rows, out, **cases.KEPT)
+    _, told = cases.run(rows, out)
     assert "goes on from step 6" in told
     cases.assert_same_run(out, done[0], 24, checkpoints=False)
 
