@@ -13,8 +13,9 @@ import pytest
 import keras_tupe
 from keras_tupe import positions
 from keras_tupe._keywords import did_you_mean, known_keywords
-from keras_tupe.layers import RelativeBucketBias
+from keras_tupe.layers import PlainSelfAttention, RelativeBucketBias
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
+from keras_tupe.positions.shaw import ShawAttention
 
 NEED_TENSORFLOW = ("export", "tokenizers")
 
@@ -43,6 +44,11 @@ CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}
 FUNCTIONS = {name: item for name, item in PUBLIC.items() if inspect.isroutine(item)}
 # Whatever they are given is written down, under its name.
 TAKE_ANY = {"export.write_card"}
+# They hand keywords on to a class, which refuses what it does not know.
+HAND_ON = {
+    "positions.attention": (PlainSelfAttention, positions.Dims(2, 4, 8)),
+    "positions.distance_method": (ShawAttention, "normal"),
+}
 
 
 def test_the_search_finds_classes_and_functions():
@@ -89,7 +95,7 @@ def test_what_a_class_is_given_can_still_be_read_from_its_constructor(name):
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - TAKE_ANY))
 def test_no_function_takes_any_keyword(name):
     with pytest.raises(TypeError, match="unexpected keyword argument 'zzz'"):
-        FUNCTIONS[name](zzz=3)
+        FUNCTIONS[name](*HAND_ON.get(name, ()), zzz=3)
 
 
 def test_a_misspelled_method_does_not_train_the_default_one():

@@ -30,7 +30,7 @@ from training.draw.sources import load_method
 from training.gallery.__main__ import Settings
 from training.machine.cost import slower
 from training.methods import method_table
-from training.presets.variant import parse
+from training.command.variant import parse
 
 name, *files = sys.argv[1:]
 assert keras_tupe.TupeBackbone(9, 1, 2, 4, 8, position=name).position == name

@@ -22,6 +22,7 @@ from training.ablate import results as ablate_results
 from training.ablate import runs as ablate_runs
 from training.command import config_file
 from training.command import grid as command_grid
+from training.command import log as pretrain_log
 from training.draw import sources
 from training.experiment import (
     definition,
@@ -36,7 +37,6 @@ from training.prepare import inspect, stages
 from training.prepare import spill as prepare_spill
 from training.prepare.blocks import no_statistics
 from training.presets import checks, load
-from training.pretrain import log as pretrain_log
 from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
 

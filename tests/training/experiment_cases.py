@@ -7,11 +7,11 @@ import tomllib
 from run_cases import make_run
 
 from keras_tupe import positions
+from training.command.variant import parse
 from training.experiment.definition import find
 from training.experiment.plan import ABLATION, SquadCell, make_plan
 from training.experiment.settings import Settings
 from training.machine.cost import TWO_CORES
-from training.presets.variant import parse
 from training.pretrain.settings import Settings as PretrainSettings
 
 TEXT = """

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.pretrain.log import LOG_COLUMNS, RunLog
+from training.command.log import LOG_COLUMNS, RunLog
 
 
 def make_run(folder, steps=300, shift=0.0, valid_every=20, speed=1000.0, share=0.25):

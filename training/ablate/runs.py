@@ -8,9 +8,9 @@ import shutil
 
 from keras_tupe._json_file import parse_json, read_json_object
 from training.command.kinds import kind_of
-from training.presets.variant import Variant
+from training.command.log import LOG, read_log
+from training.command.variant import Variant
 from training.pretrain import settings as pretrain_settings
-from training.pretrain.log import LOG, read_log
 
 RUNS = "runs"
 SETTINGS = "settings.json"

@@ -11,9 +11,9 @@ from training.ablate.tasks import tasks_of
 from training.command.checks import COUNT, not_there, option, out_of_range
 from training.command.kinds import nearest, values_of
 from training.command.settings import COMMAND_LINE, setting
+from training.command.variant import Variant, parse
 from training.command.without_keras import method_names, without_keras
 from training.machine.cost import CURVE_POINTS
-from training.presets.variant import Variant, parse
 from training.pretrain import settings as pretrain_settings
 from training.pretrain.settings import scaled_warmup
 

@@ -9,9 +9,10 @@ from training.command.checks import PRECISIONS
 from training.command.kinds import nearest
 from training.command.settings import setting
 from training.command.toml_file import COUNT, RATE, read_settings, read_table, read_toml
+from training.command.variant import parse
 from training.command.without_keras import without_keras
+from training.experiment.paper import Disagreement, PaperTable, Source, choice, table
 from training.finetune_glue.protocol import PROTOCOLS, TASKS
-from training.presets.variant import parse
 from training.pretrain.settings import Settings as PretrainSettings
 
 with without_keras():
@@ -21,19 +22,9 @@ FOLDER = config_file.FOLDER / "experiments"
 ROWS_AND_SEEDS = ("length", "vocabulary_size", "seeds")  # no settings of training.pretrain
 SCALES = ("paper", "gpu-day", "gpu-hour", "laptop")
 _OWN = dataclasses.field(default="", metadata={"own": True})  # no key of a file
-_table = dataclasses.dataclass(frozen=True, kw_only=True)
 
 
-@_table
-class Source:
-    """The paper, its address, and the place in it."""
-
-    paper: str
-    url: str
-    place: str
-
-
-@_table
+@table
 class Variant:
     """A method: how the paper calls it, and how a command line does."""
 
@@ -47,100 +38,6 @@ class Variant:
         except ValueError as error:
             return [f"{place}: {error}"]
         return []
-
-
-@_table
-class Column:
-    """A column of a table, and what was measured."""
-
-    name: str
-    metric: str
-
-
-@_table
-class Row:
-    """A row of a table, and the variant of ours that answers to it, `""` if there is none."""
-
-    position: str = ""
-    name: str
-    values: list[float]
-
-
-@_table
-class PaperTable:
-    """Numbers that a paper prints, and where.
-
-    Attributes:
-        title: heading of the table, with what was measured on which data.
-        source: paper and number of its table.
-        columns, rows: as many values in each row as columns.
-        headline: name of the column that the picture shows.
-        baseline: name of the row that the picture takes differences to.
-    """
-
-    title: str
-    source: str
-    columns: list[Column]
-    rows: list[Row]
-    headline: str
-    baseline: str
-
-    def value(self, row, column):
-        """Returns a cell by the names of its row and column."""
-        values = next(one.values for one in self.rows if one.name == row)
-        return values[[one.name for one in self.columns].index(column)]
-
-    def problems(self, place):
-        """Returns a sentence for each row of another length, and each name that there is not."""
-        columns, rows = ([one.name for one in found] for found in (self.columns, self.rows))
-        found = [
-            f"A row of {place} must have a value for each of the {len(columns)} columns. "
-            f"Received: {row.name!r} with {len(row.values)}"
-            for row in self.rows
-            if len(row.values) != len(columns)
-        ]
-        found += _choice("headline", self.headline, columns, place)
-        return found + _choice("baseline", self.baseline, rows, place)
-
-
-@_table
-class Claim:
-    """What a paper says of a question: a row less another one in a column of a table."""
-
-    who: str
-    against: str
-    table: str
-    row: str
-    baseline: str
-    column: str
-
-
-@_table
-class Contrast:
-    """A difference of ours that bears on the claims of one kind."""
-
-    against: str
-    position: str
-    baseline: str
-
-
-@_table
-class Disagreement:
-    """What papers say of the same question, and which of our differences bear on it."""
-
-    text: str
-    claims: list[Claim]
-    contrasts: list[Contrast]
-
-    def problems(self, place):
-        """Returns a sentence for each contrast without a claim."""
-        against = [claim.against for claim in self.claims]
-        return [
-            f"against in contrasts of {place} must be that of a claim, {against}. "
-            f"Received: {contrast.against!r}"
-            for contrast in self.contrasts
-            if contrast.against not in against
-        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,7 +58,7 @@ class Pretrain(PretrainSettings):
             for name in ROWS_AND_SEEDS
             if name not in entries or given.get(name, 1) < 1
         ]
-        found += _choice("size", given.get("size", cls.size), SIZES, place)
+        found += choice("size", given.get("size", cls.size), SIZES, place)
         named = [field for name, field in known.items() if name not in ROWS_AND_SEEDS]
         named, mistakes = (
             config_file.read(given["config"], named) if "config" in given else ({}, [])
@@ -178,7 +75,7 @@ class Pretrain(PretrainSettings):
         return {name: value for name, value in vars(self).items() if name != "given"}
 
 
-@_table
+@table
 class Preset:
     """What a plan assumes of a preset that is given."""
 
@@ -188,10 +85,10 @@ class Preset:
 
     def problems(self, place):
         """Returns a sentence if there is no such size."""
-        return _choice("size", self.size, SIZES, place)
+        return choice("size", self.size, SIZES, place)
 
 
-@_table
+@table
 class Glue:
     """Settings of `training.finetune_glue`; what is `None` is as in the protocol."""
 
@@ -206,11 +103,11 @@ class Glue:
 
     def problems(self, place):
         """Returns a sentence for each task and protocol that there is not."""
-        found = [text for task in self.tasks for text in _choice("tasks", task, TASKS, place)]
-        return found + _choice("protocol", self.protocol, PROTOCOLS, place)
+        found = [text for task in self.tasks for text in choice("tasks", task, TASKS, place)]
+        return found + choice("protocol", self.protocol, PROTOCOLS, place)
 
 
-@_table
+@table
 class Squad:
     """Settings of `training.finetune_squad`, and the lengths that it is asked at."""
 
@@ -231,7 +128,7 @@ class Squad:
         return [f"doc_stride in {place} must be below all lengths. Received: {self.doc_stride}"]
 
 
-@_table
+@table
 class Scale:
     """How large an experiment is.
 
@@ -271,7 +168,7 @@ class Scale:
 
     def problems(self, place):
         """Returns a sentence if it does not say which models, or how exactly."""
-        found = _choice("precision", self.precision, PRECISIONS, place)
+        found = choice("precision", self.precision, PRECISIONS, place)
         if (self.preset is None) == (self.pretrain is None):
             found.append(
                 f"{place} must have either pretrain, settings of new models, or preset, of one "
@@ -283,7 +180,7 @@ class Scale:
         return found
 
 
-@_table
+@table
 class Experiment:
     """A table or figure of a paper, as a question that can be asked again.
 
@@ -329,15 +226,6 @@ class Experiment:
                     f"and the one that is put in. Received: {count} variants"
                 )
         return found
-
-
-def _choice(key, value, known, place):
-    if value in known:
-        return []
-    return [
-        f"{key} in {place} must be one of {list(known)}; the nearest is "
-        f"{nearest(value, known)!r}. Received: {value!r}"
-    ]
 
 
 def names():

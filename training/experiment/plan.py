@@ -3,22 +3,21 @@
 import dataclasses
 import json
 import os
-import pathlib
 import shlex
 
-from keras_tupe import data, positions
-from keras_tupe._json_file import read_json_object
+from keras_tupe import positions
 from training.command.tables import table
+from training.command.variant import parse
 from training.command.words import option_words
 from training.experiment.definition import ROWS_AND_SEEDS
-from training.machine import cost as machine_cost
-from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost
-from training.presets.variant import Variant, parse
+from training.experiment.facts import preset_facts, rows_facts
+from training.finetune_glue.cost import glue_cost
+from training.finetune_squad.cost import squad_cost
+from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, pretraining
 from training.pretrain.settings import scaled_warmup
 
 ABLATION, GRAFTED, SQUAD = "ablation", "grafted", "squad"  # folders in that of the experiment
 PRESET = "preset"  # in place of a seed of pre-training
-_SIZES = ("num_layers", "hidden_dim", "intermediate_dim")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,65 +142,6 @@ def _changed(scale, settings):
     return dataclasses.replace(scale, pretrain=pretrain, glue=glue)
 
 
-def rows_facts(folder, scale):
-    """Returns a dictionary with `length`, `vocabulary_size` and `rows` of what is pre-trained on.
-
-    Args:
-        folder: what `training.prepare` made, or `None`: then `rows`, the number, is `None`, and
-            the rest is as the scale assumes it.
-        scale: a `Scale` that pre-trains.
-    """
-    if folder is None:
-        assumed = {name: getattr(scale.pretrain, name) for name in ("length", "vocabulary_size")}
-        return {**assumed, "rows": None}
-    rows = data.PreparedRows(folder)
-    return {"length": rows.length, "vocabulary_size": rows.vocabulary.size, "rows": len(rows)}
-
-
-def preset_facts(folder, scale):
-    """Returns the sizes of a preset that is to get another method, and what is wrong with it.
-
-    Args:
-        folder: the preset, or `None`: then the sizes are as the scale assumes them.
-        scale: a `Scale` with a `preset`.
-
-    Returns:
-        Name of a size, or a dictionary with `num_layers`, `hidden_dim` and `intermediate_dim`; and
-        a list of sentences.
-    """
-    if folder is None:
-        return scale.preset.size, []
-    try:
-        config = read_json_object(pathlib.Path(folder) / "config.json")["config"]
-        size = {name: config[name] for name in _SIZES}
-        limit = config["max_sequence_length"]
-        if not all(type(number) is int and number > 0 for number in (*size.values(), limit)):
-            raise ValueError("its sizes are no counts")
-        own = Variant(config["position"], config["position_options"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}, [
-            "--preset must be the folder of a preset of this package, with its config.json. "
-            f"Received: {str(folder)!r}"
-        ]
-    found, (before, after) = [], map(parse, scale.positions)
-    if own.position != before.position:
-        found.append(
-            f"--preset must have the positional method {before.text!r}, which is replaced. "
-            f"Received: {str(folder)!r} with {own.position!r}"
-        )
-    if limit < scale.length:
-        found.append(
-            f"--preset must take {scale.length} tokens at this scale, which is the first of the "
-            f"lengths. Received: {str(folder)!r}, which takes {limit}"
-        )
-    elif (after.options.get("k") or 0) >= limit:
-        found.append(
-            f"--preset must take more tokens than the clipping distance of {after.text!r}. "
-            f"Received: {str(folder)!r}, which takes {limit}"
-        )
-    return size, found
-
-
 class _Commands:
     """Makes the commands of a scale; what `settings` leave out they name in capitals."""
 
@@ -226,17 +166,17 @@ class _Commands:
         values |= {"log_every": max(1, min(50, points)), **self._machine}
         values |= {} if given.peak_flops is None else {"peak_flops": given.peak_flops}
         rows = (facts["length"], facts["vocabulary_size"])
-        parts = {"pre-training": self._all(machine_cost.pretraining, pretrain, *rows)}
+        parts = {"pre-training": self._all(pretraining, pretrain, *rows)}
         if scale.glue is not None:
             options = _set(scale.glue)
             values |= {"tasks": options.pop("tasks"), "glue": given.glue or "GLUE"}
             values["glue_options"] = shlex.join(option_words({**options, **self._machine}))
-            parts["GLUE"] = self._all(machine_cost.glue, scale.glue, self._size)
+            parts["GLUE"] = self._all(glue_cost, scale.glue, self._size)
         if scale.squad is not None and not squad_cells(scale):
             (length,) = scale.squad.lengths
             values |= {f"squad_{name}": path for name, path in self._questions.items()}
             values["squad_options"] = shlex.join(option_words(self._squad_options(length)))
-            parts["SQuAD"] = self._all(machine_cost.squad, scale.squad, length, self._size)
+            parts["SQuAD"] = self._all(squad_cost, scale.squad, length, self._size)
         what = f"{len(scale.positions)} methods, {pretrain.seeds} seeds each"
         return Command(what, "training.ablate", option_words(values), parts)
 
@@ -254,9 +194,7 @@ class _Commands:
         """Returns the command of a `SquadCell`."""
         values = {**self._questions, **self._squad_options(cell.length)}
         values["out"] = os.path.join(self._out, cell.folder)
-        cost = machine_cost.squad(
-            self._scale.squad, cell.length, self._size, cell.position, self._device
-        )
+        cost = squad_cost(self._scale.squad, cell.length, self._size, cell.position, self._device)
         what = f"SQuAD at {cell.length} tokens, {cell.position}, {cell.run}"
         words = [self._preset(cell), *option_words(values)]
         return Command(what, "training.finetune_squad", words, {"SQuAD": cost})

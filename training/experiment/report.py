@@ -8,9 +8,9 @@ from training.ablate.results import LOSS
 from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
+from training.command.variant import parse
 from training.experiment.results import AVERAGE, claims, verdict
 from training.finetune_glue.protocol import PROTOCOLS
-from training.presets.variant import parse
 
 MARKDOWN, JSON, PICTURE = FILES = "report.md", "report.json", "report.png"
 

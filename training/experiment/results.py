@@ -7,9 +7,9 @@ import pathlib
 from keras_tupe._json_file import read_json_object
 from training.ablate.results import ACCURACY, LOSS, collect
 from training.ablate.statistics import summarize
+from training.command.variant import parse
 from training.experiment.plan import ABLATION, PRESET, squad_cells
 from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
-from training.presets.variant import parse
 
 AVERAGE, F1 = "GLUE average", "SQuAD F1"
 _RESULTS = "results.json"

@@ -188,7 +188,7 @@ def _of_scale(settings, experiment):
     if scale.pretrain and settings.data is not None and os.path.isdir(settings.data):
         found += _rows(settings, scale)
     if scale.preset and settings.preset is not None and os.path.isdir(settings.preset):
-        from training.experiment.plan import preset_facts
+        from training.experiment.facts import preset_facts
 
         found += preset_facts(settings.preset, scale)[1]
     if settings.out is not None and not settings.plan:

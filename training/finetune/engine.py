@@ -7,10 +7,10 @@ import keras
 import numpy as np
 
 from keras_tupe.trainer import LinearWarmupDecay
+from training.command.log import LOG, RunLog
 from training.finetune.forward import Forward
 from training.finetune.kept_trainer import KeptTrainer, run_key
 from training.machine.devices import make_machine
-from training.pretrain.log import LOG, RunLog
 
 XLA = {"auto": "auto", "on": True, "off": False}
 

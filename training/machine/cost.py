@@ -3,21 +3,14 @@
 import dataclasses
 import math
 
+from training.command.variant import parse as parse_variant
 from training.command.without_keras import without_keras
-from training.finetune_glue.protocol import GLUE_TASKS, PROTOCOLS
 from training.machine.facts import machine_facts
-from training.presets.variant import parse as parse_variant
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
-# Tokens of a row on the average, [CLS] and [SEP] included, as BERT's word pieces count them.
-# Counted on the training files; those of MNLI, QQP and QNLI are estimates.
-_GLUE_TOKENS = {"cola": 12, "sst2": 14, "mrpc": 54, "stsb": 28, "rte": 71}
-_GLUE_TOKENS |= {"mnli": 40, "qqp": 30, "qnli": 50}
-_WIDER = 1.25  # batches of rows of like lengths are as wide as their longest row
-_SQUAD_TRAIN, _SQUAD_DEV = 87_599, 10_570  # questions
-_CONTEXT, _AROUND = 161, 15  # tokens of a paragraph; of a question, with [CLS] and two [SEP]
+WIDER = 1.25  # batches of rows of like lengths are as wide as their longest row
 _FORWARD = 1 / 3  # of the FLOPs of a training step
 CURVE_POINTS = 20  # validations of a run of pre-training
 
@@ -134,48 +127,18 @@ def pretraining(settings, length, vocabulary_size, position, device):
     return dataclasses.replace(cost, seconds=seconds)
 
 
-def glue(settings, size, position, device):
-    """Returns the cost of fine-tuning one preset on GLUE.
+def fine_tuning(size, position, device, tokens, rows, evaluated, batch_size):
+    """Returns the cost of one run of fine-tuning, with its evaluation.
 
     Args:
-        settings: a `Glue` of `training.experiment`.
         size: name of the encoder's size, or a dictionary of its sizes.
         position: positional method, as on a command line.
         device: a `Device`.
+        tokens: of a row, as wide as the batches are.
+        rows: that are trained on, each as often as it is.
+        evaluated: rows of the evaluation.
+        batch_size: rows of a step.
     """
-    cost, protocol = Cost(), PROTOCOLS[settings.protocol]
-    for task in settings.tasks:
-        rows = GLUE_TASKS[task].rows
-        train = rows["train"] if isinstance(rows["train"], int) else max(rows["train"])
-        train = min(train, settings.max_train_rows or train)
-        dev = sum(count for split, count in rows.items() if split.startswith("validation"))
-        epochs = settings.epochs or protocol.epochs[task]
-        tokens = min(_WIDER * _GLUE_TOKENS[task], settings.length or protocol.length)
-        batch = settings.batch_size
-        cost += _tuning(size, position, device, tokens, epochs * train, dev, batch)
-    return cost.times(len(settings.learning_rates) * settings.seeds)
-
-
-def squad(settings, length, size, position, device):
-    """Returns the cost of fine-tuning one preset on SQuAD at one length.
-
-    Args:
-        settings: a `Squad` of `training.experiment`.
-        length: tokens per window.
-        size, position, device: as in `glue`.
-    """
-    room = length - _AROUND
-    windows = 1 + max(0.0, (_CONTEXT - room) / settings.doc_stride + 0.5)
-    tokens = min(length, _WIDER * (_CONTEXT + _AROUND))
-    questions = min(_SQUAD_TRAIN, settings.max_train_questions or _SQUAD_TRAIN)
-    train = settings.epochs * questions * windows
-    dev = windows * min(_SQUAD_DEV, settings.max_dev_questions or _SQUAD_DEV)
-    cost = _tuning(size, position, device, tokens, train, dev, settings.batch_size)
-    return cost.times(settings.seeds)
-
-
-def _tuning(size, position, device, tokens, rows, evaluated, batch_size):
-    """Returns the cost of one run of fine-tuning, with its evaluation."""
     from keras_tupe.trainer import step_flops
 
     flops = step_flops(**_sizes(size), vocabulary_size=0, batch_size=1, length=tokens, num_slots=0)

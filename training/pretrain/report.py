@@ -6,9 +6,9 @@ import pathlib
 import numpy as np
 
 from training.command.durations import duration
+from training.command.log import LOG, VALID, read_log
 from training.command.report_files import replaced_picture
 from training.command.tables import table
-from training.pretrain.log import LOG, VALID, read_log
 
 PICTURE = "curves.png"
 POINTS = 6  # rows of the table of one run

@@ -20,10 +20,10 @@ from keras_tupe.trainer import (
     step_flops,
 )
 from training.command.folder_lock import FolderLock
+from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
 from training.machine.peak import device_peak, measured_peak
 from training.pretrain import model, report
-from training.pretrain.log import LOG, VALID, RunLog, read_log
 from training.pretrain.loop import XLA, Training, Watch
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver

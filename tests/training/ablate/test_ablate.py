@@ -25,7 +25,7 @@ from keras_tupe.models.sizes import Size
 from training.ablate import __main__ as ablate
 from training.ablate import runs
 from training.command.folder_lock import FolderLock
-from training.presets.variant import Variant
+from training.command.variant import Variant
 from training.pretrain import model as pretrain_model
 from training.pretrain import settings as pretrain_settings
 

@@ -9,9 +9,9 @@ from training.ablate import runs
 from training.ablate.settings import OWN_CHOICE, PASSED_ON, Settings
 from training.ablate.work import Amount, plan_table
 from training.command.settings import parse
+from training.command.variant import Variant
 from training.command.words import words as words_of
 from training.machine.cost import Device, TimeLeft, training
-from training.presets.variant import Variant
 from training.pretrain import settings as pretrain_settings
 
 

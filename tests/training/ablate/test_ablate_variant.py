@@ -5,7 +5,7 @@ import pytest
 from hypothesis import strategies
 
 from keras_tupe import positions
-from training.presets.variant import Variant, parse
+from training.command.variant import Variant, parse
 
 
 @pytest.mark.parametrize("name", sorted(positions.METHODS))

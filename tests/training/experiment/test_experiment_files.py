@@ -2,10 +2,10 @@ import experiment_cases as cases
 import pytest
 
 from training.command.toml_file import read_table
+from training.command.variant import parse
 from training.experiment.definition import SCALES, Experiment, find, names
 from training.experiment.results import claims
 from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
-from training.presets.variant import parse
 
 NAMES = (
     "diet-table2",

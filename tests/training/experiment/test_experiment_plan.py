@@ -12,15 +12,17 @@ from keras_tupe.trainer import step_flops
 from training.ablate import settings as ablate_settings
 from training.ablate.tasks import tasks_of
 from training.command.settings import parse
+from training.command.variant import parse as parse_variant
 from training.convert.settings import Settings as ConvertSettings
 from training.experiment.definition import SCALES, Glue, Squad, find, names
 from training.experiment.plan import GRAFTED, make_plan, nominal_device, plan_text
 from training.experiment.settings import Settings
 from training.experiment.work import list_text
 from training.finetune_glue import settings as finetune_glue_settings
+from training.finetune_glue.cost import glue_cost
 from training.finetune_squad import settings as finetune_squad_settings
-from training.machine.cost import H200, TWO_CORES, Cost, Device, glue, pretraining, slower, squad
-from training.presets.variant import parse as parse_variant
+from training.finetune_squad.cost import squad_cost
+from training.machine.cost import H200, TWO_CORES, Cost, Device, pretraining, slower
 from training.pretrain.settings import Settings as PretrainSettings
 
 HOURS = {"gpu-day": 24.0, "gpu-hour": 1.0}
@@ -177,9 +179,9 @@ def test_glue_costs_every_rate_and_seed_of_every_task():
     )
 
     def cost_of(**changes):
-        return glue(dataclasses.replace(one, **changes), "tiny", "tupe_r", SLOW)
+        return glue_cost(dataclasses.replace(one, **changes), "tiny", "tupe_r", SLOW)
 
-    cost = glue(one, "tiny", "tupe_r", SLOW)
+    cost = glue_cost(one, "tiny", "tupe_r", SLOW)
     assert cost.runs == 1
     assert cost.tokens == pytest.approx(2 * 8551 * 1.25 * 12)  # tokens of a row, bucketed
     assert cost_of(epochs=None).tokens == 5 * cost.tokens
@@ -191,12 +193,12 @@ def test_glue_costs_every_rate_and_seed_of_every_task():
 
 def test_squad_is_cut_into_windows_where_rows_are_short():
     one = Squad(lengths=[512], doc_stride=64, epochs=2, learning_rate=1e-4, seeds=1, batch_size=32)
-    long, short = (squad(one, length, "tiny", "tupe_r", SLOW) for length in (512, 128))
+    long, short = (squad_cost(one, length, "tiny", "tupe_r", SLOW) for length in (512, 128))
     assert long.tokens == 2 * 87_599 * 1.25 * 176  # one window holds nearly every paragraph
     windows = short.tokens / (2 * 87_599 * 128)
     assert windows == pytest.approx(2.3, abs=0.1)  # 2.27 were counted on training files
     few = dataclasses.replace(one, max_train_questions=100, seeds=3)
-    few = squad(few, 512, "tiny", "tupe_r", SLOW)
+    few = squad_cost(few, 512, "tiny", "tupe_r", SLOW)
     assert few.tokens == pytest.approx(3 * 2 * 100 * 1.25 * 176)
     assert few.runs == 3
 

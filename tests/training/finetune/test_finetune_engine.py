@@ -8,10 +8,10 @@ import pytest
 
 from keras_tupe import TupeBackbone, TupeTextClassifier
 from keras_tupe.data import BucketedRows
+from training.command.log import read_log
 from training.finetune.engine import FineTuner, Recipe
 from training.finetune_glue import settings as finetune_glue_settings
 from training.finetune_squad import settings as finetune_squad_settings
-from training.pretrain.log import read_log
 
 RANDOM = np.random.default_rng(1)
 TOKENS = [RANDOM.integers(5, 40, RANDOM.integers(2, 30)) for _ in range(150)]

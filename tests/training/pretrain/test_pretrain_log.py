@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from training.pretrain.log import LOG, LOG_COLUMNS, VALID, VALID_COLUMNS, RunLog, read_log
+from training.command.log import LOG, LOG_COLUMNS, VALID, VALID_COLUMNS, RunLog, read_log
 
 
 def train_row(step, **values):
@@ -107,7 +107,7 @@ def test_a_row_has_all_columns(tmp_path):
 
 WRITER = """
 import sys
-from training.pretrain.log import LOG, LOG_COLUMNS, RunLog, read_log
+from training.command.log import LOG, LOG_COLUMNS, RunLog, read_log
 first = int(sys.argv[2])
 with RunLog(sys.argv[1], first, tensorboard=False) as log:
     print("open", flush=True)

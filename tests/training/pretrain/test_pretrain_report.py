@@ -4,7 +4,7 @@ from matplotlib.image import imread
 from run_cases import cells, make_run
 
 from training.command.durations import duration
-from training.pretrain.log import LOG, LOG_COLUMNS, VALID, VALID_COLUMNS, RunLog
+from training.command.log import LOG, LOG_COLUMNS, VALID, VALID_COLUMNS, RunLog
 from training.pretrain.report import (
     Run,
     _smooth,
