@@ -31,23 +31,14 @@ class Lists:
         return found
 
 
-def empty_lists(settings, *names):
-    """Returns a sentence for each list without an item."""
-    return [
-        f"{option(name)} must name at least one. Received: none"
-        for name in names
-        if not getattr(settings, name)
-    ]
-
-
 def wrong_items(settings, known):
-    """Returns a sentence for each list that is empty, and for each item that is not known.
+    """Returns a sentence for each item of a list that is not known.
 
     Args:
         settings: has a tuple of texts for each name.
         known: dictionary: name -> what may be in the list.
     """
-    return empty_lists(settings, *known) + [
+    return [
         f"{option(name)} must be of {sorted(allowed)}; the nearest is {nearest(item, allowed)!r}. "
         f"Received: {item!r}"
         for name, allowed in known.items()
@@ -57,8 +48,8 @@ def wrong_items(settings, known):
 
 
 def wrong_numbers(settings, *names):
-    """Returns a sentence for each list that is empty, and for each item that is no integer >= 1."""
-    return empty_lists(settings, *names) + [
+    """Returns a sentence for each item of these lists that is not an integer >= 1."""
+    return [
         f"{option(name)} must be integers >= 1. Received: {item!r}"
         for name in names
         for item in getattr(settings, name)

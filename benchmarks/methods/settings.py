@@ -3,7 +3,7 @@
 import dataclasses
 import pathlib
 
-from benchmarks.harness.checks import SIZES, Lists, empty_lists, wrong_numbers
+from benchmarks.harness.checks import SIZES, Lists, wrong_numbers
 from benchmarks.harness.environments import PEER, folder_of
 from training.command.checks import COUNT, no_folder, out_of_range, wrong_choices
 from training.command.settings import setting
@@ -34,7 +34,6 @@ class Settings(Lists):
             *out_of_range(self, {"rounds": COUNT, "tokens": COUNT}).values(),
             *wrong_choices(self, {"size": SIZES}),
             *no_folder(self.out),
-            *empty_lists(self, "positions"),
             *self._methods()[2],
         ]
         if not (self.times or self.memory):

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import pathlib
 
-from benchmarks.harness.checks import SIZES, Lists, empty_lists
+from benchmarks.harness.checks import SIZES, Lists
 from benchmarks.harness.environments import SERVER, folder_of
 from training.command.checks import COUNT, no_folder, out_of_range, wrong_choices
 from training.command.settings import setting
@@ -45,7 +45,6 @@ class Settings(Lists):
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
         return [
-            *empty_lists(self, "outputs"),
             *out_of_range(self, _RANGES).values(),
             *wrong_choices(self, {"size": SIZES}),
             *no_folder(self.out),

@@ -13,7 +13,7 @@ from training.command.settings import parse
 
 MISTAKES = [
     ("methods", ["--positions", "tupe_q"], ["Did you mean 'tupe_", "Received: position='tupe_q'"]),
-    ("methods", ["--positions", ","], ["--positions must name at least one", "Received: none"]),
+    ("methods", ["--positions", ","], ["Unknown position method", "Received: position=','"]),
     ("methods", ["--positions", "nowhere.py"], ["existing Python file", "nowhere.py"]),
     ("methods", ["--lengths", "128,0"], ["--lengths must be integers >= 1. Received: 0"]),
     ("methods", ["--lengths", "long"], ["--lengths must be integers >= 1. Received: 'long'"]),
@@ -30,7 +30,7 @@ MISTAKES = [
     ("training", ["--rounds", "x"], ["--rounds must be an integer. Received: 'x'"]),
     ("training", ["--tokens", "-1"], ["--tokens must be an integer >= 1. Received: -1"]),
     ("training", ["--vocabulary-size", "5"], ["above the 5 special tokens. Received: 5"]),
-    ("training", ["--rounds", "0", "--sizes", ","], ["--rounds", "--sizes must name at least one"]),
+    ("training", ["--rounds", "0", "--sizes", ","], ["--rounds must", "--sizes must be of"]),
     ("gpu", ["--peak-flops", "-1"], ["operations per second", "Received: -1"]),
     ("gpu", ["--peak-flops", "fast"], ["--peak-flops must be a number", "Received: 'fast'"]),
     ("gpu", ["--sizes", "bsae"], ["nearest is 'base'", "Received: 'bsae'"]),
@@ -42,7 +42,7 @@ MISTAKES = [
     ("serving", ["--http-port", "80"], ["--http-port must be a port from 1024", "Received: 80"]),
     ("serving", ["--length", "2"], ["--length must be at least 3", "Received: 2"]),
     ("serving", ["--hold=1"], ["ignored explicit argument"]),
-    ("serving", ["--requests", "x", "--outputs", ","], ["--requests must", "--outputs must name"]),
+    ("serving", ["--requests", "x", "--clients", "0"], ["--requests must", "--clients must"]),
     (
         "exports",
         ["--size", "huge", "--rounds", "1", "--lengths", "0", "--positions", "tupe_q"],
