@@ -1,18 +1,18 @@
 """Rows of different lengths to batches that are hardly wider than their rows."""
 
-import copy
 import operator
 
 import numpy as np
 
 from keras_tupe.data.rows.counter_rng import check_seed, permute
+from keras_tupe.data.rows.shared_batches import SharedBatches
 
 WIDTHS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 _ORDER, _BATCHES = 0, 1  # streams of random bits
 _POOL = 50  # batches whose rows are sorted by length, once the rows are in random order
 
 
-class BucketedRows:
+class BucketedRows(SharedBatches):
     """Training and evaluation batches for fine-tuning, from rows of different lengths.
 
     A batch is as wide as the first of a few widths that holds its longest row, so that a compiled
@@ -76,7 +76,6 @@ class BucketedRows:
         self.seed = check_seed(seed)
         longest = int(self.lengths.max())
         self._widths = np.array([width for width in widths if width < longest] + [longest])
-        self._part = slice(0, batch_size)  # of this worker
         self._whole = batch_size  # rows of the batch of all workers
         self._epoch = None, None
         self._sorted = self._cut(np.argsort(self.lengths, kind="stable"))
@@ -90,23 +89,6 @@ class BucketedRows:
         return -(-len(self) // self._whole)
 
     num_evaluation_batches = num_batches
-
-    def shard(self, index, count):
-        """The part of one of several replicas: rows index * n to (index + 1) * n - 1 of each batch.
-
-        Raises:
-            ValueError: if the parts would not be equal, or there is no such replica.
-        """
-        if count < 1 or self.batch_size % count or not 0 <= index < count:
-            raise ValueError(
-                "`batch_size` must be a multiple of the number of replicas, and `index` below it. "
-                f"Received: batch_size={self.batch_size}, index={index}, count={count}"
-            )
-        part = copy.copy(self)
-        part.batch_size = self.batch_size // count
-        first = self._part.start + index * part.batch_size
-        part._part = slice(first, first + part.batch_size)
-        return part
 
     def batch(self, step):
         """Batch number `step` of training, any, in any order.

@@ -1,6 +1,5 @@
 """Rows to batches: random access by step, so that a run starts or resumes anywhere."""
 
-import copy
 import operator
 
 import numpy as np
@@ -8,11 +7,12 @@ import numpy as np
 from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.counter_rng import check_seed, permute
 from keras_tupe.data.rows.masking import mask_rows
+from keras_tupe.data.rows.shared_batches import SharedBatches
 
 _ORDER = 0  # stream of random bits; `masking` uses the others
 
 
-class Rows:
+class Rows(SharedBatches):
     """Training and evaluation batches of a masked language model, from packed rows.
 
     Example number e (from 0, over all epochs) is row order(seed, e // rows)[e % rows], masked by
@@ -60,7 +60,6 @@ class Rows:
         self.seed = check_seed(seed)
         self.length = getattr(source, "length", None) or source.shape[1]
         self._stride = batch_size  # rows of the batch of all workers
-        self._offset = 0  # of this worker's rows in it
 
     def __len__(self):
         """Number of rows."""
@@ -70,37 +69,6 @@ class Rows:
     def num_evaluation_batches(self):
         """The same for every worker."""
         return -(-len(self) // self._stride)
-
-    def shard(self, index, count):
-        """The part of one of several workers.
-
-        Worker `index` gets rows index * n to (index + 1) * n - 1 of each batch of
-        `batch_size` = count * n rows: one after the other the parts of all workers are the batch.
-
-        Args:
-            index: number of the worker, from 0 to `count - 1`.
-            count: number of workers; `batch_size` must be a multiple of it.
-
-        Returns:
-            A `Rows` with `batch_size // count` rows in each batch.
-
-        Raises:
-            ValueError: if the workers' parts would not be equal, or there is no such worker.
-        """
-        if count < 1 or self.batch_size % count:
-            raise ValueError(
-                "`batch_size` must be a multiple of the number of workers, so that each gets as "
-                f"many rows. Received: batch_size={self.batch_size}, count={count}"
-            )
-        if not 0 <= index < count:
-            raise ValueError(
-                f"`index` must be from 0 to {count - 1}, the number of a worker. "
-                f"Received: index={index}"
-            )
-        part = copy.copy(self)
-        part.batch_size = self.batch_size // count
-        part._offset = self._offset + index * part.batch_size
-        return part
 
     def batch(self, step):
         """Batch number `step` of training.

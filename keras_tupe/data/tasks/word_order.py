@@ -1,6 +1,5 @@
 """A task that needs word order: is a sentence intact, or have two neighbours been exchanged?"""
 
-import copy
 import dataclasses
 import hashlib
 import itertools
@@ -11,6 +10,7 @@ import numpy as np
 
 from keras_tupe.data.corpus.sentences import split_sentences
 from keras_tupe.data.rows.counter_rng import check_seed
+from keras_tupe.data.rows.shared_batches import SharedBatches
 
 _MIN_WORDS, _MAX_WORDS = 10, 40
 _MIN_PIECES = 12
@@ -36,7 +36,7 @@ class WordOrderPairs:
     texts: list
 
 
-class WordOrderRows:
+class WordOrderRows(SharedBatches):
     """Training batches of the word-order task, for `tf_dataset`: both rows of a pair in one batch.
 
     Each epoch is a new random order of all pairs; those left over, less than a batch, are left
@@ -75,24 +75,6 @@ class WordOrderRows:
         self.batch_size = min(batch_size, len(pairs.labels))
         self.num_batches = len(pairs.labels) // self.batch_size
         self._pairs_per_batch = self.batch_size // 2
-        self._part = slice(0, self.batch_size)  # of this worker
-
-    def shard(self, index, count):
-        """The part of one of several workers: rows index * n to (index + 1) * n - 1 of each batch.
-
-        Raises:
-            ValueError: if the parts would not be equal, or there is no such worker.
-        """
-        if count < 1 or self.batch_size % count or not 0 <= index < count:
-            raise ValueError(
-                "`batch_size` must be a multiple of the number of workers, and `index` below it. "
-                f"Received: batch_size={self.batch_size}, index={index}, count={count}"
-            )
-        part = copy.copy(self)
-        part.batch_size = self.batch_size // count
-        first = self._part.start + index * part.batch_size
-        part._part = slice(first, first + part.batch_size)
-        return part
 
     def batch(self, step):
         """Batch number `step` of training, any, in any order.
