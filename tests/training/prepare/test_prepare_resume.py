@@ -2,12 +2,12 @@
 
 import collections
 import contextlib
-import io
 import json
 import pathlib
 import random
 import shutil
 
+import commands
 import prepare_cases as cases
 import pytest
 from prepare_cases import documents, facts, failure, files, run
@@ -79,11 +79,9 @@ STOPS += [("packing", 1), ("packing", 5), ("writing", 1), ("writing", 6)]
 def stopped(monkeypatch, corpus, out, stage, calls):
     with monkeypatch.context() as patch:
         stop = stop_at(patch, stage, calls)
-        told = io.StringIO()
-        with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(told):
-            run(out, corpus / "in", more=MORE)
-    assert ended.value.code == 130
-    assert told.getvalue() == "prepare: stopped. The same command goes on from here.\n"
+        ended = commands.run("prepare", *cases.words(out, corpus / "in", more=MORE))
+    assert ended.code == 130
+    assert ended.err == "prepare: stopped. The same command goes on from here.\n"
     assert not out.exists()
     assert out.with_name(f"{out.name}.unfinished").exists()
     return stop
