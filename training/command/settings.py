@@ -5,7 +5,8 @@ import dataclasses
 
 from training.command import config_file
 from training.command.kinds import kind_of, nearest, values_of
-from training.command.shell import WRONG, quiet_tensorflow
+from training.command.quiet import quiet_tensorflow
+from training.command.shell import WRONG
 
 COMMAND_LINE = "command line"
 # of a parser that keeps the words as they are, and nothing about what is not given

@@ -11,7 +11,6 @@ All commands end with the same codes:
 
 import contextlib
 import errno
-import os
 import shlex
 import signal
 import sys
@@ -30,11 +29,6 @@ def command_of(name, arguments, package="training"):
     """
     words = sys.argv[1:] if arguments is None else arguments
     return shlex.join(["python", "-m", f"{package}.{name}", *map(str, words)])
-
-
-def quiet_tensorflow():
-    """Keeps TensorFlow's lines about its start from what a command says; not yet imported."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 def end_cleanly_on_sigterm():

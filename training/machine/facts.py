@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from training.command import start
-from training.command.shell import quiet_tensorflow
+from training.command.quiet import quiet_tensorflow
 
 
 def machine_facts(precision):

@@ -95,6 +95,36 @@ def test_all_commands_answer_before_keras_is_imported():
     assert "--data must name" in both
 
 
+NOISY = r"""
+import sys, tensorflow_noise
+tensorflow_noise.write(b"I0000 00:00:1 1 port.cc:153] of its start\n")
+tensorflow_noise.write(b"WARNING: All log messages before absl::InitializeLog() is called are\n")
+tensorflow_noise.write(b"a sentence of somebody else\n")
+if "fails" in sys.argv:
+    raise ImportError("it is broken")
+"""
+
+
+@pytest.mark.parametrize("ends", ["well", "fails"])
+def test_lines_about_the_start_of_tensorflow_are_not_told(ends, tmp_path):
+    (tmp_path / "tensorflow.py").write_text(NOISY)
+    (tmp_path / "tensorflow_noise.py").write_text(
+        "def write(text):\n    import os\n    os.write(2, text)\n"
+    )
+    text = (
+        "from training.command.quiet import quiet_tensorflow as quiet\nquiet()\nimport tensorflow"
+    )
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = run([sys.executable, "-c", text, ends], env=environment(PYTHONPATH=path))
+    told = done.stderr.splitlines()
+    if ends == "well":
+        assert told == ["a sentence of somebody else"]
+    else:
+        assert len(told) > 3
+        assert told[0].startswith("I0000")
+        assert told[-1] == "ImportError: it is broken"
+
+
 def test_all_commands_are_listed_with_what_they_do():
     code, out, _ = said([])
     assert code == 0
