@@ -9,7 +9,7 @@ import tensorflow as tf
 TOLERANCE = 1e-5
 # what TensorFlow and NumPy raise for files that are not whole
 _DAMAGE = (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile, tf.errors.OpError)
-MASKS = ("[MASK]", "<mask>")  # as vocabularies write it  # as vocabularies write it
+MASKS = ("[MASK]", "<mask>")  # as vocabularies write it
 FILL = [
     "Returns a [MASK] of the array.",
     "If the file does not [MASK], an error is raised.",
@@ -150,7 +150,7 @@ def answer(settings):
     """
     import tensorflow_text  # noqa: F401  registers the tokenizer's op
 
-    model = tf.saved_model.load(str(settings.folder / "text"))
+    model = tf.saved_model.load(str(pathlib.Path(settings.folder) / "text"))
     can_fill = "fill_mask" in model.signatures
     if settings.fill and not can_fill:
         raise ValueError("--fill needs the export of a masked language model.")
