@@ -12,6 +12,8 @@ from portable_cases import out_of_range, rows_of_ones
 from keras_tupe import TupeBackbone, TupeMaskedLM
 from keras_tupe.export import export_encoder, export_text_model
 from keras_tupe.tokenizers import WordPiece
+from training.query import answers as query
+from training.query.settings import Settings
 
 LETTERS = "abcdefghij"
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
@@ -220,7 +222,7 @@ def test_training_flag_of_the_loaded_encoder_turns_dropout_on(tmp_path):
     assert np.abs(calls[0] - calls[2]).max() > 1e-3
 
 
-def test_text_model_fills_blanks_and_embeds_in_another_process(tmp_path):
+def test_text_model_fills_blanks_and_embeds_in_another_process(tmp_path, capsys):
     model = scrambled_model()
     tokenizer = WordPiece(VOCABULARY)
     export_text_model(model, tokenizer, tmp_path / "text", top=3)
@@ -243,6 +245,9 @@ def test_text_model_fills_blanks_and_embeds_in_another_process(tmp_path):
     mean = outputs["sequence_output"].numpy()[1, 1:3].mean(axis=0)
     expected = mean / np.linalg.norm(mean)
     np.testing.assert_allclose(answers["embedding"][1], expected, atol=1e-5)
+    asked = Settings(str(tmp_path), fill=("a [MASK] c",), nearest=("a b",))
+    assert query.answer(asked), "the questions of training.query"
+    assert capsys.readouterr().out.startswith("a [MASK] c\n    ")
 
 
 @pytest.mark.parametrize("length", [0, 8, 2.5])
