@@ -11,8 +11,7 @@ from training.command.log import LOG, RunLog
 from training.finetune.forward import Forward
 from training.finetune.kept_trainer import KeptTrainer, run_key
 from training.machine.devices import make_machine
-
-XLA = {"auto": "auto", "on": True, "off": False}
+from training.machine.settings import XLA
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from training.command.checks import PRECISIONS, STRATEGIES, SWITCHES
 from training.command.settings import setting
 
+XLA = {"auto": "auto", "on": True, "off": False}  # as the trainer takes the choices of --xla
+
 
 def strategy():
     """Returns the field `strategy`."""

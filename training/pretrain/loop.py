@@ -6,8 +6,6 @@ import keras
 
 from keras_tupe.trainer import Trainer, adamw
 
-XLA = {"auto": "auto", "on": True, "off": False}
-
 
 class Training:
     """A model in training: with which trainer, on which rows and devices.

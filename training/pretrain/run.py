@@ -23,8 +23,9 @@ from training.command.folder_lock import FolderLock
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
 from training.machine.peak import device_peak, measured_peak
+from training.machine.settings import XLA
 from training.pretrain import model, report
-from training.pretrain.loop import XLA, Training, Watch
+from training.pretrain.loop import Training, Watch
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
 
