@@ -16,7 +16,7 @@ _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
 _PLACEHOLDER = re.compile(r"(?<![<\w])<[a-z][\w ./-]*>")
 
 
-class _Asked(Exception):
+class _AskedError(Exception):
     """Carries what a command was asked to parse, instead of its work."""
 
 
@@ -116,12 +116,12 @@ def option_mistakes(module, words):
 
     def parse(settings_class, *_):
         asked.append(settings_class)
-        raise _Asked
+        raise _AskedError
 
     before, module.parse = module.parse, parse
     try:
         module.main(list(words))
-    except _Asked:
+    except _AskedError:
         pass
     finally:
         module.parse = before
