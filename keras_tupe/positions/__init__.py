@@ -62,6 +62,7 @@ __all__ = [
     "source_of",
 ]
 
+# The records of all positional methods, by name; `load_file` adds more.
 METHODS = {
     module.name: importlib.import_module(f"{__name__}.{module.name}").METHOD
     for module in pkgutil.iter_modules(__path__)
