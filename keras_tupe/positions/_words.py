@@ -7,14 +7,9 @@ A record explains in `where` and `option_meanings` only what is not here.
 SYMBOLS = {
     r"s_{ij}": "attention logit of query position $i$ and key position $j$ in one head, counted "
     "from 0; softmax over $j$ makes the attention scores",
-    r"q_i": "query of position $i$ in this head; $q_i = x_i W^Q + b^Q$ where nothing else is said",
-    r"k_j": "key of position $j$ in this head; $k_j = x_j W^K + b^K$ where nothing else is said",
-    r"x_i": "vector of token $i$ that reaches the attention layer",
-    r"x_j": "vector of token $j$",
-    r"W^Q": "query projection of this head, learned in every block",
-    r"W^K": "key projection of this head, learned in every block",
-    r"b^Q": "bias of the query projection",
-    r"b^K": "bias of the key projection",
+    r"q_i": "query of position $i$ in this head, a learned projection of the vector $x_i$ that the "
+    "attention receives: $q_i = x_i W^Q + b^Q$",
+    r"k_j": "key of position $j$ in this head, likewise: $k_j = x_j W^K + b^K$",
     r"d": "size of a head",
     r"D": "width of the hidden states",
     r"p_i": "learned vector of position $i$, the same in all blocks and heads",
