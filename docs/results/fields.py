@@ -69,8 +69,9 @@ def written(value, form, base=None):
     try:
         if form == "time":
             return duration(value)
-        if form.startswith("each "):
-            return ", ".join(format(item, form.removeprefix("each ")) for item in value)
+        if form.startswith("each"):
+            between = "; " if any(isinstance(item, str) for item in value) else ", "
+            return between.join(format(item, form.removeprefix("each").strip()) for item in value)
         if form.startswith("+-"):
             form, half = form.removeprefix("+-"), (value["high"] - value["low"]) / 2
             return f"{value['mean']:{form}} +- {half:{form}}"

@@ -47,7 +47,7 @@ def result_origin(files, name):
         facts.append(machine["gpu"] or "no GPU")
     if seconds := record.get("seconds"):
         facts.append(f"{duration(seconds)} in all")
-    facts.append(f"all numbers: {{source}}`benchmarks/results/{name}`")
+    facts.append(f"file: {{source}}`benchmarks/results/{name}`")
     return f"```bash\n{wrapped(record['command'])}\n```\n\n{'; '.join(facts)}."
 
 
