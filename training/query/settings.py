@@ -34,8 +34,8 @@ class Settings:
             ]
         if (self.fill or self.nearest) and self.strings is None:
             return [
-                "--fill and --nearest need an export with text/ or preset/, made of a preset that has "
-                "a tokenizer; `training.export` writes text/ unless told --no-text. "
+                "--fill and --nearest need an export with text/ or preset/, of a preset that has a "
+                "tokenizer; `training.export` writes text/ unless told --no-text. "
                 f"Received: {self.folder!r}"
             ]
         return []
