@@ -28,7 +28,7 @@ def show(settings):
         ValueError, OSError: if the model cannot be used, or the picture not written.
     """
     known = Knowledge(settings.folder / PRESET)
-    print(_introduction(known, settings.folder))
+    print(_introduction(known, settings))
     print(f"\n1. Words for a blank, with their probabilities\n{_blanks(known, BLANKS)}")
     print(
         f"\n2. The nearest of {len(SENTENCES)} sentences, by the cosine of their vectors\n"
@@ -64,18 +64,19 @@ def answer(settings):
         print(_nearest(known, settings.nearest, 3))
 
 
-def _introduction(known, folder):
-    backbone = known.model.backbone
-    card = read_json_object(folder / "card.json")
-    measured = card.get("metrics", {}).get("valid_accuracy")
-    found = (
-        "" if measured is None else f", and guesses {measured:.0%} of hidden pieces in unread text"
+def _introduction(known, settings):
+    backbone, name = known.model.backbone, settings.folder.name
+    text = (
+        f"{name}: an encoder with {backbone.position}, {backbone.num_layers} layers, hidden size "
+        f"{backbone.hidden_dim}, {backbone.count_params():,} parameters"
     )
-    return (
-        f"{folder.name}: an encoder with {backbone.position}, {backbone.num_layers} layers, hidden "
-        f"size {backbone.hidden_dim}, {backbone.count_params():,} parameters.\n"
-        f"It has read English novels of 1839 to 1929{found}."
-    )
+    metrics = read_json_object(settings.folder / "card.json").get("metrics", {})
+    if settings.model is None and "valid_accuracy" in metrics:
+        text += (
+            ".\nIt has read English novels of 1839 to 1929, and guesses "
+            f"{metrics['valid_accuracy']:.0%} of the hidden pieces of unread text"
+        )
+    return f"{text}."
 
 
 def _blanks(known, texts):
