@@ -21,7 +21,8 @@ def main(arguments=None):
         from docs.build import build
 
         site = build(settings.folder(), settings.draft)
-    print(f"{site.pages} pages in {site.seconds:.0f} s. Open {site.index.as_uri()}")
+    print(f"{site.pages} pages with {site.links} links inside, in {site.seconds:.0f} s.")
+    print(f"Open {site.index.as_uri()}")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,20 @@ import shutil
 import sys
 import time
 
-from docs import sources
+from docs import html_check, sources
 from keras_tupe._new_folder import new_folder
 from training.command.folder_lock import FolderLock
 
 PACKAGES = ("sphinx", "furo", "myst_parser", "latex2mathml")
 _MADE = ("source", "html", "doctrees")
 _UNFINISHED = (".lock", ".html.")
+_DOOR = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>keras_tupe</title>
+<meta http-equiv="refresh" content="0; url=pages/index.html"></head>
+<body><a href="pages/index.html">keras_tupe</a></body>
+</html>
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,11 +29,13 @@ class Site:
 
     Attributes:
         pages: number of pages.
+        links: number of links and loads inside of it, all of which lead to something.
         seconds: that the build took.
         index: path of the start page.
     """
 
     pages: int
+    links: int
     seconds: float
     index: pathlib.Path
 
@@ -55,12 +64,14 @@ def build(out, draft=False):
                 shutil.copytree(out / "html", html, dirs_exist_ok=True)  # only what changed is anew
             try:
                 _run_sphinx(out / "source", html, out / "doctrees", draft)
+                (html / "index.html").write_text(_DOOR, encoding="utf-8")
+                links = _check(html, draft)
             except BaseException:
                 sources.remove(out / "doctrees")  # else the next build would not warn again
                 raise
         if draft:
             sources.remove(out / "doctrees")
-    return Site(pages, time.monotonic() - start, out / "html" / "pages" / "index.html")
+    return Site(pages, links, time.monotonic() - start, out / "html" / "index.html")
 
 
 def _check_packages():
@@ -74,8 +85,10 @@ def _check_packages():
 
 def _check_own(out):
     """Raises a ValueError if a folder holds what this command does not make."""
-    names = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
-    others = [name for name in names if name not in _MADE and not name.startswith(_UNFINISHED)]
+    found = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+    names = [name for name in found if not name.startswith(_UNFINISHED)]
+    is_ours = (out / "source" / "pages" / "index.md").is_file()
+    others = [name for name in names if name not in _MADE or not is_ours]
     if others:
         raise ValueError(
             "--out must be a new folder, or one that `python -m docs` made: choose another. "
@@ -91,3 +104,14 @@ def _run_sphinx(source, html, doctrees, draft):
     if build_main([str(word) for word in words]):
         sys.stdout.flush()
         raise ValueError("The site was not made: correct what is told above, and build again.")
+
+
+def _check(html, draft):
+    """Returns the number of links, after a look at all pages; see `html_check`."""
+    site = html_check.Site(html)
+    problems = site.problems()
+    if problems and draft:
+        print("\n".join(problems), file=sys.stderr)
+    elif problems:
+        raise ValueError("\n".join(problems))
+    return site.inside()
