@@ -1,17 +1,16 @@
 """From pages to a site: Sphinx, with warnings as errors, into a folder that is complete or not."""
 
 import dataclasses
-import importlib.util
 import pathlib
 import shutil
 import sys
 import time
+import warnings
 
 from docs import html_check, sources
 from keras_tupe._new_folder import new_folder
 from training.command.folder_lock import FolderLock
 
-PACKAGES = ("sphinx", "furo", "myst_parser", "latex2mathml")
 _MADE = ("source", "html", "doctrees")
 _UNFINISHED = (".lock", ".html.")
 _DOOR = """<!doctype html>
@@ -51,10 +50,8 @@ def build(out, draft=False):
         A `Site`.
 
     Raises:
-        ImportError: without the packages of the extra.
         ValueError: if the folder is somebody else's, or a page has a mistake.
     """
-    _check_packages()
     start = time.monotonic()
     _check_own(out)
     with FolderLock(out):
@@ -72,15 +69,6 @@ def build(out, draft=False):
         if draft:
             sources.remove(out / "doctrees")
     return Site(pages, links, time.monotonic() - start, out / "html" / "index.html")
-
-
-def _check_packages():
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ImportError(
-            "The documentation needs the packages of the extra: pip install -e '.[docs]'. "
-            f"Received: no {', '.join(missing)}"
-        )
 
 
 def _check_own(out):
@@ -101,8 +89,10 @@ def _run_sphinx(source, html, doctrees, draft):
 
     words = [] if draft else ["-W"]
     words += ["--keep-going", "-q", "-n", "-c", sources.FOLDER, "-d", doctrees, source, html]
-    if build_main([str(word) for word in words]):
-        sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of extensions that use older names
+        failed = build_main([str(word) for word in words])
+    if failed:
         raise ValueError("The site was not made: correct what is told above, and build again.")
 
 

@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import functools
 import html.parser
 import pathlib
 import re
@@ -117,6 +116,8 @@ class Site:
             path.relative_to(self.folder).as_posix(): read_page(path.read_text(encoding="utf-8"))
             for path in sorted(self.folder.rglob("*.html"))
         }
+        found = (path for path in self.folder.rglob("*") if path.is_file())
+        self._files = {path.relative_to(self.folder).as_posix() for path in found}
 
     def foreign(self):
         """Returns what a browser would load from outside: a list of (file, address)."""
@@ -175,11 +176,7 @@ class Site:
         path, anchor = self._target(page, address)
         if anchor and path in self.pages:
             return anchor in self.pages[path].ids
-        return self._is_file(path)
-
-    @functools.cache
-    def _is_file(self, path):
-        return (self.folder / path).is_file()
+        return path in self._files
 
     def _target(self, page, address):
         """Returns the path in the folder, and the anchor, that an address on a page means."""
