@@ -1,7 +1,6 @@
 """The reference of the public names: a page for each package, and one for each large class."""
 
 import dataclasses
-import functools
 import inspect
 import json
 
