@@ -77,7 +77,7 @@ class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifie
         self.add_start_token = add_start_token
 
     @classmethod
-    def config_parts(cls):
+    def _config_parts(cls):
         return {"tokenizer": TupeTokenizer}
 
     def build(self, input_shape):
