@@ -19,7 +19,7 @@ def generated_pages():
     """Returns all generated pages: a dictionary of path below `pages/` -> Markdown.
 
     Raises:
-        ValueError: if two make the same page, or one is written by hand too.
+        ValueError: if two make the same page.
     """
     found = {}
     for name in generators():
@@ -27,10 +27,10 @@ def generated_pages():
         if not hasattr(module, "pages"):
             continue  # what the others share
         for path, text in module.pages().items():
-            if path in found or (FOLDER / "pages" / path).exists():
+            if path in found:
                 raise ValueError(
-                    "A page must be made once: by one module of docs/generate, or by hand in "
-                    f"docs/pages. Received: {path!r} of docs/generate/{name}.py"
+                    "A page must be made by one module of docs/generate. "
+                    f"Received: {path!r}, also of docs/generate/{name}.py"
                 )
             found[path] = text
     return found
@@ -45,13 +45,12 @@ def write(folder):
     Returns:
         Number of pages.
     """
-    wanted = {
-        pathlib.Path("pages", path): text.encode("utf-8")
-        for path, text in generated_pages().items()
-    }
+    wanted = {}
     for path in (FOLDER / "pages").rglob("*"):
         if path.is_file():
             wanted[path.relative_to(FOLDER)] = path.read_bytes()
+    for path, text in generated_pages().items():  # may fill in a page that is written by hand
+        wanted[pathlib.Path("pages", path)] = text.encode("utf-8")
     for name, ending in _BESIDE.items():
         for path in (FOLDER / name).rglob(f"*{ending}"):
             wanted[path.relative_to(FOLDER)] = path.read_bytes()
