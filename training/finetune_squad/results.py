@@ -24,7 +24,7 @@ def answer_positions(windows):
     """
     found = np.full(len(windows.questions), -1)
     labelled = np.flatnonzero(windows.start_positions)
-    tokens = windows.start_positions - windows.context_places + windows.context_starts
+    tokens = windows.start_positions - windows.context_positions + windows.context_starts
     found[windows.question_index[labelled]] = tokens[labelled]  # the same in all of its windows
     return found
 
