@@ -21,8 +21,8 @@ def draw_squad(path, results):
     figure.suptitle(f"Answers of {results['position']}{runs}; 95 % intervals over questions")
     axes = figure.subplots(1, 2, sharey=True)
     for panel, key, text in (
-        (axes[0], "by_answer_position", "position of the answer's first token in the passage"),
-        (axes[1], "by_passage_length", "length of the passage, tokens"),
+        (axes[0], "by_answer_position", "position of the answer in the passage (first token)"),
+        (axes[1], "by_passage_length", "length of the passage (tokens)"),
     ):
         groups = results[key]
         for measure, label, color, shift in _MEASURES:
