@@ -53,7 +53,7 @@ def settings_of(folder):
             raise ValueError("its method must be a text")
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(
-            f"A run is a folder that training.pretrain made, with a {SETTINGS}. "
+            f"A run must be a folder that training.pretrain made, with a {SETTINGS}. "
             f"Received: {str(folder)!r}"
         ) from None
     return settings
