@@ -184,7 +184,7 @@ VALUES = {
         "3",
         "SQuAD F1 is 3",
     ),
-    "a run's commit a list": ("ablation", SETTINGS, ("commit",), ["x"], "its command and its commit"),
+    "a run's commit a list": ("ablation", SETTINGS, ("commit",), ["x"], "and its commit"),
     "changes that are a number": (
         *("experiment: results", f"{RUN}/glue/results.json", ("changes",)),
         3,
