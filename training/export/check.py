@@ -67,7 +67,7 @@ def check_in_another_process(folder):
     Raises:
         RuntimeError: if the export does not answer as the model does.
     """
-    print("\n=== the export, loaded by another process that imports TensorFlow alone ===")
+    print("\n=== the export, loaded by another process ===")
     sys.stdout.flush()
     status = subprocess.run(
         start.words_of("training.query", str(folder)),
