@@ -1,25 +1,19 @@
 """Settings of Sphinx; `python -m docs` runs it."""
 
 import os
-import pathlib
-import tomllib
+
+from training.command import without_keras
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-_PROJECT = tomllib.loads(
-    (pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
-)["project"]
-
 project = "keras_tupe"
 author = "the keras_tupe authors"
-release = version = _PROJECT["version"]
+release = version = without_keras.version()
 copyright = author
 language = "en"
 
 extensions = [
     "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
     "docs.theme.mathml",
     "docs.theme.roles",
 ]
@@ -41,11 +35,8 @@ myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
 # Reference
-autodoc_member_order = "bysource"
-autodoc_typehints = "none"
-napoleon_google_docstring = True
-napoleon_numpy_docstring = False
-napoleon_use_rtype = False
+python_maximum_signature_line_length = 80
+toc_object_entries_show_parents = "hide"
 nitpick_ignore_regex = [("py:.*", r"(?!keras_tupe).*")]  # names of other packages, in base classes
 
 # HTML
