@@ -3,17 +3,17 @@
 import pathlib
 
 import numpy as np
-import tqdm
 
 from keras_tupe import positions
 from keras_tupe.analysis import mean_attention_scores, name_patterns
 from training.command.folder_lock import FolderLock
 from training.command.report_files import replaced_file, replaced_text
+from training.command.stages import Stages
 from training.command.tables import table
 from training.draw.drawings import patterns_of_scores, telling_logits
 from training.gallery.picture import Entry, Heads, draw_gallery
 from training.quickstart import data as quickstart_data
-from training.quickstart import run
+from training.quickstart import plan, run
 
 TEXTS = 256  # held-out rows behind attention scores
 LINES = 8  # methods per picture
@@ -28,9 +28,16 @@ def make_gallery(settings):
     Raises:
         ValueError: if the corpus or the folder cannot be used.
     """
-    with FolderLock(settings.out, "gallery"):
-        documents = quickstart_data.load_documents(settings.corpus)
-        return make(settings, quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed))
+    with FolderLock(settings.out, "gallery"), Stages("gallery") as stages:
+        slowness = plan.slowness()
+        plan.expect_data(stages, settings.corpus, slowness)
+        work, rates = plan.Work(settings.steps, 0), plan.Rates().times(slowness)
+        for name in settings.names():
+            for stage, seconds, kind in work.stages(name, rates)[:3]:
+                stages.expect(stage, seconds, kind)
+        documents = quickstart_data.load_documents(settings.corpus, stages)
+        data = quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed, stages)
+        return make(settings, data, stages)
 
 
 def heads_of(backbone, rows):
@@ -42,11 +49,13 @@ def heads_of(backbone, rows):
     return Heads("scores", scores, patterns_of_scores(scores))
 
 
-def entry_of(name, data, settings, rows):
+def entry_of(name, data, settings, rows, stages):
     """Trains one method; returns its `Entry`."""
+    show = run.Show(stages, name)
+    show.begin("compiling")
     model = run.build(name, data, settings.size, settings.seed)
     before = heads_of(model.backbone, rows)
-    _, (loss, _) = run.pretrain(model, data, settings.steps)
+    _, (loss, _) = run.pretrain(model, data, settings.steps, show)
     return Entry(name, before, heads_of(model.backbone, rows), loss)
 
 
@@ -96,11 +105,10 @@ def page(entries, files, settings, facts):
     )
 
 
-def make(settings, data):
+def make(settings, data, stages):
     """Trains all methods and writes pictures and page; returns the page's text."""
     rows = held_out_rows(data)
-    bar = tqdm.tqdm(settings.names(), unit=" methods", disable=None)
-    entries = [entry_of(name, data, settings, rows) for name in bar]
+    entries = [entry_of(name, data, settings, rows, stages) for name in settings.names()]
     folder, files = pathlib.Path(settings.out), {}
     title = f"Heads of the first block, {settings.steps:,} steps"
     for first in range(0, len(entries), LINES):
