@@ -143,7 +143,7 @@ class PureOptimizer:
 
 
 class TensorFlowFit:
-    """Part of a Keras model on TensorFlow: `fit` builds metrics on `batch_to_build_on`.
+    """Part of a Keras model on TensorFlow: `fit` builds metrics on `_batch_to_build_on`.
 
     Keras does so under a strategy alone, and reads the batch from the running queue.
 
@@ -153,7 +153,7 @@ class TensorFlowFit:
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         if self._compile_metrics is None or self._compile_metrics.built:
             return
-        data_batch = self.batch_to_build_on(iterator, data_batch)
+        data_batch = self._batch_to_build_on(iterator, data_batch)
         with self.distribute_strategy.scope():
             self._symbolic_build(data_batch=data_batch)
 

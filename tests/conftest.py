@@ -15,6 +15,7 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")  # else JAX turns float64 into floa
 import hypothesis
 import keras
 import pytest
+from block_counts import pytest_terminal_summary  # noqa: F401
 
 from keras_tupe import positions
 

@@ -1,7 +1,9 @@
 """Prints the table of positional methods, made from the registry.
 
-python -m training.methods
-python -m training.methods --update README.md
+    keras-tupe methods
+    keras-tupe methods --update README.md
+
+--update writes the table with three columns, without options and lengths.
 """
 
 import dataclasses
@@ -17,43 +19,58 @@ COMMAND = "training.methods --update README.md"
 
 def method_table():
     """Returns the Markdown table of all methods in the registry."""
-    from keras_tupe import positions
-
     rows = [
-        [
-            f"`{name}`",
-            method.summary,
-            ", ".join(f"`{key}={value!r}`" for key, value in method.options.items()) or "-",
-            _length(method),
-            method.source,
-        ]
-        for name, method in sorted(positions.METHODS.items())
+        [name, what, _options(method), length(method), source]
+        for (name, what, source), method in zip(_rows(), _methods().values(), strict=True)
     ]
     return table(["name", "what it is", "options", "length", "source"], rows)
 
 
-def _length(method):
-    """Returns which sequences a method takes, in words."""
+def short_table():
+    """Returns the same table with three columns, as a README has it."""
+    return table(["name", "what it is", "source"], _rows())
+
+
+def length(method):
+    """Returns which sequences a method takes, in words.
+
+    Args:
+        method: a `PositionMethod`.
+    """
     if not method.has_length_limit(method.options):
         return "any"
     clips = "k" in method.options and not method.has_length_limit({**method.options, "k": 1})
     return "`max_sequence_length`" + (", any with `k`" if clips else "")
 
 
+def _methods():
+    from keras_tupe import positions
+
+    return dict(sorted(positions.METHODS.items()))
+
+
+def _rows():
+    return [[f"`{name}`", method.summary, method.source] for name, method in _methods().items()]
+
+
+def _options(method):
+    return ", ".join(f"`{key}={value!r}`" for key, value in method.options.items()) or "-"
+
+
 def updated(text):
-    """Returns a text with the table of methods replaced.
+    """Returns a text with the table of methods replaced, with three columns.
 
     Raises:
         ValueError: if the comments around it are not there.
     """
-    return replaced(text, COMMAND, method_table())
+    return replaced(text, COMMAND, short_table())
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """Settings of the table."""
 
-    update: str | None = setting(None, "File whose table is made anew.")
+    update: str | None = setting(None, "File whose table of three columns is made anew.")
 
 
 def main(arguments=None):

@@ -63,7 +63,7 @@ def _row(path):
             f"{config['num_heads']} heads",
             f"{config['vocabulary_size']:,}",
             f"{card.get('length', config['max_sequence_length'])} tokens",
-            f"{_checked_size(path.parent, card['sha256']) / 1e6:.1f} MB",
+            f"{checked_size(path.parent, card['sha256']) / 1e6:.1f} MB",
             _metrics(card["metrics"]),
             ", ".join(map(_short, (trained.get("commit"), card["commit"]))),
             ", then ".join(f"`{command}`" for command in commands if command),
@@ -75,7 +75,7 @@ def _row(path):
         ) from error
 
 
-def _checked_size(folder, hashes):
+def checked_size(folder, hashes):
     """Returns the bytes of all files, which must be those of the card."""
     size = 0
     for name, expected in hashes.items():

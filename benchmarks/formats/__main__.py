@@ -2,25 +2,19 @@
 
     python -m benchmarks.formats
     python -m benchmarks.formats --positions tupe_r,qkr_3
-    python -m benchmarks.formats --update README.md
 
 The largest difference |a - b| / max(1, |b|) of outputs over batches of 1 and 5 rows of 1, 7, 128
-and 512 tokens. A run of all methods writes `formats.json` to `--out`; `--update` puts the table of
-that file into a Markdown file and measures nothing. Ends with an error if a difference is above
-the format's limit.
+and 512 tokens. A run of all methods writes `formats.json` to `--out`, of which the documentation
+makes its table. Ends with an error if a difference is above the format's limit.
 """
 
-import json
 import pathlib
 import sys
 
 from benchmarks.formats.settings import Settings
-from training.command.report_files import replaced_text
 from training.command.settings import parse
 from training.command.shell import sentences
-from training.command.tables import replaced, table
-
-COMMAND = "benchmarks.formats --update README.md"
+from training.command.tables import table
 
 
 def main(arguments=None):
@@ -29,15 +23,11 @@ def main(arguments=None):
     from benchmarks.formats.cells import LIMITS, collect
     from benchmarks.harness import provenance, report
 
-    file = pathlib.Path(settings.out, "formats.json")
-    if settings.update:
-        _update(settings.update, file)
-        return
     record = provenance.origin("formats", arguments)
     with sentences("formats", "Nothing was written."):
         record["cells"] = collect(settings.methods())
     if settings.is_all():
-        report.write_json(file, record)
+        report.write_json(pathlib.Path(settings.out, "formats.json"), record)
     print(markdown(record))
     over = [
         f"{position} in {name}: {value:.1e}"
@@ -47,16 +37,6 @@ def main(arguments=None):
     ]
     if over:
         sys.exit(f"formats: above the limit: {'; '.join(over)}")
-
-
-def _update(page, file):
-    """Puts the table of a record into a page."""
-    page = pathlib.Path(page)
-    try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-        replaced_text(page, replaced(page.read_text(encoding="utf-8"), COMMAND, markdown(record)))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        sys.exit(f"formats: {file} and {page}: {type(error).__name__}: {error}")
 
 
 def markdown(record):

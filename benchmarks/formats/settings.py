@@ -13,7 +13,6 @@ class Settings(Lists):
 
     positions: tuple = setting(("all",), "Position methods, or all.")
     out: str = setting("benchmarks/results", "Folder of formats.json.")
-    update: str = setting("", "File whose table is to be made from formats.json; no measuring.")
 
     def is_all(self):
         """Returns whether all methods are asked for."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_tupe.analysis._checks import square_matrices
 
+# The patterns that `name_patterns` tells apart, in the order in which it tries them.
 ATTENTION_PATTERNS = (
     "globally but not locally",
     "locally",

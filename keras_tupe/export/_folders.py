@@ -10,7 +10,10 @@ CARD = "card.json"
 def check_destination(path):
     """Raises `ValueError` if `path` exists and is not an export of this package.
 
-    Called before long work starts, and again before the result is moved into place.
+    Called before long work starts, and again before the result is moved to where it belongs.
+
+    Args:
+        path: of the folder to write.
     """
     path = pathlib.Path(path)
     if path.is_dir() and (not any(path.iterdir()) or (path / CARD).is_file()):
@@ -23,7 +26,14 @@ def check_destination(path):
 
 
 def replaceable_folder(path):
-    """As `new_folder`, but an export of this package in its place is replaced as a whole."""
+    """Opens a folder that takes its name when all is written; an earlier export is replaced.
+
+    Args:
+        path: of the folder to write; what is there must be an export of this package.
+
+    Returns:
+        Context manager that gives the path of a folder beside it, to write into.
+    """
     return new_folder(pathlib.Path(path).resolve(), check_destination)
 
 

@@ -48,6 +48,26 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
         ValueError: if the vocabularies of model and tokenizer differ in size, or as
             `export_encoder`. Nothing is written then.
     """
+    functions = text_functions(model, tokenizer, length, top)
+    root = tf.train.Checkpoint(tokenizer=Packing.of(tokenizer).tokenizer)
+    root.variables = [variable.value for variable in model.variables]
+    with new_export(path) as folder:
+        tf.saved_model.save(root, str(folder), signatures=functions)
+
+
+def text_functions(model, tokenizer, length=None, top=5):
+    """Returns what `export_text_model` makes signatures of, to be called in this process.
+
+    Args:
+        model, tokenizer, length, top: as of `export_text_model`.
+
+    Returns:
+        Dictionary of name -> `tf.function`, to be called with `text=` strings `(batch,)`. It
+        computes with the weights that the model has when it is first called.
+
+    Raises:
+        TypeError, ValueError: as `export_text_model`.
+    """
     backbone = check_model(model)
     packing = Packing.of(tokenizer)
     check_tokenizer(packing, backbone)
@@ -65,7 +85,7 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
     if isinstance(model, TupeTextClassifier):
         functions |= {"classify": text_model.classify, "classify_pair": text_model.classify_pair}
     names = {"classify_pair": ("text", "text_pair")}
-    signatures = {
+    return {
         name: tf.function(
             function,
             input_signature=[
@@ -75,10 +95,6 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
         )
         for name, function in functions.items()
     }
-    root = tf.train.Checkpoint(tokenizer=packing.tokenizer)
-    root.variables = [variable.value for variable in model.variables]
-    with new_export(path) as folder:
-        tf.saved_model.save(root, str(folder), signatures=signatures)
 
 
 class _TextModel:

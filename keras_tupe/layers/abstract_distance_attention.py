@@ -24,7 +24,7 @@ class AbstractDistanceAttention(AbstractSelfAttention):
     `pair_logits`, for all pairs with one and the same factor.
 
     Args:
-        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        num_heads, key_dim, dropout, kernel_initializer: as in `AbstractSelfAttention`.
         position_table: `RelativePositionTable`; `None` if one table for all layers is passed
             as `shared_positions`.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
@@ -65,9 +65,12 @@ class AbstractDistanceAttention(AbstractSelfAttention):
 
     @abc.abstractmethod
     def pair_logits(self, query, key, factor):
-        """Returns the same for `factor`, `(num_heads or 1, width)`, in place of all distances.
+        """Returns the same with one factor for all pairs instead of that of their distance.
 
-        Query and key may have different lengths.
+        Args:
+            query: `(batch, query_length, num_heads, key_dim)`.
+            key: `(batch, key_length, num_heads, key_dim)`.
+            factor: `(num_heads or 1, width)`.
         """
 
     def table(self, hidden_states, shared_positions):

@@ -115,14 +115,21 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
     def content_logits(self, query, key, num_terms):
         """Returns `q_i . k_j / sqrt(num_terms * key_dim)` per head.
 
-        `num_terms` is the number of dot products that the logits sum up, so that their
-        variance stays that of one (Ke et al. 2021, below eq. 6).
+        Args:
+            query: `(batch, length, num_heads, key_dim)`.
+            key: the same.
+            num_terms: number of dot products that the logits sum up, so that their variance
+                stays that of one (Ke et al. 2021, below eq. 6).
         """
         query = query * (num_terms * self.key_dim) ** -0.5
         return ops.einsum("bthd,bshd->bhts", query, key)
 
     def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
-        """Returns the attention scores `(batch, num_heads, length, length)` of a call."""
+        """Returns the attention scores `(batch, num_heads, length, length)` of a call.
+
+        Args:
+            hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
+        """
         scores, has_tokens = self._scores(
             hidden_states, position_bias, shared_positions, padding_mask
         )

@@ -101,7 +101,11 @@ class PositionProjection(keras.layers.Layer):
             layer.build((None, hidden_dim))
 
     def project(self, embeddings):
-        """Returns queries and keys of position vectors `(rows, num_heads * key_dim)`."""
+        """Returns queries and keys of position vectors.
+
+        Args:
+            embeddings: the vectors, `(rows, num_heads * key_dim)`.
+        """
         normalized = self.normalization(embeddings)
         return self.query_dense(normalized), self.key_dense(normalized)
 

@@ -20,6 +20,7 @@ class Size:
     intermediate_dim: int
 
 
+# Sizes of the encoder by name; `base` and `large` are those of BERT-base and BERT-large.
 SIZES = {
     "tiny": Size(num_layers=2, num_heads=4, hidden_dim=128, intermediate_dim=512),
     "mini": Size(num_layers=4, num_heads=4, hidden_dim=256, intermediate_dim=1024),

@@ -172,9 +172,19 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
         return list(self.op.special_ids)
 
     def save_assets(self, dir_path):
+        """Writes the vocabulary's file, as a preset holds it.
+
+        Args:
+            dir_path: path of an existing folder.
+        """
         self.op.save(os.path.join(dir_path, self.op.file_name))
 
     def load_assets(self, dir_path):
+        """Reads the vocabulary that `save_assets` wrote.
+
+        Args:
+            dir_path: path of the folder.
+        """
         self._check_kind()
         self._make_op(os.path.join(dir_path, _FILES[self.kind]))
 

@@ -7,6 +7,7 @@ a method from a file outside the package. All that the file of a method needs is
 - `attention`, `plain_attention`, `combined_bias` and `distance_method`, which make its layers;
 - `is_untied`, `is_released` and `boolean`, which read its options, and `EITHER_CLS`;
 - `KEY_BIAS`, `THETA_ROW`, `additive_dead_weights` and `always`, which fill fields of the record;
+- `SYMBOLS` and `OPTION_MEANINGS`, which say what need not be explained in a record;
 - `oracle`, pieces of equations in NumPy.
 
 A folder in this folder is no method.
@@ -38,11 +39,14 @@ from keras_tupe.positions._parts import (
     is_untied,
     plain_attention,
 )
+from keras_tupe.positions._words import OPTION_MEANINGS, SYMBOLS
 
 __all__ = [
     "EITHER_CLS",
     "KEY_BIAS",
     "METHODS",
+    "OPTION_MEANINGS",
+    "SYMBOLS",
     "THETA_ROW",
     "DeadWeight",
     "Dims",
@@ -62,6 +66,7 @@ __all__ = [
     "source_of",
 ]
 
+# The records of all positional methods, by name; `load_file` adds more.
 METHODS = {
     module.name: importlib.import_module(f"{__name__}.{module.name}").METHOD
     for module in pkgutil.iter_modules(__path__)
@@ -148,9 +153,15 @@ def load_file(path):
         exec(compile(source, path, "exec", dont_inherit=True), vars(module))
     except Exception as error:
         del sys.modules[spec.name]
+        hint = (
+            " The file that a preset carries must stay as it is: change a copy of it in another "
+            "folder, and load that before the preset."
+            if carried(path.parent)[0] == path
+            else ""
+        )
         raise ValueError(
             "The file of a position method could not be run: "
-            f"{type(error).__name__}: {error}. Received: path={str(path)!r}"
+            f"{type(error).__name__}: {error}.{hint} Received: path={str(path)!r}"
         ) from error
     method = getattr(module, "METHOD", None)
     if not isinstance(method, PositionMethod):

@@ -17,6 +17,17 @@ from keras_tupe.positions._parts import (
 INITIALIZERS = ("normal", "ones", "zeros")
 
 
+TABLE_MEANINGS = {
+    "k": "Clips distances: from `k` tokens on all are one. Then sequences of any length work, and "
+    "the table has 2k + 1 rows, or k + 1 where left and right are one. `None`: every distance up "
+    "to `max_sequence_length` has a row.",
+    "share_heads": "Whether all heads of a block share one table.",
+    "share_layers": "Whether all blocks share one table.",
+    "initializer": 'Initial values of the table: `"normal"`, of the deviation of the other '
+    'weights, `"ones"`, with which a factor starts as attention without positions, or `"zeros"`.',
+}
+
+
 def table_options(initializer):
     """Returns the options of the table and their defaults.
 
@@ -82,8 +93,20 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
             {"initializer": "zeros"},
         ),
         shift_invariant=True,
-        **record,
+        option_meanings=TABLE_MEANINGS,
+        **{**record, "where": {**_where(width, signed), **record.get("where", {})}},
     )
+
+
+def _where(width, signed):
+    """Returns the meaning of the symbol of the table, for the field `where`."""
+    symbol = "a_{j-i}" if signed else "a_{|j-i|}"
+    kind = "scalar" if width == 1 else "vector"
+    sides = "" if signed else "; left and right are one"
+    return {
+        symbol: f"learned {kind} of the distance, one per head and block{sides}; with the option "
+        r"`k`, of $\mathrm{clip}(j - i, k)$"
+    }
 
 
 def _reach(dims, options):

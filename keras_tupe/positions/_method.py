@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from keras_tupe._keywords import did_you_mean
 from keras_tupe.positions._parts import KEY_BIAS, plain_attention
+from keras_tupe.positions._words import OPTION_MEANINGS
 
 # The arguments that each function of a record is called with, in order.
 FUNCTIONS = {
@@ -32,10 +33,16 @@ class PositionMethod:
     Attributes:
         summary: one line, for help texts and tables.
         source: paper and equation number.
+        equation: the attention logits under the default options, in LaTeX as latex2mathml reads
+            it: row vectors, query position i, key position j. Required.
         logits_oracle: the paper's equation in NumPy float64, sharing nothing with the layers:
             (token vectors `(length, hidden_dim)`, weights by path, dims, options) -> attention
             logits `(num_heads, length, length)`.
+        where: symbols of `equation`, in LaTeX -> meaning, in Markdown; of those that are not in
+            `keras_tupe.positions.SYMBOLS`, or mean something else here.
         options: what `position_options` may set, with the defaults.
+        option_meanings: option -> meaning, in Markdown; not of `cls` and `variant`, which mean the
+            same in every method.
         embed: layer named `position_embedding`, hidden states -> hidden states; added positions.
         bias: layer named `position_bias`, hidden states -> position bias; called once per forward
             pass.
@@ -57,14 +64,17 @@ class PositionMethod:
 
     Raises:
         TypeError: if a factory or another function is none, or does not take its arguments.
-        ValueError: if `other_options` sets what is no option, or `relative_step_time` is no pair of
-            positive numbers.
+        ValueError: if there is no `equation`, `other_options` or `option_meanings` has what is no
+            option, or `relative_step_time` is no pair of positive numbers.
     """
 
     summary: str
     source: str
     logits_oracle: Callable
+    equation: str = ""
+    where: Mapping = dataclasses.field(default_factory=dict)
     options: Mapping = dataclasses.field(default_factory=dict)
+    option_meanings: Mapping = dataclasses.field(default_factory=dict)
     embed: Callable | None = None
     bias: Callable | None = None
     shared: Callable | None = None
@@ -90,6 +100,7 @@ class PositionMethod:
                     f"({', '.join(arguments)}){', or None' if name in MAY_BE_NONE else ''}. "
                     f"Received: {name}={received}"
                 )
+        self._check_words()
         for others in self.other_options:
             if not isinstance(others, Mapping) or not others.keys() <= self.options.keys():
                 raise ValueError(
@@ -107,6 +118,36 @@ class PositionMethod:
                 "time of a training step by that of 'absolute' at 128 tokens and at 512. "
                 f"Received: relative_step_time={times!r}"
             )
+
+    def _check_words(self):
+        if not isinstance(self.equation, str) or not self.equation.strip():
+            raise ValueError(
+                "`equation` of a position method must be its attention logits in LaTeX: add it to "
+                'the record, such as equation=r"s_{ij} = \\frac{q_i \\cdot k_j}{\\sqrt{d}}". '
+                f"Received: equation={self.equation!r}"
+            )
+        for name, allowed in (("where", None), ("option_meanings", self.options)):
+            texts = getattr(self, name)
+            if not isinstance(texts, Mapping) or not all(
+                isinstance(text, str) for item in texts.items() for text in item
+            ):
+                raise ValueError(
+                    f"`{name}` of a position method must be a dictionary of texts to texts. "
+                    f"Received: {name}={texts!r}"
+                )
+            if allowed is not None and not texts.keys() <= allowed.keys():
+                raise ValueError(
+                    f"`{name}` of a position method must explain its options, a subset of "
+                    f"{sorted(allowed)}. Received: {name}={texts!r}"
+                )
+
+    def meaning(self, option):
+        """Returns what an option does, in Markdown; empty if the record does not say it.
+
+        Args:
+            option: its name.
+        """
+        return self.option_meanings.get(option, OPTION_MEANINGS.get(option, ""))
 
     def resolve(self, options=None):
         """Returns `options` over the method's defaults.
@@ -133,12 +174,16 @@ class PositionMethod:
             )
         return {**self.options, **options}
 
-    def with_options(self, summary, source, relative_step_time=None, **options):
+    def with_options(
+        self, summary, source, equation=None, where=None, relative_step_time=None, **options
+    ):
         """Returns the same method under other default options, for a file of its own.
 
         Args:
             summary: as in the record, like `source`.
             source: paper and equation number.
+            equation: as in the record, `None` for that of this method.
+            where: as in the record, `None` for that of this method.
             relative_step_time: as in the record, `None` for that of this method.
             **options: the other defaults.
         """
@@ -146,6 +191,8 @@ class PositionMethod:
             self,
             summary=summary,
             source=source,
+            equation=equation or self.equation,
+            where=self.where if where is None else where,
             options=self.resolve(options),
             relative_step_time=relative_step_time or self.relative_step_time,
         )

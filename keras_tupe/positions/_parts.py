@@ -54,9 +54,11 @@ class DeadWeight:
     row: int | None = None
 
 
+# The bias of the keys, which has no gradient in any method that adds its terms to the logits.
 KEY_BIAS = DeadWeight(
     "attention/key/bias", "adds q_i . b to the whole row i of the logits, which softmax ignores"
 )
+# The logit from [CLS] to all tokens, which has no gradient where [CLS] is untied.
 THETA_ROW = DeadWeight(
     "cls_reset/theta",
     "it fills row 0 of the logits with one constant, which softmax ignores",

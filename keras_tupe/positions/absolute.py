@@ -24,6 +24,13 @@ METHOD = PositionMethod(
     summary="a learned vector per position, added to the token vectors",
     source="Devlin et al. 2019; Ke et al. 2021, eq. 3 (BERT-A)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}, \quad x_i = e_i + p_i",
+    where={
+        "x_i": "vector of token $i$ with its position; the first block receives it after layer "
+        "normalization",
+        "e_i": "embedding of token $i$",
+        "p_i": "learned vector of position $i$, $D$ values, added once, before the first block",
+    },
     embed=embed,
     has_length_limit=always,
     absolute_tables=("position_embedding/embeddings",),

@@ -101,6 +101,13 @@ METHOD = PositionMethod(
     summary="a fixed linear penalty on distance, symmetric",
     source="Press et al. 2022, Sec. 3 (ALiBi)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} - m_h \, |j - i|",
+    where={
+        "m_h": r"fixed slope of head $h$: $m_h = 2^{-8h/H}$ for $h = 1 \ldots H$ where $H$ is "
+        "a power of two; else the slopes of the next lower power of two, then every other one of "
+        "twice that power",
+        "H": "number of heads",
+    },
     options={"cls": "tied"},
     other_options=EITHER_CLS,
     shift_invariant=True,

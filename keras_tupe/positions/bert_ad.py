@@ -60,6 +60,10 @@ METHOD = PositionMethod(
     summary="position projections of their own, all four terms kept",
     source="Ke et al. 2021, Sec. 4.3 (BERT-A^d)",
     logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{(q_i + \mathrm{LN}(p_i) U^Q) \cdot (k_j + \mathrm{LN}(p_j) U^K)}"
+        r"{\sqrt{4d}}"
+    ),
     shared=shared,
     attention=lambda dims, options: attention(FourTermAttention, dims),
     dead_weights=lambda dims, options: (KEY_BIAS,),

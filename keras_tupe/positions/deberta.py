@@ -248,7 +248,24 @@ METHOD = PositionMethod(
     summary="content and distance disentangled: content-position and position-content",
     source="He et al. 2021, eqs. 3 and 4 (DeBERTa)",
     logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} W^{K,r} "
+        r"+ k_j \cdot r_{\delta(j,i)} W^{Q,r}}{\sqrt{3d}}"
+    ),
+    where={
+        r"r_{\delta(i,j)}": "learned vector of a distance, shared by all blocks and heads, with "
+        r"$\delta(i,j) = \min(\max(i - j + m, 0), 2m - 1)$ and $m$ the option `k`; note the "
+        r"swapped $\delta(j,i)$ in the third term",
+        "W^{K,r}": "projection of these vectors for queries to look at, one per head and block",
+        "W^{Q,r}": "projection of these vectors for keys to look at, one per head and block",
+    },
     options={"variant": "paper", "k": None, "cls": "tied"},
+    option_meanings={
+        "k": "Half the number of distances that differ; farther ones share the outermost vectors. "
+        "`None`: `max_sequence_length`.",
+        "variant": '`"paper"`: the equation above. `"released"`: as in the authors\' code, '
+        r"$r_{\delta(i,j)} W^{Q,r}$ plus a bias in the third term.",
+    },
     other_options=({"variant": "released"}, *EITHER_CLS, {"k": 3}),
     shift_invariant=True,
     relative_step_time=(1.20, 1.40),

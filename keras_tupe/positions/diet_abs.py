@@ -137,7 +137,16 @@ METHOD = PositionMethod(
     summary="a low-rank product of free position factors per head",
     source="Chen et al. 2021, Sec. 3 (DIET-ABS)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + P^Q_i \cdot P^K_j",
+    where={
+        "P^Q_i": "learned vector of query position $i$, one per head, shared by all blocks, "
+        "not scaled",
+        "P^K_j": "learned vector of key position $j$, likewise",
+    },
     options={"rank": 64, "cls": "tied"},
+    option_meanings={
+        "rank": "Size of the vectors, and so the largest rank of the bias of a head.",
+    },
     other_options=(*EITHER_CLS, {"rank": 3}),
     bias=bias,
     dead_weights=dead_weights,

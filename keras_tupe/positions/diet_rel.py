@@ -77,4 +77,5 @@ METHOD = distance_method(
     summary="a free scalar per distance, head and layer",
     source="Chen et al. 2021, Sec. 3 (DIET-REL)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + a_{j-i}",
 )

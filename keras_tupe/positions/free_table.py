@@ -120,6 +120,13 @@ METHOD = PositionMethod(
     summary="a free learned scalar per head and pair of positions",
     source="Ke et al. 2021, appendix (failed attempts)",
     logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{2d}} "
+        r"+ \mathrm{reset}_\theta(B_{ij})"
+    ),
+    where={
+        "B_{ij}": "learned scalar per head and pair of positions, shared by all blocks, not scaled",
+    },
     options={"cls": "untied"},
     other_options=EITHER_CLS,
     bias=bias,

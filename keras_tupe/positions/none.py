@@ -12,6 +12,10 @@ METHOD = PositionMethod(
     summary="no positions: a bag of words",
     source="baseline (NoPE)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}",
+    where={
+        "x_i": "vector of token $i$, which says nothing about its position",
+    },
     shift_invariant=True,
     sees_order=False,
     starts_as_none=True,

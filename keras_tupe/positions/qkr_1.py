@@ -22,5 +22,6 @@ METHOD = distance_method(
     summary="query-key products times a scalar per distance, unsigned",
     source="Huang et al. 2020, eqs. 11 and 12 (method 1)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{(q_i \cdot k_j) \, a_{|j-i|}}{\sqrt{d}}",
     relative_step_time=(1.02, 1.06),
 )

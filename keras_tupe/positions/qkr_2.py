@@ -21,5 +21,6 @@ METHOD = distance_method(
     summary="query-key products times a scalar per distance, signed",
     source="Huang et al. 2020, eq. 13 (method 2)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{(q_i \cdot k_j) \, a_{j-i}}{\sqrt{d}}",
     relative_step_time=(1.03, 1.07),
 )

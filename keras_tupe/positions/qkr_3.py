@@ -25,5 +25,11 @@ METHOD = distance_method(
     summary="query-key products weighted per channel by a vector per distance",
     source="Huang et al. 2020, eqs. 14 and 15 (method 3)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{1}{\sqrt{d}} \sum_{t=1}^{d} q_{i,t} \, k_{j,t} \, a_{j-i,t}",
+    where={
+        "q_{i,t}": "channel $t$ of the query $q_i$ of position $i$ in this head",
+        "k_{j,t}": "channel $t$ of the key $k_j$ of position $j$ in this head",
+        "a_{j-i,t}": "channel $t$ of the learned vector $a_{j-i}$ of the distance",
+    },
     relative_step_time=(1.83, 3.28),
 )

@@ -25,5 +25,6 @@ METHOD = distance_method(
     summary="dot products of query, key and a vector per distance, all pairs",
     source="Huang et al. 2020, eqs. 16 and 17 (method 4)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot k_j + q_i \cdot a_{j-i} + k_j \cdot a_{j-i}}{\sqrt{d}}",
     relative_step_time=(1.16, 1.41),
 )

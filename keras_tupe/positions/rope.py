@@ -130,6 +130,13 @@ METHOD = PositionMethod(
     summary="queries and keys rotated by their positions",
     source="Su et al. 2021, eq. 16 (RoPE)",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{R_i q_i \cdot R_j k_j}{\sqrt{d}}",
+    where={
+        "R_i": "fixed rotation of each pair of channels $t$ and $t + d/2$ by the angle "
+        r"$\varphi = i / 10000^{2t/d}$: $(a, b)$ becomes "
+        r"$(a \cos \varphi - b \sin \varphi, \; a \sin \varphi + b \cos \varphi)$",
+        "R_j": "the same rotation at position $j$",
+    },
     options={"cls": "tied"},
     other_options=EITHER_CLS,
     shift_invariant=True,

@@ -52,5 +52,6 @@ METHOD = distance_method(
     summary="a learned vector per distance, added to the key",
     source="Shaw et al. 2018; Huang et al. 2020, eqs. 7 to 9",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot (k_j + a_{j-i})}{\sqrt{d}}",
     relative_step_time=(1.06, 1.16),
 )

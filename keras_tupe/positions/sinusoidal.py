@@ -65,6 +65,18 @@ METHOD = PositionMethod(
     summary="fixed sines and cosines, added to the token vectors",
     source="Vaswani et al. 2017, Sec. 3.5; Huang et al. 2020, eqs. 1 and 2",
     logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}, \quad x_i = e_i + p_i, \quad "
+        r"p_{i,2t} = \sin \frac{i}{10000^{2t/D}}, \quad "
+        r"p_{i,2t+1} = \cos \frac{i}{10000^{2t/D}}"
+    ),
+    where={
+        "x_i": "vector of token $i$ with its position; the first block receives it after layer "
+        "normalization",
+        "e_i": "embedding of token $i$",
+        "p_i": "fixed vector of position $i$, added once, before the first block",
+        "t": "number of a pair of channels, from 0",
+    },
     embed=lambda dims, options: SinusoidalPositionEmbedding(
         dtype=dims.dtype, name="position_embedding"
     ),

@@ -53,7 +53,19 @@ METHOD = PositionMethod(
     summary="a learned scalar per head and distance bucket",
     source="Raffel et al. 2020; Ke et al. 2021, eq. 5",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + b_{\mathrm{bucket}(j - i)}",
+    where={
+        r"b_{\mathrm{bucket}(j - i)}": "learned scalar per head and bucket of distances, shared by "
+        "all blocks, not scaled. Half of the buckets are for $j > i$. In each half the first half "
+        "is for one distance each, the other is logarithmic up to `max_distance`; by default "
+        r"$\mathrm{bucket}(e) = f(|e|)$, plus 16 if $e > 0$, where $f(m) = m$ for $m < 8$, else "
+        r"$\min(15, 8 + \lfloor 8 \ln(m / 8) / \ln 16 \rfloor)$",
+    },
     options={"num_buckets": 32, "max_distance": 128, "cls": "tied"},
+    option_meanings={
+        "num_buckets": "Number of buckets of distances, both directions together.",
+        "max_distance": "Distance, in tokens, from which on all of a direction share a bucket.",
+    },
     other_options=(*EITHER_CLS, {"num_buckets": 8, "max_distance": 11}, {"max_distance": 11}),
     shift_invariant=True,
     bias=bias,

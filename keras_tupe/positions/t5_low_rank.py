@@ -145,7 +145,20 @@ METHOD = dataclasses.replace(
     summary="TUPE-R with a low-rank bias of distance in place of the buckets",
     source="Ke et al. 2021, appendix (failed attempts)",
     logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{2d}} + \mathrm{reset}_\theta\left("
+        r"\frac{\mathrm{LN}(p_i) U^Q \cdot \mathrm{LN}(p_j) U^K}{\sqrt{2d}} "
+        r"+ r_e F^Q \cdot r_e F^K\right), "
+        r"\quad e = \mathrm{clip}(j - i, m)"
+    ),
+    where={
+        **tupe_a.METHOD.where,
+        "r_e": "learned vector of distance $e$, shared by all heads and blocks",
+        "F^Q": "projections of these vectors, one per head, shared by all blocks; also $F^K$",
+        "m": "the option `max_distance`",
+    },
     options={"max_distance": 128, "cls": "untied"},
+    option_meanings={"max_distance": "Distance, in tokens, from which on all are one."},
     other_options=(*EITHER_CLS, {"max_distance": 11}),
     bias=bias,
     dead_weights=dead_weights,

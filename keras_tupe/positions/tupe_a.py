@@ -85,6 +85,16 @@ METHOD = PositionMethod(
     summary="untied absolute positions, [CLS] untied",
     source="Ke et al. 2021, eq. 10 (TUPE-A)",
     logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{2d}} + \mathrm{reset}_\theta\left("
+        r"\frac{\mathrm{LN}(p_i) U^Q \cdot \mathrm{LN}(p_j) U^K}{\sqrt{2d}}\right)"
+    ),
+    where={
+        r"\theta_1": "logit from [CLS] to every token, one per head: "
+        r"$\theta_k = \mathrm{LN}(t_k) U^Q \cdot \mathrm{LN}(t_k) U^K / \sqrt{2d}$ with a learned "
+        "vector $t_k$",
+        r"\theta_2": "the same from every other token to [CLS]",
+    },
     options={"variant": "paper", "cls": "untied"},
     other_options=({"variant": "released"}, *EITHER_CLS),
     bias=bias,

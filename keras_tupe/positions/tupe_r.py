@@ -56,7 +56,14 @@ METHOD = dataclasses.replace(
     summary="untied absolute positions plus T5's relative bias, [CLS] untied",
     source="Ke et al. 2021, eq. 11 (TUPE-R)",
     logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{2d}} + \mathrm{reset}_\theta\left("
+        r"\frac{\mathrm{LN}(p_i) U^Q \cdot \mathrm{LN}(p_j) U^K}{\sqrt{2d}} "
+        r"+ b_{\mathrm{bucket}(j - i)}\right)"
+    ),
+    where={**tupe_a.METHOD.where, **t5.METHOD.where},
     options={**t5.METHOD.options, **tupe_a.METHOD.options},
+    option_meanings=t5.METHOD.option_meanings,
     other_options=(*tupe_a.METHOD.other_options, *t5.METHOD.other_options),
     bias=bias,
     dead_weights=dead_weights,

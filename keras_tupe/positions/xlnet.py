@@ -190,7 +190,19 @@ METHOD = PositionMethod(
     summary="projected sinusoids of the distance, two learned query biases",
     source="Yang et al. 2019; Huang et al. 2020, eq. 10",
     logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{(q_i + u) \cdot k_j + (q_i + v) \cdot R_{i-j} W^R}{\sqrt{d}}",
+    where={
+        "R_{i-j}": r"fixed sines and cosines of the distance, $D$ values: "
+        r"$\sin((i - j) / 10000^{2t/D})$ for all $t$ from 0 to below $D/2$, then the cosines "
+        "of the same angles",
+        "W^R": "projection of these waves, one per head and block",
+        "u": "learned bias of the query for content, one vector per head and block",
+        "v": "learned bias of the query for distance, one vector per head and block",
+    },
     options={"use_biases": True, "cls": "tied"},
+    option_meanings={
+        "use_biases": "Whether $u$ and $v$ exist.",
+    },
     other_options=(*EITHER_CLS, {"use_biases": False}),
     shift_invariant=True,
     relative_step_time=(1.04, 1.17),

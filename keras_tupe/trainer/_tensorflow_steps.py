@@ -268,7 +268,7 @@ class TensorFlowSteps(TensorFlowFit):
         }
         return {**counters, "stop": tf.constant(0), "batch_loss": nothing, "gradient_norm": nothing}
 
-    def batch_to_build_on(self, iterator, data_batch):
+    def _batch_to_build_on(self, iterator, data_batch):
         """Returns a batch for the metrics, whose variables are made before a graph is traced."""
         strategy = self.distribute_strategy
         dataset = queued_dataset(iterator)

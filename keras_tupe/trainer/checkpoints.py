@@ -59,7 +59,11 @@ class Checkpoints:
         return next(reversed(self.steps()), None)
 
     def path(self, step):
-        """Returns the folder of a checkpoint."""
+        """Returns the folder of a checkpoint.
+
+        Args:
+            step: number of steps done.
+        """
         return self.folder / f"step_{step:010d}"
 
     def save(self, step, arrays, facts):
@@ -118,7 +122,11 @@ class Checkpoints:
         return arrays, record
 
     def read_facts(self, step):
-        """Reads what a checkpoint says about itself; see `read`."""
+        """Reads what a checkpoint says about itself; see `read`.
+
+        Args:
+            step: one of `steps()`.
+        """
         folder = self.path(step)
         try:
             record = read_json_object(folder / _RECORD)

@@ -75,6 +75,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         skip_bad_steps: bad steps to tolerate. Defaults to 0.
         train_metrics: whether the metrics of `compile` are computed in training too, which needs
             the outputs of the whole batch, or in evaluation only. Defaults to `True`.
+        **kwargs: `name` and the other arguments of `keras.Model`.
 
     Attributes:
         step: number of steps done, skipped ones included.

@@ -1,28 +1,18 @@
 """The benchmark of the formats: its table, its measure, and one method in all of them."""
 
-import json
-
 import numpy as np
 import pytest
 
 from benchmarks.formats import __main__ as formats
 from benchmarks.formats.cells import CELLS, difference, measure, rows
-from training.command.tables import END, begin
 
 
-def test_the_table_is_put_into_a_page_and_bad_files_are_named(tmp_path):
-    page = tmp_path / "README.md"
-    page.write_text(f"before\n{begin(formats.COMMAND)}\nold\n{END}\nafter\n")
+def test_the_table_has_a_row_per_method_and_the_limits_in_its_header():
     cells = {"tupe_r": dict.fromkeys(CELLS, 4e-7), "none": dict.fromkeys(CELLS, 0.0)}
-    (tmp_path / "formats.json").write_text(json.dumps({"cells": cells}))
-    formats.main(["--out", str(tmp_path), "--update", str(page)])
-    lines = page.read_text().splitlines()
-    assert lines[4].split("|")[1:3] == [" `tupe_r` ", " 4e-07             "]
-    assert lines[5].split("|")[2].strip() == "0"
-    assert "old" not in lines
-    (tmp_path / "formats.json").write_text("{}")
-    with pytest.raises(SystemExit, match="formats: .*KeyError"):
-        formats.main(["--out", str(tmp_path), "--update", str(page)])
+    header, _, first, second = formats.markdown({"cells": cells}).splitlines()
+    assert header.split("|")[2:3] == [" .keras (<= 1e-05) "]
+    assert first.split("|")[1:3] == [" `tupe_r` ", " 4e-07             "]
+    assert second.split("|")[2].strip() == "0"
 
 
 def test_a_difference_is_seen_at_real_tokens_and_nothing_hides_it():

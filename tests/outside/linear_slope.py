@@ -37,8 +37,11 @@ def logits_oracle(tokens, weights, dims, options):
 METHOD = PositionMethod(
     summary="fixed linear penalty on distance",
     source="Press et al. 2022, Sec. 3",
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} - c \, 2^{-8h/H} \, |j - i|",
+    where={"c": "the option `slope`", "h": "number of the head, of $H$"},
     logits_oracle=logits_oracle,
     options={"slope": 1.0},
+    option_meanings={"slope": "Penalty of one token of distance, before the share of the head."},
     other_options=({"slope": 0.3},),
     shift_invariant=True,
     bias=lambda dims, options: LinearSlopeBias(

@@ -20,7 +20,7 @@ from training.command.report_files import names_of
 from training.command.settings import COMMAND_LINE
 from training.command.tables import table
 from training.command.words import words
-from training.machine.cost import TimeLeft, find_device, training
+from training.machine.cost import TimeLeft, find_device, pretraining
 from training.machine.kind import machine_kind
 from training.pretrain import run as pretrain_run
 
@@ -54,17 +54,20 @@ class Work:
         """Prints what is about to be done; returns the kind of the machine."""
         settings = self._settings
         device, machine = find_device(settings.precision, settings.peak_flops)
-        cost = training(run, rows.length, rows.vocabulary.size, device)
-        self._time = TimeLeft(cost.seconds)
+        costs = [
+            pretraining(run, rows.length, rows.vocabulary.size, variant.label, device)
+            for variant, _ in self._todo
+        ]
+        self._time = TimeLeft(sum(cost.seconds for cost in costs) / len(costs))
         for cell in self._cells:
             if self._is_trained(cell):
                 trained, tested = runs.recorded_seconds(self._folder(cell))
-                self._time.trained.append(trained)
+                self._time.trained.append(trained + device.start_seconds)  # logs begin later
                 if self._tasks and cell not in self._todo:
                     self._time.tested.append(tested)
         work = Amount(len(settings.variants), settings.seeds, *self._left(self._todo))
         epochs = run.steps * run.batch_size / len(rows)
-        print(plan_table(run.steps, epochs, cost, work, self._time, device), flush=True)
+        print(plan_table(run.steps, epochs, costs[0], work, self._time, device), flush=True)
         return machine
 
     def _left(self, cells):
@@ -222,7 +225,8 @@ def plan_table(steps, epochs, cost, work, time_left, device):
     basis = (
         "as long as the finished ones took"
         if time_left.trained
-        else f"a guess, of the device's {device.peak_flops / 1e12:.3g} TFLOP/s in matrix products"
+        else f"a guess, of the device's {device.peak_flops / 1e12:.3g} TFLOP/s in matrix products "
+        f"and {2 * device.start_seconds:g} s to start and end a run"
     )
     methods = f"{work.num_variants} method{'s' * (work.num_variants != 1)}"
     seeds = f"{work.num_seeds} seed{'s' * (work.num_seeds != 1)}"

@@ -16,7 +16,7 @@ _MADE = {
     "finetune_squad": ("seed-[0-9]*", "squad.png"),
     "evaluate_blimp": ("paradigms", "blimp.png"),
     "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
-    "gallery": ("heads_[0-9]*.png",),
+    "gallery": ("gallery.json", "heads"),
     "export": ("card.json",),
 }
 _UNFINISHED = (".lock*", ".partial*", ".unfinished-*", ".*.partial")

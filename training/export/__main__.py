@@ -5,7 +5,8 @@
 
 A SavedModel's folder holds the encoder itself (ids in), `text/` (strings in: embeddings, blanks
 to fill, classes), `preprocessor/` (strings to ids) and `card.json`; `text/` and
-`preprocessor/` only if the preset has a tokenizer. What is written is loaded again, by another
+`preprocessor/` only if the preset has a tokenizer. `--with-preset` adds `preset/`, from which
+Keras makes the model again. What is written is loaded again, by another
 process or by the format's own runtime, and compared with the model before it gets its name.
 """
 

@@ -78,7 +78,7 @@ def check_in_another_process(folder, say=print):
         text=True,
         check=False,
     )
-    heading = "=== the export, loaded by another process that imports TensorFlow alone ==="
+    heading = "=== the export, loaded by another process ==="
     say(f"\n{heading}\n{ended.stdout.rstrip()}")
     sys.stdout.flush()
     status = ended.returncode

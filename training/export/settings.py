@@ -32,6 +32,9 @@ class Settings:
         "it.",
     )
     text: bool = setting(True, "Whether text/ is written, which holds the weights a second time.")
+    with_preset: bool = setting(
+        False, "Whether the preset is put into preset/, which holds the weights once more."
+    )
 
     def problems(self):
         """Returns a sentence for each mistake."""
@@ -41,6 +44,11 @@ class Settings:
         elif self.format != "savedmodel" and (self.length or self.dynamic_length):
             found.append(
                 "--length and --dynamic-length are for SavedModels; other formats take any length. "
+                f"Received: --format {self.format}"
+            )
+        elif self.format != "savedmodel" and self.with_preset:
+            found.append(
+                "--with-preset is for SavedModels, which are folders; other formats are one file. "
                 f"Received: --format {self.format}"
             )
         if self.length is not None and self.length < 1:

@@ -1,6 +1,7 @@
 """An export: made, compared with its model, and then given its name."""
 
 import pathlib
+import shutil
 
 import tensorflow as tf
 
@@ -20,6 +21,7 @@ from training.command.tables import table
 from training.export.check import check_in_another_process, random_inputs, write_example
 from training.presets.load import load_preset, origin
 
+PRESET = "preset"  # where the preset itself is, in an export that has it
 _MISTAKES = (tf.errors.OpError, ValueError, TypeError, ImportError, RuntimeError, OSError)
 
 
@@ -68,6 +70,8 @@ def export_saved_model(settings, command):
             export_text_model(model, text, folder / "text", length)
         if text is not None:
             export_preprocessor(text, folder / "preprocessor", length)
+        if settings.with_preset:
+            shutil.copytree(settings.preset, folder / PRESET)
         write_example(folder, model, random_inputs(backbone, length))
         known = origin(settings.preset)
         write_card(
@@ -88,6 +92,7 @@ def _report(folder):
         "encoder (ids in)": ("saved_model.pb", "variables/*"),
         "text (strings in)": ("text/**/*",),
         "preprocessor": ("preprocessor/**/*",),
+        "preset": (f"{PRESET}/**/*",),
     }
     rows = []
     for name, patterns in parts.items():

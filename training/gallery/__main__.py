@@ -3,8 +3,9 @@
     python -m training.gallery
     python -m training.gallery --positions tupe_r,qkr_3,my_method.py --steps 2000 --out mine
 
-All methods get the same data, masks and steps, those of `training.quickstart`. Writes the pictures
-and a page, `README.md`, to `--out`. 24 methods take about half an hour on two cores.
+All methods get the same data, masks and steps, those of `training.quickstart`. Writes to `--out` a
+picture per method, `heads/NAME.png`, a page, `README.md`, and its numbers, `gallery.json`. 24
+methods take about half an hour on two cores.
 """
 
 from training.command.settings import parse

@@ -1,6 +1,7 @@
-"""The picture of the gallery: the heads of each method, before and after training."""
+"""The pictures of the gallery: the heads of a method, before and after training."""
 
 import dataclasses
+import math
 
 import numpy as np
 from matplotlib import colormaps
@@ -9,7 +10,10 @@ from matplotlib.figure import Figure
 from keras_tupe.analysis import remove_row_constants
 from training.command.pictures import save
 
-PANEL, NAME, GAP, TOP = 0.82, 1.75, 0.06, 0.62  # inches
+# Inches and points: 790 pixels wide, and the titles can be read on a telephone too.
+PANEL, GAP, TITLE, FONT = 1.7, 0.08, 0.45, 17
+COLUMNS = 4
+WORDS = {"logits": "position logits", "scores": "attention scores"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,37 +47,34 @@ class Entry:
     loss: float
 
 
-def draw_gallery(path, entries, title):
-    """Draws one line per method: its heads at initialization, then after training.
+def draw_entry(path, entry, steps):
+    """Draws the heads of one method: at initialization above, after training below.
 
     Position logits are drawn without what rows share, red for above, blue for below; attention
     scores from dark to light. Each panel has colors of its own, and lines set [CLS] apart.
 
     Args:
         path: PNG file to write.
-        entries: list of `Entry`.
-        title: text above the picture.
+        entry: an `Entry`.
+        steps: number of training steps between the two.
     """
-    heads = len(entries[0].before.matrices)
-    width = NAME + 2 * heads * (PANEL + GAP) + 4 * GAP
-    height = TOP + len(entries) * (PANEL + GAP) + 2 * GAP
+    states = [
+        (f"{entry.name} at initialization: {WORDS[entry.before.kind]}", entry.before),
+        (f"after {steps:,} steps: {WORDS[entry.after.kind]}", entry.after),
+    ]
+    lines = math.ceil(len(entry.before.matrices) / COLUMNS)
+    block = TITLE + lines * (PANEL + GAP)
+    width, height = COLUMNS * (PANEL + GAP) + GAP, len(states) * block
     figure = Figure(figsize=(width, height))
-    figure.text(0.5, 1 - 0.06 / height, title, ha="center", va="top", fontsize=10)
-    for line, entry in enumerate(entries):
-        below = height - TOP - (line + 1) * (PANEL + GAP)
-        text = f"{entry.name}\nloss {entry.loss:.2f}"
-        figure.text(0.08 / width, (below + PANEL / 2) / height, text, va="center", fontsize=9)
-        for side, (state, found) in enumerate(
-            [("at initialization", entry.before), ("after training", entry.after)]
-        ):
-            left = NAME + side * (heads * (PANEL + GAP) + 3 * GAP)
-            if line == 0:
-                place = ((left + heads * (PANEL + GAP) / 2) / width, 1 - 0.42 / height)
-                figure.text(*place, state, ha="center", va="center", fontsize=9)
-            for head in range(heads):
-                x = left + head * (PANEL + GAP)
-                box = (x / width, below / height, PANEL / width, PANEL / height)
-                _draw_panel(figure.add_axes(box), found.kind, found.matrices[head])
+    for number, (title, heads) in enumerate(states):
+        top = height - number * block
+        place = (GAP / width, (top - TITLE + 0.1) / height)
+        figure.text(*place, title, va="bottom", fontsize=FONT)
+        for head, matrix in enumerate(heads.matrices):
+            line, column = divmod(head, COLUMNS)
+            x, y = GAP + column * (PANEL + GAP), top - TITLE - line * (PANEL + GAP) - PANEL
+            box = (x / width, y / height, PANEL / width, PANEL / height)
+            _draw_panel(figure.add_axes(box), heads.kind, matrix)
     save(figure, path)
 
 

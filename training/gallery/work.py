@@ -1,5 +1,6 @@
 """Every method of the gallery, trained and drawn, and the page about them."""
 
+import json
 import pathlib
 
 import numpy as np
@@ -11,16 +12,17 @@ from training.command.report_files import replaced_file, replaced_text
 from training.command.stages import Stages
 from training.command.tables import table
 from training.draw.drawings import patterns_of_scores, telling_logits
-from training.gallery.picture import Entry, Heads, draw_gallery
+from training.gallery.picture import Entry, Heads, draw_entry
 from training.quickstart import data as quickstart_data
 from training.quickstart import plan, run
 
 TEXTS = 256  # held-out rows behind attention scores
-LINES = 8  # methods per picture
+PICTURES = "heads"  # folder of the pictures, one per method
+FACTS = "gallery.json"
 
 
 def make_gallery(settings):
-    """Trains all methods and writes pictures and page; returns the page's text.
+    """Trains all methods and writes pictures, facts and page; returns the page's text.
 
     Args:
         settings: a `Settings` without problems.
@@ -69,36 +71,58 @@ def held_out_rows(data):
     }
 
 
-def page(entries, files, settings, facts):
-    """Returns the text of the page."""
+def facts_of(entries, settings, data):
+    """Returns what was trained and found, for programs: dictionaries, lists, strings, numbers."""
+    return {
+        "size": settings.size,
+        "steps": settings.steps,
+        "tokens": settings.steps * run.BATCH_SIZE * quickstart_data.LENGTH,
+        "seed": settings.seed,
+        "corpus": data.facts["hash"],
+        "methods": {
+            entry.name: {
+                "picture": f"{PICTURES}/{entry.name}.png",
+                "loss": round(float(entry.loss), 4),
+                "before": {"kind": entry.before.kind, "patterns": entry.before.patterns},
+                "after": {"kind": entry.after.kind, "patterns": entry.after.patterns},
+            }
+            for entry in entries
+        },
+    }
+
+
+def page(facts):
+    """Returns the text of the page.
+
+    Args:
+        facts: what `facts_of` returns.
+    """
     rows = [
         [
-            f"`{entry.name}`",
-            positions.get(entry.name).summary,
-            f"{entry.loss:.2f}",
-            "; ".join(entry.before.patterns),
-            "; ".join(entry.after.patterns),
+            f"[`{name}`]({found['picture']})",
+            positions.get(name).summary,
+            f"{found['loss']:.2f}",
+            "; ".join(found["before"]["patterns"]),
+            "; ".join(found["after"]["patterns"]),
         ]
-        for entry in entries
+        for name, found in facts["methods"].items()
     ]
-    header = ["method", "what it is", "held-out loss", "heads at the start", "heads after"]
-    tokens = settings.steps * run.BATCH_SIZE * quickstart_data.LENGTH
+    header = ["picture", "what it is", "held-out loss", "heads at the start", "heads after"]
     return "\n".join(
         [
             "# Gallery of positional methods",
             "",
-            f"The first block's heads of a {settings.size} encoder, at initialization and after "
-            f"{settings.steps:,} steps ({tokens:,} tokens) of masked language modeling; one seed "
-            f"({settings.seed}), corpus hash {facts['hash']}. Made by "
-            "`python -m training.gallery`.",
+            f"The first block's heads of a {facts['size']} encoder, at initialization and after "
+            f"{facts['steps']:,} steps ({facts['tokens']:,} tokens) of masked language modeling; "
+            f"one seed ({facts['seed']}), corpus hash {facts['corpus']}. Made by "
+            "`keras-tupe gallery`, one picture per method.",
             "",
             "Red and blue: attention logits that positions alone make, without what a row shares, "
             "since softmax ignores it. Green: attention scores averaged over texts, for heads "
-            "whose logits do not tell places apart. Rows are queries, columns keys, [CLS] first. "
-            "Every panel has colors of its own. A loss after so short a training says how fast "
-            "a method starts, not how good it gets.",
+            "whose logits do not tell positions apart. Rows are queries, columns keys, [CLS] "
+            "first. Every panel has colors of its own. A loss after so short a training says how "
+            "fast a method starts, not how good it gets.",
             "",
-            *(f"![Heads of {', '.join(names)}]({file})\n" for file, names in files.items()),
             table(header, rows),
             "",
         ]
@@ -106,16 +130,17 @@ def page(entries, files, settings, facts):
 
 
 def make(settings, data, stages):
-    """Trains all methods and writes pictures and page; returns the page's text."""
+    """Trains all methods and writes pictures, facts and page; returns the page's text."""
     rows = held_out_rows(data)
     entries = [entry_of(name, data, settings, rows, stages) for name in settings.names()]
-    folder, files = pathlib.Path(settings.out), {}
-    title = f"Heads of the first block, {settings.steps:,} steps"
-    for first in range(0, len(entries), LINES):
-        part = entries[first : first + LINES]
-        file = f"heads_{first // LINES + 1}.png"
-        replaced_file(folder / file, lambda path, part=part: draw_gallery(path, part, title))
-        files[file] = [entry.name for entry in part]
-    text = page(entries, files, settings, data.facts)
+    folder, facts = pathlib.Path(settings.out), facts_of(entries, settings, data)
+    (folder / PICTURES).mkdir(exist_ok=True)
+    for entry in entries:
+        replaced_file(
+            folder / PICTURES / f"{entry.name}.png",
+            lambda path, entry=entry: draw_entry(path, entry, settings.steps),
+        )
+    replaced_text(folder / FACTS, json.dumps(facts, indent=1) + "\n")
+    text = page(facts)
     replaced_text(folder / "README.md", text)
     return text

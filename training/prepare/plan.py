@@ -8,7 +8,7 @@ PACK, WRITE = "tokenize and pack", "write and check"
 FIRST, SECOND = "read, count words", "read, group, pack, write"  # pipelines of Beam
 
 # Seconds on two CPU cores, from `python -m benchmarks.prepare`; corrected as the work goes on.
-_START = 12.0
+_START, _UNKNOWN = 12.0, 30.0
 _READ, _DEDUPLICATE = 0.06, 0.005  # per megabyte of text
 _COUNT, _TRAIN = 0.64, 5.0  # the vocabulary: per million words, and its training
 _PACK, _WRITE = 0.53, 0.16  # per million words
@@ -29,6 +29,7 @@ class Plan(Stages):
     def __init__(self, **kwargs):
         super().__init__("prepare", **kwargs)
         self.expect(START, _START)
+        self.expect(READ, _UNKNOWN)  # until the files are known
         self.begin(START)
 
     def expect_text(self, sources, settings):

@@ -1,1 +1,1 @@
-"""`keras-tupe query`: questions to an export, by TensorFlow alone; `keras_tupe` is not imported."""
+"""`keras-tupe query`: questions to an export, by TensorFlow alone where it holds text/."""

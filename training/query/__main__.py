@@ -1,13 +1,15 @@
-"""Asks an exported model; needs TensorFlow alone, not keras_tupe.
+"""Asks an exported model; needs TensorFlow alone, and keras_tupe for an export without text/.
 
     python -m training.query saved_models/quickstart
     python -m training.query saved_models/quickstart --fill "returns a [MASK] of strings"
-    python -m training.query saved_models/quickstart --nearest "how to open a file"
+    python -m training.query saved_models/novels --nearest "He was glad to see her."
 
 Checks the export against the outputs stored beside it, then answers the questions: fills the
 blank with the five likeliest pieces, ranks a small set of sentences by the cosine of their
-vectors with the question's. A text that is longer than what the model reads is cut, and told; a
-question without a blank that the model reads is a mistake.
+vectors with the question's. Its own questions are in the manner, of a few, that the vocabulary
+writes in the fewest pieces. A text that is longer than what the model reads is cut, and told; a
+question without a blank that the model reads is a mistake. The strings of an export without text/
+are answered by its preset/, if it has one, which keras_tupe loads.
 """
 
 import sys

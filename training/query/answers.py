@@ -6,26 +6,12 @@ import zipfile
 import numpy as np
 import tensorflow as tf
 
+from training.query import strings
+from training.query.questions import MASKS, fitting
+
 TOLERANCE = 1e-5
 # what TensorFlow and NumPy raise for files that are not whole
 _DAMAGE = (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile, tf.errors.OpError)
-MASKS = ("[MASK]", "<mask>")  # as vocabularies write it
-FILL = [
-    "Returns a [MASK] of the array.",
-    "If the file does not [MASK], an error is raised.",
-    "The default [MASK] is None.",
-]
-NEAREST = ["Write the text to a file on disk."]
-SENTENCES = [
-    "Open the file and read the whole content.",
-    "Return the sum of the elements over an axis.",
-    "The gradient of the loss with respect to the weights.",
-    "Raise an exception if the argument is not valid.",
-    "Convert the string to lower case.",
-    "Remove the directory and all files in it.",
-    "A layer that applies dropout to the input.",
-    "Wait until the thread has finished.",
-]
 
 
 def ask(settings):
@@ -42,7 +28,7 @@ def ask(settings):
     """
     try:
         worst = check_example(pathlib.Path(settings.folder))
-        return worst, answer(settings) if settings.has_text else True
+        return worst, answer(settings) if settings.strings else True
     except _DAMAGE as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(f"{reason} Received: {settings.folder!r}") from error
@@ -86,11 +72,15 @@ def _read_example(path):
         raise ValueError(f"{path.name} is damaged ({type(error).__name__}: {error}).") from error
 
 
+def mask_of(model):
+    """Returns how the model's vocabulary writes a blank."""
+    known = model.signatures["fill_mask"](text=tf.constant(MASKS))["num_masks"].numpy()
+    return next((word for word, count in zip(MASKS, known, strict=True) if count), MASKS[0])
+
+
 def fill_blanks(model, texts):
     """Prints the likeliest pieces for the blank of each text; returns whether all had one."""
-    fill = model.signatures["fill_mask"]
-    known = fill(text=tf.constant(MASKS))["num_masks"].numpy()
-    mask = next((word for word, count in zip(MASKS, known, strict=True) if count), MASKS[0])
+    fill, mask = model.signatures["fill_mask"], mask_of(model)
     answers = fill(text=tf.constant(texts))
     counts, length = tokens_of(model, [text.replace(mask, " ") for text in texts])
     has_all = True
@@ -127,10 +117,10 @@ def tokens_of(model, texts):
     return mask.sum(axis=1).tolist(), mask.shape[1]
 
 
-def rank_sentences(model, texts):
-    """Prints the sentences of the small set, nearest first."""
+def rank_sentences(model, texts, candidates):
+    """Prints the three sentences of a small set that are nearest to each text."""
     embed = model.signatures["embed"]
-    sentences = embed(text=tf.constant(SENTENCES))["embedding"].numpy()
+    sentences = embed(text=tf.constant(candidates))["embedding"].numpy()
     counts, length = tokens_of(model, texts)
     vectors = embed(text=tf.constant(texts))["embedding"].numpy()
     for text, vector, count in zip(texts, vectors, counts, strict=True):
@@ -139,7 +129,7 @@ def rank_sentences(model, texts):
         if count == length:
             print(f"    this fills the {length} tokens that the model reads; no more is read")
         for index in np.argsort(-cosines)[:3]:
-            print(f"    {cosines[index]:.3f}  {SENTENCES[index]}")
+            print(f"    {cosines[index]:.3f}  {candidates[index]}")
 
 
 def answer(settings):
@@ -148,16 +138,32 @@ def answer(settings):
     Raises:
         ValueError: if there is a blank to fill and the model cannot.
     """
-    import tensorflow_text  # noqa: F401  registers the tokenizer's op
-
-    model = tf.saved_model.load(str(pathlib.Path(settings.folder) / "text"))
+    model = strings.load(settings.folder, settings.strings)
     can_fill = "fill_mask" in model.signatures
     if settings.fill and not can_fill:
         raise ValueError("--fill needs the export of a masked language model.")
     asked = settings.fill or settings.nearest
+    questions = fitting_questions(model, told=not asked)
     has_all = True
     if can_fill and not (asked and not settings.fill):
-        has_all = fill_blanks(model, settings.fill or FILL) or not settings.fill
+        mask = mask_of(model)
+        own = [text.replace(MASKS[0], mask) for text in questions.fill]
+        has_all = fill_blanks(model, settings.fill or own) or not settings.fill
     if not (asked and not settings.nearest):
-        rank_sentences(model, settings.nearest or NEAREST)
+        rank_sentences(model, settings.nearest or questions.nearest, questions.sentences)
     return has_all
+
+
+def fitting_questions(model, told=False):
+    """Returns the questions in the manner that the model's vocabulary fits best.
+
+    Args:
+        model: as `training.query.strings.load` returns it.
+        told: whether to print which one it is, and why.
+    """
+    around = tokens_of(model, [""])[0][0]  # special tokens
+    found, shares = fitting(lambda texts: [n - around for n in tokens_of(model, texts)[0]])
+    if told:
+        numbers = ", ".join(f"{style} {share:.2f}" for style, share in shares.items())
+        print(f"questions in the manner of: {found.style} (pieces per word: {numbers})")
+    return found

@@ -4,6 +4,7 @@ import dataclasses
 import pathlib
 
 from training.command.settings import setting
+from training.presets.checks import TOKENIZERS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,9 +16,13 @@ class Settings:
     nearest: tuple = setting((), "Any text; may be given again.", each=True)
 
     @property
-    def has_text(self):
-        """Whether the export takes strings."""
-        return (pathlib.Path(self.folder) / "text").is_dir()
+    def strings(self):
+        """The folder of the export that takes strings: text, else preset; `None` without both."""
+        folder = pathlib.Path(self.folder)
+        if (folder / "text").is_dir():
+            return "text"
+        has_tokenizer = any((folder / "preset" / name).is_file() for name in TOKENIZERS)
+        return "preset" if has_tokenizer else None
 
     def problems(self):
         """Returns a sentence for each mistake."""
@@ -27,9 +32,10 @@ class Settings:
                 "`python -m training.quickstart`. Received: "
                 + ("none" if self.folder is None else repr(self.folder))
             ]
-        if (self.fill or self.nearest) and not self.has_text:
+        if (self.fill or self.nearest) and self.strings is None:
             return [
-                "--fill and --nearest need an export with text/, of a preset that has a tokenizer. "
+                "--fill and --nearest need an export with text/ or preset/, of a preset that has a "
+                "tokenizer; `training.export` writes text/ unless told --no-text. "
                 f"Received: {self.folder!r}"
             ]
         return []

@@ -62,10 +62,18 @@ def split_documents(documents, held_out=0.1):
 
 
 def corpus_hash(documents):
-    """Sixteen hexadecimal digits that name a multiset of documents, whatever their order."""
+    """Sixteen hexadecimal digits that name a multiset of documents, whatever their order.
+
+    Args:
+        documents: iterable of strings.
+    """
     return f"{multiset_hash(map(document_digest, documents)):064x}"[:16]
 
 
 def count_words(documents):
-    """The number of words, separated by white space, in all documents."""
+    """The number of words, separated by white space, in all documents.
+
+    Args:
+        documents: iterable of strings.
+    """
     return sum(len(document.split()) for document in documents)

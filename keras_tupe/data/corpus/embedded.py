@@ -13,6 +13,7 @@ import warnings
 from keras_tupe.data.corpus.prose import prose_paragraphs
 from keras_tupe.data.corpus.sentences import split_sentences
 
+# The packages whose docstrings `embedded_documents` reads where they are installed.
 SOURCES = (
     "keras",
     "keras_hub",

@@ -46,12 +46,22 @@ def sequence_hash(digests):
 
 
 def is_held_out(digest, share):
-    """Whether a document belongs to the held-out part, of which `share` (0 to 1) is expected."""
+    """Whether a document belongs to the held-out part.
+
+    Args:
+        digest: of the document, see `document_digest`.
+        share: expected share of the documents that is held out, 0 to 1.
+    """
     return _fraction(digest, 0) < share
 
 
 def is_sampled(digest, share):
-    """Whether a document belongs to a sample of about `share` (0 to 1) of all."""
+    """Whether a document belongs to a sample of all documents.
+
+    Args:
+        digest: of the document, see `document_digest`.
+        share: expected share of the documents in the sample, 0 to 1.
+    """
     return _fraction(digest, 16) < share
 
 

@@ -9,7 +9,9 @@ import re
 from keras_tupe.data.corpus._compressed import COMPRESSIONS, is_broken_file, open_binary
 from keras_tupe.data.corpus._formats import PARSERS, FormatOptions, Problem, decode
 
+# How files of text may be written, for `find_sources`; `"auto"` tells by the name.
 FORMATS = ("auto", *PARSERS)
+# Documents larger than this are a problem, unless `read_source` is told another number of bytes.
 MAX_DOCUMENT_BYTES = 2**26
 
 _SUFFIXES = {".txt": "text", ".md": "text", ".rst": "text"}

@@ -30,7 +30,11 @@ class WordCounts:
         self._total = collections.Counter()
 
     def add(self, document):
-        """Counts the words of one document, a string."""
+        """Counts the words of one document.
+
+        Args:
+            document: a string.
+        """
         words = document.split()
         self._raw.update(words)
         self._pending += len(words)

@@ -12,6 +12,7 @@ from keras_tupe.data.rows.json_record import write_sealed_json
 
 NAME = "packed_rows"
 VERSION = "1.0.0"
+# Name of the file that says what a folder of prepared rows holds; `seal` writes it last.
 PREPARATION_FILE = "preparation.json"
 FORMAT = 2  # 1 had no seal, and did not tell the order of the rows
 
@@ -21,7 +22,11 @@ _READ_BYTES = 2**20
 
 
 def row_features(length):
-    """The features of a row, as TFDS describes them: `token_ids`, int32, `(length,)`, as bytes."""
+    """The features of a row, as TFDS describes them: `token_ids`, int32, `(length,)`, as bytes.
+
+    Args:
+        length: tokens per row.
+    """
     import tensorflow_datasets as tfds
 
     return tfds.features.FeaturesDict(
@@ -117,7 +122,11 @@ def seal(folder, facts):
 
 
 def file_hash(path):
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """The SHA-256 of a file, in hexadecimal digits.
+
+    Args:
+        path: path of the file.
+    """
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while content := file.read(_READ_BYTES):

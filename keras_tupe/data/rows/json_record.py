@@ -13,7 +13,12 @@ _TAIL_BYTES = len(_TAIL.format("0" * 64))
 
 
 def write_json(path, record):
-    """Writes a JSON file that is either complete, on the disk, or not there."""
+    """Writes a JSON file that is either complete, on the disk, or not there.
+
+    Args:
+        path: the file.
+        record: dictionary for JSON.
+    """
     _write(path, (json.dumps(record, indent=1) + "\n").encode("utf-8"))
 
 
@@ -29,6 +34,9 @@ def write_sealed_json(path, record):
 
 def read_sealed_json(path):
     """Returns the dictionary that `write_sealed_json` wrote.
+
+    Args:
+        path: the file.
 
     Raises:
         OSError: if the file cannot be read.

@@ -97,7 +97,11 @@ class Masking:
         return maskable
 
     def starts_of_words(self, token_ids):
-        """Where words begin in rows `(batch, length)`, bool; see `whole_words`."""
+        """Where words begin in rows, bool `(batch, length)`.
+
+        Args:
+            token_ids: integers `(batch, length)`.
+        """
         return starts_of_words(token_ids, *self._word_tables)
 
     @functools.cached_property

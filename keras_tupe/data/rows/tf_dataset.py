@@ -33,7 +33,11 @@ def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, pref
 
 
 def tf_evaluation_dataset(rows, *, num_parallel_calls=2, prefetch=2):
-    """`rows.evaluation_batches()` as a `tf.data.Dataset`; the arguments are `tf_dataset`'s."""
+    """Evaluation batches as a `tf.data.Dataset`: those of `rows.evaluation_batches()`.
+
+    Args:
+        rows, num_parallel_calls, prefetch: as in `tf_dataset`.
+    """
     num_steps = rows.num_evaluation_batches
     return _dataset(rows, rows.evaluation_batch, 0, num_steps, num_parallel_calls, prefetch)
 

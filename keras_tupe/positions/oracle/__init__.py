@@ -8,9 +8,29 @@ import math
 
 import numpy as np
 
+__all__ = [
+    "bucket",
+    "bucket_bias",
+    "clip",
+    "cls_option",
+    "content_logits",
+    "distance_vectors",
+    "dot_products",
+    "layer_norm",
+    "position_queries_and_keys",
+    "queries_and_keys",
+    "reset_cls",
+]
+
 
 def queries_and_keys(tokens, weights, dims):
-    """Returns q_i and k_j per head, each `(heads, length, key_dim)`."""
+    """Returns q_i and k_j per head, each `(heads, length, key_dim)`.
+
+    Args:
+        tokens: vectors, `(length, hidden_dim)`.
+        weights: dictionary of arrays by path.
+        dims: the `Dims` of the encoder.
+    """
     query = np.empty((dims.num_heads, len(tokens), dims.key_dim))
     key = np.empty_like(query)
     for h in range(dims.num_heads):
@@ -23,7 +43,11 @@ def queries_and_keys(tokens, weights, dims):
 
 
 def dot_products(query, key):
-    """Returns q_i . k_j for all heads and pairs, `(heads, length, length)`."""
+    """Returns q_i . k_j for all heads and pairs, `(heads, length, length)`.
+
+    Args:
+        query, key: `(heads, length, key_dim)`.
+    """
     heads, length, _ = query.shape
     products = np.empty((heads, length, length))
     for h in range(heads):
@@ -34,19 +58,37 @@ def dot_products(query, key):
 
 
 def content_logits(tokens, weights, dims, num_terms):
-    """Returns q_i . k_j / sqrt(num_terms * d)."""
+    """Returns q_i . k_j / sqrt(num_terms * d).
+
+    Args:
+        tokens, weights, dims: as in `queries_and_keys`.
+        num_terms: number of dot products that the logits sum up.
+    """
     query, key = queries_and_keys(tokens, weights, dims)
     return dot_products(query, key) / math.sqrt(num_terms * dims.key_dim)
 
 
 def layer_norm(row, gamma, beta, epsilon):
-    """Returns one vector, normalized."""
+    """Returns one vector, normalized.
+
+    Args:
+        row: the vector.
+        gamma, beta: its scale and shift, of the same size.
+        epsilon: added to the variance.
+    """
     centered = row - row.mean()
     return gamma * centered / math.sqrt((centered**2).mean() + epsilon) + beta
 
 
 def position_queries_and_keys(rows, weights, prefix, dims):
-    """Returns LN(p) U^Q and LN(p) U^K per head, each `(heads, rows, key_dim)`."""
+    """Returns LN(p) U^Q and LN(p) U^K per head, each `(heads, rows, key_dim)`.
+
+    Args:
+        rows: the vectors p, `(rows, width)`.
+        weights: dictionary of arrays by path.
+        prefix: beginning of the paths of U^Q, U^K and LN.
+        dims: the `Dims` of the encoder.
+    """
     query = np.empty((dims.num_heads, len(rows), dims.key_dim))
     key = np.empty_like(query)
     for i, row in enumerate(rows):
@@ -66,7 +108,13 @@ def position_queries_and_keys(rows, weights, prefix, dims):
 
 
 def bucket(distance, num_buckets, max_distance):
-    """Returns T5's bidirectional bucket of a distance, with a logarithm as it is printed."""
+    """Returns T5's bidirectional bucket of a distance, with a logarithm as it is printed.
+
+    Args:
+        distance: j - i.
+        num_buckets: rows of the table.
+        max_distance: from which on all distances share one bucket.
+    """
     half = num_buckets // 2
     exact = half // 2
     size = abs(distance)
@@ -78,7 +126,14 @@ def bucket(distance, num_buckets, max_distance):
 
 
 def bucket_bias(length, table, dims, options):
-    """Returns b[bucket(j - i)] per head, `(heads, length, length)`."""
+    """Returns b[bucket(j - i)] per head, `(heads, length, length)`.
+
+    Args:
+        length: tokens of the sequence.
+        table: the b, `(num_buckets, heads)`.
+        dims: the `Dims` of the encoder.
+        options: with `num_buckets` and `max_distance`.
+    """
     bias = np.empty((dims.num_heads, length, length))
     for i in range(length):
         for j in range(length):
@@ -88,7 +143,12 @@ def bucket_bias(length, table, dims, options):
 
 
 def reset_cls(bias, theta_1, theta_2):
-    """Returns the bias with row 0 = theta_1 and the rest of column 0 = theta_2, per head."""
+    """Returns the bias with row 0 = theta_1 and the rest of column 0 = theta_2, per head.
+
+    Args:
+        bias: `(heads, length, length)`.
+        theta_1, theta_2: one number per head each.
+    """
     bias = bias.copy()
     for h in range(len(bias)):
         bias[h, :, 0] = theta_2[h]
@@ -97,19 +157,38 @@ def reset_cls(bias, theta_1, theta_2):
 
 
 def cls_option(bias, weights, options):
-    """Returns the bias, with [CLS] reset to free scalars if the options untie it."""
+    """Returns the bias, with [CLS] reset to free scalars if the options untie it.
+
+    Args:
+        bias: `(heads, length, length)`.
+        weights: dictionary of arrays by path.
+        options: with `cls`, `"tied"` or `"untied"`.
+    """
     if options["cls"] == "tied":
         return bias
     return reset_cls(bias, *weights["position_bias/cls_reset/theta"])
 
 
 def clip(distance, reach):
-    """Returns a distance, at most `reach` to either side."""
+    """Returns a distance, at most `reach` to either side.
+
+    Args:
+        distance: j - i.
+        reach: largest distance to keep.
+    """
     return max(-reach, min(reach, distance))
 
 
 def distance_vectors(length, weights, dims, options, signed=True):
-    """Returns a_{j - i}, and [CLS]'s own vectors where they are untied, `(h, n, n, width)`."""
+    """Returns a_{j - i}, and [CLS]'s own vectors where they are untied, `(h, n, n, width)`.
+
+    Args:
+        length: tokens of the sequence.
+        weights: dictionary of arrays by path.
+        dims: the `Dims` of the encoder.
+        options: with `share_layers` and `cls`.
+        signed: whether left and right differ. Defaults to `True`.
+    """
     prefix = "shared_positions" if options["share_layers"] else "attention/position_table"
     table = weights[f"{prefix}/distance_embeddings"]
     rows, heads, width = table.shape

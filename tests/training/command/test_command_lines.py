@@ -89,7 +89,7 @@ def test_the_method_table_is_put_between_its_markers_only():
     first = begin("training.methods --update README.md")
     text = f"before\n{first}\nold\n{END}\nafter\n"
     new = methods.updated(text)
-    assert new == f"before\n{first}\n{methods.method_table()}\n{END}\nafter\n"
+    assert new == f"before\n{first}\n{methods.short_table()}\n{END}\nafter\n"
     assert methods.updated(new) == new
     with pytest.raises(ValueError, match="must have the line"):
         methods.updated("no markers")

@@ -1,5 +1,6 @@
 """The list of commands, and what is the same of all of them however they are started."""
 
+import ast
 import contextlib
 import io
 import json
@@ -10,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -44,6 +46,7 @@ print(json.dumps(found))
 DECOY = "import pathlib\npathlib.Path({file!r}).touch()\n"
 CHILDREN = """
 import sys
+import tomllib
 from training.command.child import Stop
 with Stop() as stop:
     sys.exit(stop.run("training.compare", ["--no-such-option"]))
@@ -138,13 +141,22 @@ def test_all_commands_are_listed_with_what_they_do():
         assert re.search(rf"^    {number} +\w", out, re.MULTILINE)
 
 
-def test_the_version_is_that_of_the_distribution():
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    version = re.search(r'^version = "(.+)"$', text, re.MULTILINE)
-    code, out, _ = said(["--version"])
-    assert code == 0
-    assert version is None or out == f"keras-tupe {version[1]}\n"
-    assert re.fullmatch(r"keras-tupe \d+\.\d+\.\d+\n", out)
+def test_the_version_is_written_once():
+    """`pyproject.toml` takes it from the package, as a text that needs no import."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert "version" not in project["project"]
+    assert project["tool"]["setuptools"]["dynamic"] == {
+        "version": {"attr": "keras_tupe.__version__"}
+    }
+    tree = ast.parse((ROOT / "keras_tupe/__init__.py").read_text(encoding="utf-8"))
+    (written,) = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__version__"
+    ]
+    assert re.fullmatch(r"\d+\.\d+\.\d+", written)
+    assert said(["--version"]) == (0, f"keras-tupe {written}\n", "")
 
 
 @pytest.mark.parametrize(("wrong", "near"), [("pretrian", "pretrain"), ("finetune-glu", "glue")])

@@ -230,7 +230,7 @@ FOLDERS = {
     "finetune_squad": ["seed-0", "results.json", "results.md", "squad.png"],
     "evaluate_blimp": ["paradigms", "results.json", "blimp.png"],
     "draw": ["tupe_r_position_logits.png"],
-    "gallery": ["README.md", "heads_1.png"],
+    "gallery": ["README.md", "gallery.json", "heads"],
     "export": ["saved_model.pb", "variables", "card.json"],
     None: ["thesis.tex", "README.md", "settings.json"],
 }

@@ -1,5 +1,6 @@
 """The gallery, run as a user runs it."""
 
+import json
 import types
 
 import commands
@@ -9,8 +10,9 @@ import pytest
 from quickstart_cases import write_corpus
 
 from keras_tupe import data
-from training.gallery.picture import Entry, Heads, draw_gallery
-from training.gallery.work import held_out_rows
+from training.gallery.picture import Entry, Heads, draw_entry
+from training.gallery.settings import Settings
+from training.gallery.work import facts_of, held_out_rows, page
 
 
 @pytest.mark.slow
@@ -21,11 +23,12 @@ def test_the_gallery_trains_a_method_and_writes_pictures_and_a_page(tmp_path):
     words = ("--positions", "alibi", "--steps", 1, "--corpus", corpus, "--out", out)
     ended = commands.run_anew("gallery", *words)
     assert ended.code == 0, ended.err[-2000:]
-    assert sorted(path.name for path in out.iterdir()) == ["README.md", "heads_1.png"]
-    page = (out / "README.md").read_text(encoding="utf-8")
-    assert "(heads_1.png)" in page
-    assert "| `alibi` | a fixed linear penalty" in page
-    assert page.splitlines()[-1] in ended.out
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "gallery.json", "heads"]
+    text = (out / "README.md").read_text(encoding="utf-8")
+    assert "(heads/alibi.png)" in text
+    assert (out / "heads" / "alibi.png").is_file()
+    assert "| [`alibi`](heads/alibi.png) | a fixed linear penalty" in text
+    assert text.splitlines()[-1] in ended.out
 
 
 def test_rows_that_fill_the_last_batch_up_are_no_texts():
@@ -37,22 +40,47 @@ def test_rows_that_fill_the_last_batch_up_are_no_texts():
     assert found["padding_mask"].all()
 
 
-def test_the_picture_shows_every_head_of_every_method(tmp_path):
-    rng = np.random.default_rng(0)
+def heads_of_a_kind(kind, count=4):
+    """Returns `Heads` with nothing equal in them."""
+    matrices = np.random.default_rng(0).random((count, 9, 9))
+    return Heads(kind, matrices, ["broadly"] * count)
 
-    def heads(kind):
-        return Heads(kind, rng.random((3, 9, 9)), ["broadly"] * 3)
 
-    entries = [Entry(f"method_{i}", heads("scores"), heads("logits"), 4.2) for i in range(2)]
-    sizes = []
-    for count in (1, 2):
-        draw_gallery(tmp_path / "heads.png", entries[:count], "title")
+def colored(image):
+    """Returns which pixels have a color, neither white nor gray nor black."""
+    return np.ptp(image, axis=-1) > 0.1
+
+
+def test_the_picture_shows_every_head_before_and_after(tmp_path):
+    sizes = {}
+    for count in (4, 5):
+        entry = Entry(
+            "alibi", heads_of_a_kind("scores", count), heads_of_a_kind("logits", count), 4.2
+        )
+        draw_entry(tmp_path / "heads.png", entry, 600)
         image = matplotlib.image.imread(tmp_path / "heads.png")[..., :3]
-        sizes.append(image.shape)
-        colored = np.ptp(image, axis=-1) > 0.1
-        assert colored[:, image.shape[1] // 4 : image.shape[1] // 2].mean() > 0.2, "the left half"
-        assert colored[:, -image.shape[1] // 4 :].mean() > 0.2, "the right half"
-    assert sizes[0][0] < sizes[1][0]
+        sizes[count] = image.shape
+        lines = image.shape[0] // 2
+        for half, is_of_logits in ((image[:lines], False), (image[lines:], True)):
+            panels = np.array_split(colored(half), 4, axis=1)
+            assert min(panel.mean() for panel in panels) > 0.4, "a head is missing"
+            red = (half[..., 0] > half[..., 1] + 0.3) & (half[..., 0] > half[..., 2] + 0.3)
+            assert (red.mean() > 0.02) == is_of_logits
+    assert 700 < sizes[4][1] == sizes[5][1] < 900
+    assert sizes[4][0] < sizes[5][0]
+    assert (tmp_path / "heads.png").stat().st_size < 60_000
+
+
+def test_the_page_links_every_picture_and_says_what_was_found():
+    entry = Entry("alibi", heads_of_a_kind("scores"), heads_of_a_kind("logits"), 4.256)
+    data = types.SimpleNamespace(facts={"hash": "abc"})
+    facts = facts_of([entry], Settings(steps=7), data)
+    assert facts["tokens"] == 7 * 32 * 32
+    assert facts["methods"]["alibi"]["after"] == {"kind": "logits", "patterns": ["broadly"] * 4}
+    text = page(json.loads(json.dumps(facts)))
+    assert "| [`alibi`](heads/alibi.png) | a fixed linear penalty" in text
+    assert "| 4.26 " in text
+    assert "7 steps (7,168 tokens)" in text
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def _rows(train, validation, test):
     return {"train": train, "validation": validation, "test": test}
 
 
+# The tasks of GLUE, by their names in TFDS.
 TASKS = {
     task.name: task
     for task in (

@@ -1,0 +1,1 @@
+"""The documentation: pages written by hand, generated ones, and what makes a site of them."""

@@ -1,0 +1,1 @@
+"""The files of `benchmarks/results` in the documentation: values, tables, reports, origins."""

@@ -1,0 +1,70 @@
+"""Reports that commands have written, and where a result is from: command, commit, machine."""
+
+import re
+
+from training.command.durations import duration
+
+_WIDTH = 88
+
+
+def result_report(files, name, options):
+    """Returns a report in Markdown without its title, its headings in bold.
+
+    Args:
+        files: a `ResultFiles`.
+        name: path of a Markdown file.
+        options: list of pairs: `section`, a heading, any number of times (all if none);
+            `fold`, a sentence behind which the text is folded.
+
+    Raises:
+        LookupError: if there is no such section.
+    """
+    text = files.text(name)
+    files.shown.add(name)
+    title, *rest = re.split(r"^## (.*)\n", re.sub(r"\A# .*\n", "", text), flags=re.MULTILINE)
+    sections = dict(zip(rest[::2], rest[1::2], strict=True))
+    wanted = [value for option, value in options if option == "section"]
+    for heading in wanted:
+        if heading not in sections:
+            raise LookupError(
+                f"A section must be a heading of {name}, of {sorted(sections)}. "
+                f"Received: {heading!r}"
+            )
+    parts = [] if wanted else [title.strip()]
+    parts += [f"**{heading}**\n\n{sections[heading].strip()}" for heading in wanted or sections]
+    body = "\n\n".join(parts)
+    fold = dict(options).get("fold")
+    return f"<details><summary>{fold}</summary>\n\n{body}\n\n</details>" if fold else body
+
+
+def result_origin(files, name):
+    """Returns the command of a result as a block, and a line with its commit and machine."""
+    record = files.record(name)
+    commit = record["commit"] if "commit" in record else record["source"]["commit"]
+    facts = [f"Commit `{commit[:7]}`"]
+    if machine := record.get("machine"):
+        facts.append(f"{machine['cores']} cores of {machine['cpu']}")
+        facts.append(machine["gpu"] or "no GPU")
+    if seconds := record.get("seconds"):
+        facts.append(f"{duration(seconds)} in all")
+    facts.append(f"file: {{source}}`benchmarks/results/{name}`")
+    return f"```bash\n{wrapped(record['command'])}\n```\n\n{'; '.join(facts)}."
+
+
+def wrapped(command):
+    """Returns a command as it is typed today, in lines of a page's width."""
+    command = re.sub(r"^python -m training\.", "keras-tupe ", command)
+    words = re.findall(r"'[^']*'|\S+", command)
+    groups = []  # an option stays beside its values
+    for word in words:
+        if word.startswith("--") or not groups:
+            groups.append(word)
+        else:
+            groups[-1] += f" {word}"
+    lines = [groups[0]]
+    for group in groups[1:]:
+        if len(f"{lines[-1]} {group} \\") <= _WIDTH:
+            lines[-1] += f" {group}"
+        else:
+            lines.append(f"    {group}")
+    return " \\\n".join(lines)

@@ -1,0 +1,83 @@
+"""Runs the code of a page: its blocks from top to bottom, Python in one process, bash beside it."""
+
+import collections
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+import traceback
+
+import commands
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def run(pages, prepared, folder, environment, seconds=1200):
+    """Runs pages one after the other in another process, which has TensorFlow already.
+
+    Args:
+        pages: dictionary: page -> list of `Block`; each starts with no names.
+        prepared: folder to copy.
+        folder: where its copy goes, in which everything runs.
+        environment: variables to set.
+        seconds: to wait.
+
+    Returns:
+        Exit code, and what was told: the place of what failed comes last.
+    """
+    shutil.copytree(prepared, folder, symlinks=True)
+    log = folder.with_suffix(".log")
+    target, arguments = _do, (pages, str(folder), str(log), environment)
+    process = commands.forked().Process(target=target, args=arguments, daemon=True)
+    process.start()
+    process.join(seconds)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+    return process.exitcode, log.read_text("utf-8", errors="replace")
+
+
+def counts(blocks):
+    """Returns what is done with how many blocks: a dictionary."""
+    return dict(collections.Counter(block.kind for block in blocks))
+
+
+def _do(pages, folder, log, environment):
+    """What the other process does."""
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    os.chdir(folder)
+    os.environ |= environment
+    for blocks in pages.values():
+        names = {"__name__": "__main__"}
+        for block in blocks:
+            start = time.monotonic()
+            try:
+                _run_block(block, names)
+            except BaseException as error:
+                traceback.print_exc()
+                print(f"{block.place}: {type(error).__name__}: {error}", flush=True)
+                os._exit(1)
+            if block.kind == "executed":
+                print(f"=== {block.place}: {time.monotonic() - start:.1f} s", flush=True)
+
+
+def _run_block(block, names):
+    if block.marker == "file":
+        path = pathlib.Path(block.told)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.code, encoding="utf-8")
+    elif block.kind != "executed":
+        return
+    elif block.language == "python":
+        file = f"{block.page} (block at line {block.line})"
+        # as many lines before it as on the page, so that an error names the page's line
+        exec(compile("\n" * block.line + block.code, file, "exec"), names)
+    else:
+        sys.stdout.flush()
+        subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block.code], stdin=subprocess.DEVNULL, check=True
+        )

@@ -1,0 +1,1 @@
+"""`keras-tupe demo`: the committed model answers, within a minute of the install."""
