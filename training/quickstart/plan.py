@@ -257,15 +257,17 @@ def too_short(settings, slowness):
 def in_words(settings):
     """Returns what a run is about to do, and why, in five lines."""
     names = settings.names()
-    corpus = settings.corpus or "docstrings of the installed packages, English that is everywhere"
+    corpus = (
+        settings.corpus or "docstrings of the installed packages, English that needs no download"
+    )
     steps = f"{STEPS:,} steps" if settings.minutes is None else "as many steps as the time allows"
     count = "1 encoder" if len(names) == 1 else f"{len(names)} encoders"
     return "\n".join(
         [
-            f"1. text: {corpus}; a tenth of the documents is held out to test on",
-            f"2. vocabulary: {VOCABULARY_SIZE:,} word pieces of the rest, to cut it into rows",
+            f"1. text: {corpus}; a tenth is for testing",
+            f"2. vocabulary: {VOCABULARY_SIZE:,} word pieces, to cut the text into rows of tokens",
             f"3. {count}, {', '.join(names)}: same rows, masks and {steps}; only positions differ",
-            "4. word order: each learns to find exchanged words, which bags of words cannot show",
+            "4. word order: each learns to find exchanged words, which a bag of words cannot show",
             f"5. the best is exported to {settings.out}, loaded by another process, and questioned",
         ]
     )
