@@ -1,6 +1,7 @@
 """The runs of an ablation, one after the other, and the report on them."""
 
 import dataclasses
+import math
 import sys
 import time
 
@@ -54,8 +55,12 @@ class Work:
         """Prints what is about to be done; returns the kind of the machine."""
         settings = self._settings
         device, machine = find_device(settings.precision, settings.peak_flops)
+        valid = data.PreparedRows(settings.data, "valid")
+        batches = math.ceil(len(valid) / run.batch_size)
+        batches = min(run.valid_batches or batches, batches)
+        known = dataclasses.replace(run, valid_batches=batches)
         costs = [
-            pretraining(run, rows.length, rows.vocabulary.size, variant.label, device)
+            pretraining(known, rows.length, rows.vocabulary.size, variant.label, device)
             for variant, _ in self._todo
         ]
         self._time = TimeLeft(sum(cost.seconds for cost in costs) / len(costs))
@@ -226,7 +231,7 @@ def plan_table(steps, epochs, cost, work, time_left, device):
         "as long as the finished ones took"
         if time_left.trained
         else f"a guess, of the device's {device.peak_flops / 1e12:.3g} TFLOP/s in matrix products "
-        f"and {2 * device.start_seconds:g} s to start and end a run"
+        f"and {2 * device.start_seconds:.0f} s to start and end a run"
     )
     methods = f"{work.num_variants} method{'s' * (work.num_variants != 1)}"
     seeds = f"{work.num_seeds} seed{'s' * (work.num_seeds != 1)}"

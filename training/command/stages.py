@@ -88,7 +88,7 @@ class Stages:
         self._done, self._told = 0.0, None  # share of the stage, when it was told
         self._facts = ""
         self._expected = self._taken = 0.0  # of guessed stages that have ended
-        self._shown_left, self._shown_at = None, None
+        self._shown_left, self._shown_at, self._shown_share = None, None, 0.0
         self._lock = threading.RLock()
         self._bar = tqdm.tqdm(
             total=_UNITS,
@@ -191,18 +191,16 @@ class Stages:
             if self._closed.is_set() or self._current is None:
                 return
             now = self._clock()
+            self._shown_share = max(self._shown_share, min(self.share, 1.0))
             if self._bar.disable:
                 if now - self._last_line >= self._line_seconds:
                     self._last_line = now
                     done = f" ({self._done:.0%})" if self._done else ""
-                    print(
-                        f"{self.name}: {self.share:.0%} done, {self._text_of_left(now)} left: "
-                        f"{self._current.name}{done}{self._more()}",
-                        file=self._stream,
-                        flush=True,
-                    )
+                    stage = f"{self._current.name}{done}{self._more()}"
+                    left = f"{self._shown_share:.0%} done, {self._text_of_left(now)} left"
+                    print(f"{self.name}: {left}: {stage}", file=self._stream, flush=True)
                 return
-            self._bar.n = max(self._bar.n, int(_UNITS * min(self.share, 1.0)))
+            self._bar.n = int(_UNITS * self._shown_share)
             text = f"{self._text_of_left(now)} left: {self._current.name}{self._more()}"
             self._bar.set_postfix_str(text, refresh=False)
             self._bar.refresh()

@@ -13,6 +13,7 @@ from training.command.stages import Stages
 from training.command.tables import table
 from training.draw.drawings import patterns_of_scores, telling_logits
 from training.gallery.picture import Entry, Heads, draw_entry
+from training.machine.slowness import slowness
 from training.quickstart import data as quickstart_data
 from training.quickstart import plan, run
 
@@ -31,9 +32,9 @@ def make_gallery(settings):
         ValueError: if the corpus or the folder cannot be used.
     """
     with FolderLock(settings.out, "gallery"), Stages("gallery") as stages:
-        slowness = plan.slowness()
-        plan.expect_data(stages, settings.corpus, slowness)
-        work, rates = plan.Work(settings.steps, 0), plan.Rates().times(slowness)
+        slow = slowness()
+        plan.expect_data(stages, settings.corpus, slow)
+        work, rates = plan.Work(settings.steps, 0), plan.Rates().times(slow)
         for name in settings.names():
             for stage, seconds, kind in work.stages(name, rates)[:3]:
                 stages.expect(stage, seconds, kind)

@@ -16,6 +16,7 @@ import time
 from training.command.settings import parse
 from training.command.shell import WRONG, command_of, sentences
 from training.command.stages import Stages
+from training.machine.slowness import slowness
 from training.quickstart import plan
 from training.quickstart.settings import Settings
 
@@ -24,8 +25,8 @@ def main(arguments=None):
     """Runs the command line."""
     started = time.monotonic()
     settings = parse(Settings, arguments, __doc__, "quickstart")
-    slowness = plan.slowness()
-    problem = plan.too_short(settings, slowness)
+    slow = slowness()
+    problem = plan.too_short(settings, slow)
     if problem:
         print(f"quickstart: {problem}", file=sys.stderr)
         sys.exit(WRONG)
@@ -33,7 +34,7 @@ def main(arguments=None):
     spent = time.monotonic() - started
     errors = sentences("quickstart", "Nothing was written.")
     with errors, Stages("quickstart", spent=spent) as stages:
-        plan.expect_all(stages, settings, slowness)
+        plan.expect_all(stages, settings, slow)
         stages.begin(plan.STARTING)
         from training.quickstart.work import next_steps, report, train_and_publish
 

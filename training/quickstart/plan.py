@@ -1,11 +1,8 @@
 """The quickstart's plan: what it does and why, how long its stages take, and `--minutes`."""
 
-import ast
 import dataclasses
 import math
 import pathlib
-import sysconfig
-import time
 
 from training.quickstart.recipe import (
     CURVE_BATCHES,
@@ -31,8 +28,6 @@ _SECONDS = {STARTING: 12.0, READING: 13.8, VOCABULARY: 2.0, TOKENIZING: 3.5, PAI
 _SECONDS_OF_THE_END = {PUBLISHING: 22.0, CHECK: 10.0}
 _CORPUS_BYTES = 7.5e6  # of the default corpus, whose stages these seconds are of
 _PLAIN_READING = 0.1  # of reading the docstrings, for the same number of bytes of plain text
-_CALIBRATION_FILES = ("argparse", "typing", "inspect", "tarfile", "subprocess")
-_CALIBRATION_ROUNDS, _CALIBRATION_SECONDS = 4, 0.44
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,26 +136,12 @@ def work_within(seconds, rates, factors, held_out_batches):
     return proportional(low, held_out_batches)
 
 
-def slowness():
-    """Returns how much longer this machine, as busy as it is, takes than two idle CPU cores.
-
-    It parses some of Python's own files, as reading the corpus does.
-    """
-    root = pathlib.Path(sysconfig.get_path("stdlib"))
-    sources = [(root / f"{name}.py").read_bytes() for name in _CALIBRATION_FILES]
-    start = time.monotonic()
-    for _ in range(_CALIBRATION_ROUNDS):
-        for source in sources:
-            ast.parse(source)
-    return (time.monotonic() - start) / _CALIBRATION_SECONDS
-
-
 def factors_of(names):
     """Returns the time of a step of each method by that of the first; of files it is not known."""
     from training.machine.cost import slower  # Keras starts in seconds
 
     times = [slower(name, 0) for name in names]
-    return [time / times[0] for time in times]
+    return [found / times[0] for found in times]
 
 
 def data_seconds(corpus):

@@ -15,6 +15,7 @@ from quickstart_cases import write_corpus
 
 import keras_tupe
 from training.command.stages import Stages
+from training.machine.slowness import slowness
 from training.quickstart import plan, run
 from training.quickstart.settings import Settings
 
@@ -72,7 +73,7 @@ def test_quickstart_takes_a_text_and_a_method_of_ones_own(tmp_path, loaded_files
     write_corpus(tmp_path / "corpus.txt")
     out = tmp_path / "run"
     settings = {"corpus": str(tmp_path / "corpus.txt"), "positions": str(METHOD_FILE)}
-    refused = plan.too_short(Settings(**settings, minutes=0.02), plan.slowness())
+    refused = plan.too_short(Settings(**settings, minutes=0.02), slowness())
     minutes = re.search(r"at least (\S+) minutes", refused)[1]
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
     printed = quickstart(out, *words, "--minutes", minutes)

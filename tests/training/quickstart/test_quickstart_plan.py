@@ -9,6 +9,7 @@ import pytest
 
 from keras_tupe.tokenizers import WordPiece
 from training.command.stages import Stages
+from training.quickstart import __main__ as quickstart
 from training.quickstart import plan
 from training.quickstart.settings import Settings
 from training.quickstart.work import next_steps
@@ -28,7 +29,7 @@ class Clock:
 @pytest.fixture
 def idle(monkeypatch):
     """A machine as fast as the one that the plan's seconds were measured on."""
-    monkeypatch.setattr(plan, "slowness", lambda: 1.0)
+    monkeypatch.setattr(quickstart, "slowness", lambda: 1.0)
 
 
 def test_minutes_below_the_fixed_cost_are_refused_at_once_with_the_minutes_that_are_enough(
