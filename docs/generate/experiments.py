@@ -27,9 +27,8 @@ def filled(text):
         ValueError: if the comment is not there once.
     """
     if text.count(COMMENT) != 1:
-        raise ValueError(
-            f"{PAGE} must have the line {COMMENT!r} once. Received: {text.count(COMMENT)} such lines"
-        )
+        count = text.count(COMMENT)
+        raise ValueError(f"{PAGE} must have the line {COMMENT!r} once. Received: {count} of them")
     experiments = [find(name) for name in names()]
     return text.replace(COMMENT, f"{questions(experiments)}\n\n{hours(experiments)}")
 
