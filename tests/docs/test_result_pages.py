@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 
+import command_words
 import pytest
 
 from docs.generate import results
@@ -128,6 +129,13 @@ def test_an_origin_is_the_command_as_it_is_typed_today_with_commit_and_machine(f
         "file: {source}`benchmarks/results/run.json`.\n"
     )
     assert wrapped("python -m benchmarks.exports") == "python -m benchmarks.exports"
+
+
+def test_the_commands_of_the_results_are_commands_of_today():
+    found = "\n".join(re.findall("```bash\n(.*?)```", "".join(results.pages().values()), re.DOTALL))
+    count, problems = command_words.problems(found)
+    assert count > 15
+    assert problems == []
 
 
 @pytest.mark.parametrize(
