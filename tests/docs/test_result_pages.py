@@ -87,7 +87,7 @@ def test_a_table_has_the_rows_and_forms_that_are_asked_for(folder):
         "| method     |    ms | memory |    gain |",
         "|------------|------:|-------:|--------:|",
         "| `absolute` | 200.0 |   1.00 |       - |",
-        "| `shaw`     | 240.1 |   1.25 | +20.4 % |",
+        "| `shaw`     | 240.1 |   1.25 | +20.4\N{NO-BREAK SPACE}% |",
     ]
     table = made(folder, TABLE.replace(":base", ":sort: -ms\n:base"))
     assert re.findall("`(.*?)`", table) == ["shaw", "absolute"]
