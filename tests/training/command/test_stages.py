@@ -1,6 +1,8 @@
 import io
 import itertools
+import os
 import re
+import tempfile
 import time
 
 import pytest
@@ -162,6 +164,21 @@ def test_the_bar_moves_while_a_stage_says_nothing():
             time.sleep(0.05)
         assert "01:39 left" in stages._stream.getvalue()
     assert stages._closed.is_set()
+
+
+def test_what_holds_standard_error_back_does_not_hold_the_bar_back(capfd):
+    """As `training.command.quiet` does while TensorFlow is imported."""
+    with Stages("demo", tick_seconds=None, line_seconds=0.0) as stages:
+        stages.expect("starting", 10)
+        stages.begin("starting")
+        with tempfile.TemporaryFile() as held:
+            before = os.dup(2)
+            os.dup2(held.fileno(), 2)
+            stages.refresh()
+            os.dup2(before, 2)
+            os.close(before)
+            assert held.tell() == 0
+        assert "left: starting" in capfd.readouterr().err
 
 
 def test_an_error_leaves_the_bar_where_it_is(clock):
