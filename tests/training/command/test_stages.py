@@ -86,6 +86,7 @@ def test_stages_of_a_kind_are_corrected_by_the_first_of_them(clock):
     stages.at(1.0)
     assert stages.left == pytest.approx(60 + 5)  # b by the speed of a, which is not over
     stages.begin("b")
+    assert stages.left == pytest.approx(60 + 5 * 21.5 / 11.5)  # a tenth of the guesses is doubt
     clock.now += 60
     stages.begin("end")
     assert stages.seconds == {"a": 20, "b": 60}
