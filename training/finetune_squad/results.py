@@ -1,4 +1,4 @@
-"""Scores of the answers of the runs, in all and by where answers stand."""
+"""Scores of answers: of all, by position of the answer, by length of the passage."""
 
 import math
 
