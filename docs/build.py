@@ -90,7 +90,8 @@ def _run_sphinx(source, html, doctrees, draft):
     words = [] if draft else ["-W"]
     words += ["--keep-going", "-q", "-n", "-c", sources.FOLDER, "-d", doctrees, source, html]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of extensions that use older names
+        for kind in (DeprecationWarning, PendingDeprecationWarning):
+            warnings.simplefilter("ignore", kind)  # of extensions that use Sphinx's older names
         failed = build_main([str(word) for word in words])
     if failed:
         raise ValueError("The site was not made: correct what is told above, and build again.")
