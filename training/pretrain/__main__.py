@@ -9,7 +9,7 @@ been stopped. On SIGTERM it saves and ends. The folder holds `settings.json`, `l
 `valid.csv`, TensorBoard's files, `checkpoints/`, `curves.png` and, at the end, `preset/`, which
 `keras_tupe.TupeMaskedLM.from_preset` loads.
 
-Several machines: start it on each with its TF_CONFIG; see the README.
+Several machines: start it on each with its TF_CONFIG, as the guide to machines shows.
 """
 
 from training.command.settings import parse
