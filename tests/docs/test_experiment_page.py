@@ -22,9 +22,12 @@ def test_every_experiment_is_listed_with_its_question_and_paper(page, name):
     assert ("`--glue`" in line) == (experiment.scales["laptop"].glue is not None)
 
 
-def test_hours_and_lengths_are_those_of_the_plan(page):
-    line = [x for x in page.splitlines() if x.startswith("| `diet-table2`")][1]
-    assert line.split("|")[-2].strip() == "0.72 (128)"  # 43 minutes
+@pytest.mark.parametrize("name", names())
+def test_a_laptop_has_an_hour_or_two_and_rows_of_the_definition(page, name):
+    (line,) = [x for x in page.splitlines() if x.startswith(f"| `{name}`") and "](" not in x]
+    hours, length = line.split("|")[-2].split()
+    assert 0.5 < float(hours) < 2.5
+    assert length == f"({find(name).scales['laptop'].length})"
 
 
 def test_a_page_without_its_comment_is_refused():
