@@ -45,15 +45,17 @@ class Links:
 
     def _target(self, code):
         found = _NAME.match(code)
-        if found is None or found[0] in self._own or not found[0].strip("."):
+        if found is None:
             return None
         name, _, rest = found[0].partition(".")
+        if name in self._own:
+            return None
         if name == public_names.PACKAGE:
             return self._full(found[0], code)
         if found[0] in self._members:
             return self._members[found[0]]
         full = _by_name(self._package).get(name)
-        if full in (None, self._about) or name in self._own:
+        if full in (None, self._about):
             return None
         if not rest:
             return full

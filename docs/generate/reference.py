@@ -6,6 +6,7 @@ import json
 
 from docs.generate import docstrings, public_names
 from docs.generate.links import Links
+from keras_tupe.positions import PositionMethod
 from training.command.tables import table
 
 FEWEST = 5  # names of a room that make a group of their own
@@ -188,7 +189,7 @@ def _constant(name):
     value, shown = name.value, repr(name.value)
     options, parts = {"module": name.package}, [docstrings.inline(name.text, link), _origin(name)]
     if isinstance(value, dict):
-        parts.append(_dictionary(value))
+        parts.append(_dictionary(value, link))
     elif len(shown) <= _LONG:
         options["value"] = shown
     elif isinstance(value, tuple) and all(isinstance(one, str) for one in value):
@@ -198,7 +199,7 @@ def _constant(name):
     return _directive("data", name.name, options, parts)
 
 
-def _dictionary(value):
+def _dictionary(value, link):
     """Returns a table of a dictionary's keys, with the fields of records that are all numbers."""
     records = [one for one in value.values() if dataclasses.is_dataclass(one)]
     fields = [field.name for field in dataclasses.fields(records[0])] if records else []
@@ -208,7 +209,13 @@ def _dictionary(value):
             for key, one in value.items()
         ]
         return table(["key", *(f"`{field}`" for field in fields)], rows)
-    return f"Keys: {', '.join(f'`{json.dumps(key)}`' for key in value)}."
+    if all(isinstance(one, str) for one in value.values()):
+        rows = [[f"`{key}`", _cell(docstrings.inline(one, link))] for key, one in value.items()]
+        return table(["key", "value"], rows)
+    keys = [f"`{json.dumps(key)}`" for key in value]
+    if all(isinstance(one, PositionMethod) for one in value.values()):
+        keys = [f"[{shown}](../methods/{key}.md)" for key, shown in zip(value, keys, strict=True)]
+    return f"Keys: {', '.join(keys)}."
 
 
 def _origin(name):

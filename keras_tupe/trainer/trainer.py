@@ -47,7 +47,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
     all replicas before they are clipped, and each part of a batch draws its own dropout masks. A
     strategy's model, trainer and `compile` are made within its scope, as in Keras.
 
-    Equation, for a batch in parts r (of replicas and micro-batches; `Objective` has the sums):
+    Equation, for a batch in parts r (of replicas and micro-batches):
 
         gradient = sum_r d(loss_sum_r) / sum_r count_r
         update   = optimizer(clip(gradient))

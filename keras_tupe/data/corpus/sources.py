@@ -46,7 +46,7 @@ class Source:
 
     Attributes:
         name: path of the file, or `tfds:NAME:SPLIT`.
-        format: a key of `PARSERS`, or `"tfds"`.
+        format: one of `FORMATS` but `"auto"`, or `"tfds"`.
         num_bytes: size on disk; 0 for TFDS.
         version: changes when the source does (time of the last change).
     """

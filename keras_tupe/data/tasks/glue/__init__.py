@@ -59,7 +59,8 @@ def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=
         ImportError: if TFDS is asked for and not installed.
 
     Example:
-        >>> TASKS["mnli"].classes
+        >>> from keras_tupe.data import GLUE_TASKS
+        >>> GLUE_TASKS["mnli"].classes
         ('entailment', 'neutral', 'contradiction')
 
     References:
