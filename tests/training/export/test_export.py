@@ -46,13 +46,14 @@ def preset(tmp_path_factory):
 @pytest.mark.slow
 def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset, tmp_path):
     out = tmp_path / "models" / "small"
-    done = commands.run_anew("export", preset, "--out", out, "--dynamic-length", "--length", 8)
+    words = ("--out", out, "--dynamic-length", "--length", 8, "--with-preset")
+    done = commands.run_anew("export", preset, *words)
     assert done.code == 0, done.err[-2000:]
     assert "modules of keras_tupe in this process: 0" in done.out
     assert "| text (strings in)" in done.out
     names = {path.name for path in out.iterdir()} - {"assets"}
     assert names == {
-        "assets.extra", "card.json", "example.npz", "fingerprint.pb", "preprocessor",
+        "assets.extra", "card.json", "example.npz", "fingerprint.pb", "preprocessor", "preset",
         "saved_model.pb", "text", "variables",
     }  # fmt: skip
     card = json.loads((out / "card.json").read_text())
@@ -62,6 +63,9 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
     assert card["trained_with"]["command"] == "python -m training.pretrain --data rows"
     assert "--length 8" in card["command"]
     assert set(card["sha256"]) >= {"saved_model.pb", "text/saved_model.pb", "example.npz"}
+    assert {f"preset/{path.relative_to(preset)}" for path in preset.rglob("*.*")} <= set(
+        card["sha256"]
+    )
 
     page = tmp_path / "models" / "README.md"
     page.write_text(f"before\n{begin(saved_models.COMMAND)}\n{END}\nafter\n")
@@ -106,6 +110,10 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
         (
             ["{preset}", "--out", "{new}", "--format", "onnx", "--length", "3"],
             "are for SavedModels",
+        ),
+        (
+            ["{preset}", "--out", "{new}", "--format", "litert", "--with-preset"],
+            "--with-preset is for SavedModels",
         ),
     ],
 )
