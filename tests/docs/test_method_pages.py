@@ -1,0 +1,58 @@
+"""The pages of the methods are made from their records and from what was measured."""
+
+import dataclasses
+import re
+
+import pytest
+
+from docs.generate import methods
+from keras_tupe import positions
+
+pytestmark = pytest.mark.docs
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return methods.pages()
+
+
+def test_every_method_has_a_page_and_a_row(pages):
+    assert sorted(pages) == sorted(
+        ["methods/index.md", *(f"methods/{name}.md" for name in positions.METHODS)]
+    )
+    index = pages["methods/index.md"]
+    for name, method in positions.METHODS.items():
+        assert len(re.findall(rf"^\| \[`{name}`\]\({name}.md\) ", index, re.MULTILINE)) == 1
+        page = pages[f"methods/{name}.md"]
+        assert f"$$\n{method.equation}\n$$" in page
+        assert f"![Heads of {name}: " in page
+        assert "def logits_oracle(tokens, weights, dims, options):" in page
+        assert "|    512 | default |" in page
+        for symbol, text in method.where.items():
+            assert f"- ${symbol}$: {text}" in page
+        for option, default in method.options.items():
+            assert re.search(rf"\| `{option}` +\| `{re.escape(repr(default))}` +\| \S", page)
+    assert "<!-- generated" not in index
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    # by hand: two projections, table, normalization, two vectors of [CLS], buckets; H L (2n - 1) d
+    [("tupe_r", "1,576,320"), ("qkr_4", "9,427,968"), ("absolute", "393,216"), ("rope", "0")],
+)
+def test_parameters_are_counted_at_the_size_of_bert(name, base, pages):
+    assert re.search(rf"`base` \| +12 \| +768 \| +12 \| +{base} \|", pages[f"methods/{name}.md"])
+
+
+def test_a_new_method_has_a_page_before_anything_was_measured():
+    page = methods.page("new", dataclasses.replace(positions.get("t5"), summary="something new"))
+    assert "Not drawn yet: `keras-tupe gallery --positions new" in page
+    assert "Not measured yet" in page
+
+
+def test_an_option_without_a_meaning_and_an_index_without_its_comments_are_refused():
+    method = dataclasses.replace(positions.get("t5"), option_meanings={})
+    with pytest.raises(ValueError, match="none for 'num_buckets' of 't5'"):
+        methods.page("t5", method)
+    with pytest.raises(ValueError, match="<!-- generated: table -->' once"):
+        methods.filled("no comments", positions.METHODS)
