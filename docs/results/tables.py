@@ -6,6 +6,7 @@ import re
 from docs.results.fields import filled, lookup, matches, parts, step
 from training.command import tables
 
+_UNBROKEN = "\N{NO-BREAK SPACE}"  # numbers stay on one line, and a wide table scrolls
 _OPTIONS = ("rows", "where", "sort", "with", "base")
 
 
@@ -43,6 +44,11 @@ def result_table(files, pattern, options, columns):
         for index, column in enumerate(zip(*cells, strict=True))
         if index and all(re.match(r"[-+]?\d|-$", cell) for cell in column)
     ]
+    for row in cells:
+        row[:] = [
+            text.replace(" ", _UNBROKEN) if index in numbers else text
+            for index, text in enumerate(row)
+        ]
     return tables.table([header for header, _ in columns], cells, right=numbers)
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 
+import command_words
 import pytest
 
 from docs.generate import results
@@ -86,7 +87,7 @@ def test_a_table_has_the_rows_and_forms_that_are_asked_for(folder):
         "| method     |    ms | memory |    gain |",
         "|------------|------:|-------:|--------:|",
         "| `absolute` | 200.0 |   1.00 |       - |",
-        "| `shaw`     | 240.1 |   1.25 | +20.4 % |",
+        "| `shaw`     | 240.1 |   1.25 | +20.4\N{NO-BREAK SPACE}% |",
     ]
     table = made(folder, TABLE.replace(":base", ":sort: -ms\n:base"))
     assert re.findall("`(.*?)`", table) == ["shaw", "absolute"]
@@ -128,6 +129,13 @@ def test_an_origin_is_the_command_as_it_is_typed_today_with_commit_and_machine(f
         "file: {source}`benchmarks/results/run.json`.\n"
     )
     assert wrapped("python -m benchmarks.exports") == "python -m benchmarks.exports"
+
+
+def test_the_commands_of_the_results_are_commands_of_today():
+    found = "\n".join(re.findall("```bash\n(.*?)```", "".join(results.pages().values()), re.DOTALL))
+    count, problems = command_words.problems(found)
+    assert count > 15
+    assert problems == []
 
 
 @pytest.mark.parametrize(
