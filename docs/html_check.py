@@ -40,12 +40,14 @@ class Page:
     Attributes:
         ids: names of its anchors.
         links: what a reader can follow, as written.
+        told: those of them that the text has, not the bars around it.
         loaded: what a browser loads by itself, as written.
         no_alt: pictures without a text that says what is seen.
     """
 
     ids: set = dataclasses.field(default_factory=set)
     links: list = dataclasses.field(default_factory=list)
+    told: list = dataclasses.field(default_factory=list)
     loaded: list = dataclasses.field(default_factory=list)
     no_alt: list = dataclasses.field(default_factory=list)
 
@@ -53,13 +55,16 @@ class Page:
 class _Reader(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
-        self.page, self._inside = Page(), None
+        self.page, self._inside, self._is_text = Page(), None, False
 
     def handle_starttag(self, tag, attributes):
         known = {name: value or "" for name, value in attributes}
         self.page.ids |= {known[name] for name in ("id", "name") if name in known}
         if tag == "a" and "href" in known:
             self.page.links.append(known["href"])
+            if self._is_text:
+                self.page.told.append(known["href"])
+        self._is_text |= tag == "article"
         if tag == "link" and known.get("rel", "").lower() not in _NOT_LOADED:
             self.page.loaded.append(known.get("href", ""))
         if tag == "meta" and known.get("http-equiv", "").lower() == "refresh":
@@ -80,6 +85,7 @@ class _Reader(html.parser.HTMLParser):
 
     def handle_endtag(self, tag):
         self._inside = None
+        self._is_text &= tag != "article"
 
 
 def loaded_by_css(text):
@@ -150,11 +156,11 @@ class Site:
         return [(name, address) for name, page in self.pages.items() for address in page.no_alt]
 
     def clicks(self, start):
-        """Returns how many clicks each page is from a start page: a dictionary."""
+        """Returns how many clicks in texts each page is from a start page: a dictionary."""
         found, todo = {start: 0}, collections.deque([start])
         while todo:
             name = todo.popleft()
-            for address in self.pages[name].links:
+            for address in self.pages[name].told:
                 target = None if is_elsewhere(address) else self._target(name, address)[0]
                 if target in self.pages and target not in found:
                     found[target] = found[name] + 1

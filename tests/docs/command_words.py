@@ -44,11 +44,9 @@ def problems(code):
 def simple_commands(code):
     """Returns the simple commands of a script: a list of words each, redirections left out."""
     found = []
-    for line in code.replace("\\\n", " ").splitlines():
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>")
-        lexer.whitespace_split = True
+    for line_words in _lines(code):
         words, is_target = [], False
-        for word in lexer:
+        for word in line_words:
             if set(word) <= _ENDS:
                 found.append(words)
                 words = []
@@ -62,6 +60,23 @@ def simple_commands(code):
                 words.append(word)
         found.append(words)
     return [words for words in found if words]
+
+
+def _lines(code):
+    """Yields the words of each line; a quoted text may go over several."""
+    line = ""
+    for part in code.replace("\\\n", " ").splitlines():
+        line += part
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>")
+        lexer.whitespace_split = True
+        try:
+            yield list(lexer)
+        except ValueError:  # the quote is still open
+            line += "\n"
+        else:
+            line = ""
+    if line:
+        raise ValueError(f"A quotation is not closed. Received: {line!r}")
 
 
 def _without_heredocs(code):

@@ -109,6 +109,11 @@ def test_blocks_are_found_with_their_markers():
         ("for seed in 0 1; do\n  keras-tupe pretrain --data rows --seed $seed\ndone", None),
         ("keras-tupe pretrain --config laptop --data rows && python -m docs --draft", None),
         ("keras-tupe pretrain --config mine.toml --data rows", None),
+        (
+            "export A='{\n  1\n}'  # it's\nkeras-tupe pretrain --data rows --seed $SEED",
+            "--seed must",
+        ),
+        ("SEED=3\nkeras-tupe pretrain --data rows --seed $SEED", None),
         ("python -m benchmarks.gpu --help", None),
         ("cat > a.txt <<'END'\nkeras-tupe <nothing>\nEND", None),
         ("keras-tupe pretain --data rows", "no command pretain"),

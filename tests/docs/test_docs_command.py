@@ -151,13 +151,16 @@ def test_links_that_a_reader_follows_may_lead_outside(tmp_path):
 
 
 def test_links_inside_must_lead_to_pages_and_anchors_that_are_there(tmp_path):
-    good = '<a href="b%20c.html#here"></a><a href="#top"></a><a id="top" href="b c.html"></a>'
+    good = '<a href="far.html"></a><article><a href="b%20c.html#here"></a><a href="#top"></a>'
+    good += '<a id="top" href="b c.html"></a></article><a href="far.html"></a>'
     bad = (
         '<a href="d.html"></a><a href="b%20c.html#gone"></a><img alt="a" src="d.png"><img src="a">'
     )
     (tmp_path / "a.html").write_text(good + bad, encoding="utf-8")
     (tmp_path / "a").touch()
-    (tmp_path / "b c.html").write_text('<p id="here"><a href="e.html"></a>', encoding="utf-8")
+    (tmp_path / "b c.html").write_text(
+        '<article id="here"><a href="e.html"></a></article>', encoding="utf-8"
+    )
     (tmp_path / "e.html").touch()
     (tmp_path / "far.html").touch()
     site = html_check.Site(tmp_path)
