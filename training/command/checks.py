@@ -104,7 +104,7 @@ def no_folder(out, option="--out"):
             os.rmdir(tempfile.mkdtemp(prefix=".keras_tupe.", dir=above))
     except OSError as error:
         return [
-            f"{option} must be a folder that can be written. Received: {os.fspath(out)!r}, and "
+            f"{option} must name a folder that can be written. Received: {os.fspath(out)!r}, and "
             f"in {above!r}: {error.strerror}"
         ]
     return []
