@@ -1,6 +1,7 @@
 """The plan of a whole command: its stages, and one bar with the time left of all of it."""
 
 import dataclasses
+import os
 import sys
 import threading
 import time
@@ -80,7 +81,8 @@ class Stages:
         self.seconds = {}
         self._stages = {}  # name -> Stage, in their order
         self._line_seconds = line_seconds
-        self._stream = sys.stderr if stream is None else stream
+        self._stream = _own_standard_error() if stream is None else stream
+        self._is_own = stream is None and self._stream is not sys.stderr
         self._clock = clock
         self._start = clock() - spent
         self._last_line = clock()
@@ -110,7 +112,7 @@ class Stages:
         self.close()
 
     def expect(self, name, seconds, kind="", measured=False):
-        """Adds a stage to the plan, or corrects one that has not ended.
+        """Adds a stage to the plan, or corrects one that has not begun.
 
         Args:
             name: of the stage.
@@ -156,8 +158,9 @@ class Stages:
     def say(self, text, stream=None):
         """Writes text of its own above the bar, to standard output unless told otherwise."""
         with self._lock:
-            tqdm.tqdm.write(text, file=stream or sys.stdout)
-            (stream or sys.stdout).flush()
+            self._bar.clear()
+            print(text, file=stream or sys.stdout, flush=True)
+            self.refresh()
 
     @property
     def taken(self):
@@ -221,8 +224,11 @@ class Stages:
     def close(self):
         """Leaves the bar where it is."""
         with self._lock:
-            self._closed.set()
-            self._bar.close()
+            if not self._closed.is_set():
+                self._closed.set()
+                self._bar.close()
+                if self._is_own:
+                    self._stream.close()
 
     def _tick(self, seconds):
         while not self._closed.wait(seconds):
@@ -283,6 +289,14 @@ class Stages:
                 left = before
         self._shown_left, self._shown_at = left, now
         return _clock_text(left)
+
+
+def _own_standard_error():
+    """Returns standard error, also where others hold it back while they are imported."""
+    try:
+        return open(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding, closefd=True)
+    except (AttributeError, OSError, ValueError):  # no file
+        return sys.stderr
 
 
 def _clock_text(seconds):

@@ -24,6 +24,7 @@ class Progress:
         tokens_per_step: tokens of a step, all replicas together.
         flops_per_step: floating-point operations that a step needs, all replicas together.
         peak_flops: what all devices together can do at best, FLOP/s, or `None` if unknown.
+        pause_share: time of all pauses by that of the steps, as far as known before there were any.
         measure_peak: function that measures it again, for when training does more than that; by
             default there is none. The share of a peak that is beaten all the same is not known.
         line_seconds: seconds between two lines where there is no terminal.
@@ -54,6 +55,7 @@ class Progress:
         tokens_per_step,
         flops_per_step,
         peak_flops,
+        pause_share=0.0,
         measure_peak=None,
         line_seconds=LINE_SECONDS,
         stream=None,
@@ -73,6 +75,7 @@ class Progress:
         self._start = self._last_line = clock()
         self._first = None  # (wall time, step) of the first update
         self._paused_seconds = 0.0
+        self._pause_share, self._pauses = pause_share, []  # seconds of each since the first update
         self._window = collections.deque()  # (seconds of training, step)
         self._loss = None
         self._bar = tqdm.tqdm(
@@ -170,7 +173,10 @@ class Progress:
         try:
             yield
         finally:
-            self._paused_seconds += self._clock() - start
+            seconds = self._clock() - start
+            self._paused_seconds += seconds
+            if self._first is not None:
+                self._pauses.append(seconds)
 
     def say(self, text):
         """Writes a line of its own, above the bar."""
@@ -189,6 +195,20 @@ class Progress:
         rate = self.steps_per_second
         return None if rate is None else factor * rate
 
+    def _seconds_per_step(self, now, steps):
+        """Returns the seconds of a step and of its share of the pauses, which go on as they did.
+
+        The first pause compiles, the others do not.
+        """
+        training = now - self._first[0] - sum(self._pauses)
+        if self._pauses[1:]:
+            paused = sum(self._pauses[1:]) / len(self._pauses[1:]) * len(self._pauses)
+        elif self._pause_share:
+            paused = self._pause_share * training
+        else:
+            paused = sum(self._pauses)
+        return (training + paused) / steps
+
     def _speed(self):
         parts = [] if self._loss is None else [f"loss {self._loss:.3f}"]
         if self.tokens_per_second is not None:
@@ -201,7 +221,7 @@ class Progress:
     def _facts(self, now):
         parts = self._speed()
         first, step = self._first[1], self._window[-1][1]
-        if step > first:  # pauses will go on coming as they did
-            left = (self.total_steps - step) * (now - self._first[0]) / (step - first)
+        if step > first:
+            left = (self.total_steps - step) * self._seconds_per_step(now, step - first)
             parts.append(f"{tqdm.tqdm.format_interval(left)} left")
         return ", ".join(parts)

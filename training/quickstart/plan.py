@@ -229,23 +229,21 @@ def too_short(settings, slowness):
     least = math.ceil(10 * _ROOM * slowness * seconds / 60) / 10
     count = f"{len(names)} method{'s' * (len(names) != 1)}"
     return (
-        f"--minutes must cover what {count} take whatever the number of steps: reading, compiling, "
-        "validating, exporting and its check; on this machine, as busy as it is now, expected at "
-        f"least {least:g} minutes. Received: {settings.minutes:g}"
+        f"--minutes must cover what is needed for {count} whatever the number of steps: reading, "
+        "compiling, validating, exporting and its check; on this machine, as busy as it is now, "
+        f"expected at least {least:g} minutes. Received: {settings.minutes:g}"
     )
 
 
 def in_words(settings):
     """Returns what a run is about to do, and why, in five lines."""
     names = settings.names()
-    corpus = (
-        settings.corpus or "docstrings of the installed packages, English that needs no download"
-    )
+    corpus = settings.corpus or "docstrings of the installed packages"
     steps = f"{STEPS:,} steps" if settings.minutes is None else "as many steps as the time allows"
     count = "1 encoder" if len(names) == 1 else f"{len(names)} encoders"
     return "\n".join(
         [
-            f"1. text: {corpus}; a tenth is for testing",
+            f"1. text: {corpus}; a tenth of the documents is held out to test on",
             f"2. vocabulary: {VOCABULARY_SIZE:,} word pieces, to cut the text into rows of tokens",
             f"3. {count}, {', '.join(names)}: same rows, masks and {steps}; only positions differ",
             "4. word order: each learns to find exchanged words, which a bag of words cannot show",

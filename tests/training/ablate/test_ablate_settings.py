@@ -202,7 +202,7 @@ def test_the_cost_of_a_run_is_counted(rows):
 
 
 def test_the_guess_counts_the_start_and_the_end_of_every_run(rows, tmp_path, monkeypatch, capsys):
-    words = ("--size", "tiny", "--batch-size", 8, "--out", tmp_path / "out")
+    words = ("--size", "tiny", "--batch-size", 8, "--seeds", 1, "--out", tmp_path / "out")
     device = Device("one", 1e15, 1.0, 0.0, 44.0)  # the steps take no time
     monkeypatch.setattr(work, "find_device", lambda *_: (device, {}))
     work.Work(settings_of(rows, *words))

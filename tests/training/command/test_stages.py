@@ -1,6 +1,8 @@
 import io
 import itertools
+import os
 import re
+import tempfile
 import time
 
 import pytest
@@ -84,6 +86,7 @@ def test_stages_of_a_kind_are_corrected_by_the_first_of_them(clock):
     stages.at(1.0)
     assert stages.left == pytest.approx(60 + 5)  # b by the speed of a, which is not over
     stages.begin("b")
+    assert stages.left == pytest.approx(60 + 5 * 21.5 / 11.5)  # a tenth of the guesses is doubt
     clock.now += 60
     stages.begin("end")
     assert stages.seconds == {"a": 20, "b": 60}
@@ -162,6 +165,21 @@ def test_the_bar_moves_while_a_stage_says_nothing():
             time.sleep(0.05)
         assert "01:39 left" in stages._stream.getvalue()
     assert stages._closed.is_set()
+
+
+def test_what_holds_standard_error_back_does_not_hold_the_bar_back(capfd):
+    """As `training.command.quiet` does while TensorFlow is imported."""
+    with Stages("demo", tick_seconds=None, line_seconds=0.0) as stages:
+        stages.expect("starting", 10)
+        stages.begin("starting")
+        with tempfile.TemporaryFile() as held:
+            before = os.dup(2)
+            os.dup2(held.fileno(), 2)
+            stages.refresh()
+            os.dup2(before, 2)
+            os.close(before)
+            assert held.tell() == 0
+        assert "left: starting" in capfd.readouterr().err
 
 
 def test_an_error_leaves_the_bar_where_it_is(clock):

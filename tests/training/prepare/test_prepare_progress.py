@@ -88,7 +88,7 @@ def test_a_block_tells_how_far_it_is(monkeypatch):
     monkeypatch.setattr(blocks, "_SENTENCES_PER_CALL", 3)
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
     tokenizer = WordPiece(pieces)
-    texts = ["a b. b a. a.", "", "b b b. a a b. b.", "a."]
+    texts = ["A b. B a. A.", "", "B b b. A a b. B.", "A."]
     shares = []
     rows, statistics = blocks.pack_block(texts, tokenizer, 8, shares.append)
     assert shares == [pytest.approx(3 / 7), pytest.approx(6 / 7)]

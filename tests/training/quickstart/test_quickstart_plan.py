@@ -37,7 +37,9 @@ def test_minutes_below_the_fixed_cost_are_refused_at_once_with_the_minutes_that_
 ):
     ended = commands.run("quickstart", "--minutes", 0.5, "--out", tmp_path / "out")
     assert (ended.code, ended.out) == (2, "")
-    pattern = r"quickstart: --minutes must cover .* 3 methods .* at least (\S+) minutes\. (.*)\n"
+    pattern = (
+        r"quickstart: --minutes must cover .* 3 methods .* expected at least (\S+) minutes\. (.*)\n"
+    )
     found = re.fullmatch(pattern, ended.err)
     assert found[2] == "Received: 0.5"
     assert list(tmp_path.iterdir()) == []
