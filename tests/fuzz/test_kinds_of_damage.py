@@ -165,7 +165,7 @@ VALUES = {
     "options a text": (
         *("ablation", SETTINGS, ("settings", "position_options")),
         '"x"',
-        "no dictionary",
+        "must be a dictionary",
     ),
     "options nested": (
         *("ablation", SETTINGS, ("settings", "position_options")),
