@@ -6,6 +6,7 @@ import shutil
 
 FOLDER = pathlib.Path(__file__).parent
 ROOT = FOLDER.parent
+PAGES = FOLDER / "pages"
 # What pages may show or include, beside `pages`, as the folder that it has in the repository.
 _BESIDE = {"pictures": ".png", "gallery": ".png"}
 
@@ -46,9 +47,9 @@ def write(folder):
         Number of pages.
     """
     wanted = {}
-    for path in (FOLDER / "pages").rglob("*"):
+    for path in PAGES.rglob("*"):
         if path.is_file():
-            wanted[path.relative_to(FOLDER)] = path.read_bytes()
+            wanted["pages" / path.relative_to(PAGES)] = path.read_bytes()
     for path, text in generated_pages().items():  # may fill in a page that is written by hand
         wanted[pathlib.Path("pages", path)] = text.encode("utf-8")
     for name, ending in _BESIDE.items():

@@ -1,4 +1,10 @@
-"""Position encodings for text encoders, on one trunk."""
+"""Position encodings for text encoders, on one trunk.
+
+For whoever wants an encoder: `TupeBackbone` takes the positional method as an argument, and the
+tasks pre-train, classify and answer questions with it. The layers are for models of your own.
+`keras_tupe.positions` has the methods, and takes more. The other packages are imported by name,
+such as `import keras_tupe.data`.
+"""
 
 from keras_tupe import layers, models, positions
 from keras_tupe._finite import allow_non_finite_weights

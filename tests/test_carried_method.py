@@ -98,6 +98,29 @@ def test_a_changed_file_is_refused(preset):
     assert positions.load_file(copy) == "linear_slope"
 
 
+def test_a_file_of_an_older_version_says_what_it_lacks_and_where_to_add_it(preset):
+    file = preset / "linear_slope.py"
+    whole = file.read_text(encoding="utf-8")
+    lines = [line for line in whole.splitlines(keepends=True) if "equation=" not in line]
+    old = "".join(lines).encode()
+    file.write_bytes(old)
+    record = {"file": file.name, "sha256": hashlib.sha256(old).hexdigest()}
+    (preset / "position_file.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(ValueError, match="`equation` of a position method must be") as caught:
+        positions.load_file(preset)
+    assert "change a copy of it in another folder, and load that before the preset" in str(
+        caught.value
+    )
+    copy = preset.parent / file.name
+    copy.write_bytes(old)
+    with pytest.raises(ValueError, match="`equation` of") as caught:
+        positions.load_file(copy)
+    assert "a copy of it" not in str(caught.value)
+    copy.write_text(whole, encoding="utf-8")
+    assert positions.load_file(copy) == "linear_slope"
+    assert TupeBackbone.from_preset(str(preset)).position == "linear_slope"
+
+
 @pytest.mark.parametrize(
     "record", [{"file": "../linear_slope.py", "sha256": "0"}, {"file": "a.py"}, {"file": 3}]
 )

@@ -207,6 +207,7 @@ class WrongBias(keras.layers.Layer):
 METHOD = PositionMethod(
     summary="a bias of a wrong shape",
     source="a test",
+    equation="s_{ij}",
     logits_oracle=none.logits_oracle,
     bias=lambda dims, options: WrongBias(name="position_bias"),
 )

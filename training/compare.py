@@ -42,7 +42,7 @@ def settings_of(folder):
     """Returns the settings of a run, a dictionary; `data` is what tells its rows from others.
 
     Raises:
-        ValueError: if the folder is none of a run.
+        ValueError: if the folder is not that of a run.
     """
     path = pathlib.Path(folder) / SETTINGS
     try:
@@ -50,10 +50,10 @@ def settings_of(folder):
         settings = {**record["settings"], "data": record["data"]}
         file = settings.get("position_file")
         if not isinstance(settings["position"], str) or not isinstance(file, str | None):
-            raise ValueError("its method is no text")
+            raise ValueError("its method must be a text")
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(
-            f"A run is a folder that training.pretrain made, with a {SETTINGS}. "
+            f"A run must be a folder that training.pretrain made, with a {SETTINGS}. "
             f"Received: {str(folder)!r}"
         ) from None
     return settings
@@ -88,23 +88,23 @@ def differences(settings):
     )
 
 
-def value_at(places, values, place):
-    """Returns a curve's value at a place, on a line between two points; `None` outside of it.
+def value_at(points, values, point):
+    """Returns a curve's value at a point of its axis, on a line between two values; `None` outside.
 
     Args:
-        places: ascending places of the points.
+        points: ascending points of the axis.
         values: the value at each.
-        place: where to read.
+        point: where to read.
 
     Example:
         >>> value_at([10, 20], [3.0, 2.0], 15), value_at([10, 20], [3.0, 2.0], 5)
         (2.5, None)
     """
-    if not places[0] <= place <= places[-1]:
+    if not points[0] <= point <= points[-1]:
         return None
     import numpy as np
 
-    return float(np.interp(place, places, values))
+    return float(np.interp(point, points, values))
 
 
 def comparison(runs):

@@ -9,7 +9,7 @@ from training.command.settings import setting
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What to measure and where to write."""
+    """Settings of `benchmarks.data`."""
 
     data: str | None = setting(None, "Directory of prepared rows. Default: random rows.")
     rows: int = setting(10240, "Rows of each turn, >= 1.")

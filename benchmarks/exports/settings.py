@@ -12,7 +12,7 @@ _ROUNDS = ("at least 10", lambda value: value >= 10)  # for an interval of the m
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Lists):
-    """What to measure and where to write."""
+    """Settings of `benchmarks.exports`."""
 
     positions: tuple = setting(("tupe_r",), "Position methods beside absolute.")
     lengths: tuple = setting((128, 512), "Lengths in tokens, each >= 1.")

@@ -112,7 +112,7 @@ def dynamic(backbone, folder):
 
 
 def text(backbone, folder):
-    """Texts of as many words as the rows have places beside [CLS] and [SEP]."""
+    """Texts of as many words as the rows have positions beside [CLS] and [SEP]."""
     export_text_model(backbone, WordPiece(list(PIECES)), folder / "text")
     loaded = tf.saved_model.load(str(folder / "text"))
     serve = loaded.signatures["serving_default"]

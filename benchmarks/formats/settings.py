@@ -9,7 +9,7 @@ from training.command.without_keras import method_names
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Lists):
-    """What to measure and where to write."""
+    """Settings of `benchmarks.formats`."""
 
     positions: tuple = setting(("all",), "Position methods, or all.")
     out: str = setting("benchmarks/results", "Folder of formats.json.")

@@ -14,7 +14,7 @@ PEAK = ("operations per second, above 0, such as 312e12", lambda value: 0 < valu
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Lists):
-    """What to measure and where to write."""
+    """Settings of `benchmarks.gpu`."""
 
     sizes: tuple = setting(("base",), f"Sizes of the model: {', '.join(SIZES)}.")
     positions: tuple = setting(POSITIONS, "Position methods; the first is the baseline.")

@@ -45,7 +45,7 @@ class OwnEnvironment:
         return pathlib.Path(cache) / "keras_tupe" / self.name
 
     def problem(self, folder):
-        """Returns a sentence if a folder can be no environment, else `None`."""
+        """Returns a sentence if a folder cannot be an environment, else `None`."""
         if not folder.exists() or (folder / "pyvenv.cfg").is_file():
             return None
         if folder.is_dir() and not any(folder.iterdir()):

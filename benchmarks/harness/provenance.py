@@ -1,4 +1,4 @@
-"""Where numbers come from: the command, the machine, the versions, the state of the source."""
+"""The origin of numbers: the command, the machine, the versions, the state of the source."""
 
 import importlib.metadata
 import os

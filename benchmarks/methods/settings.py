@@ -12,7 +12,7 @@ from training.command.without_keras import method_names
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Lists):
-    """What to measure and where to write."""
+    """Settings of `benchmarks.methods`."""
 
     positions: tuple = setting(("all",), "Position methods, .py files that define one, or all.")
     lengths: tuple = setting((128, 512, 2048), "Sequence lengths in tokens, each >= 1.")

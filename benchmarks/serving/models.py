@@ -66,7 +66,7 @@ def describe(folder, wanted=None):
             f"keras_tupe.export writes it. Received: {str(folder)!r}, {error.strerror}"
         ) from error
     except DecodeError as error:
-        raise ValueError(f"This file is no SavedModel. Received: {str(file)!r}") from error
+        raise ValueError(f"The file must be a SavedModel. Received: {str(file)!r}") from error
     if not graphs or SIGNATURE not in graphs[0].signature_def:
         raise ValueError(
             f"An export must have the signature {SIGNATURE!r}. Received: {str(folder)!r}, with "

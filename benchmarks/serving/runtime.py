@@ -116,7 +116,7 @@ def _check(tensor, spec):
         raise InferenceError(f"{tensor.name} cannot be read: {error}") from error
     if len(data) != np.prod(sizes):
         raise InferenceError(
-            f"{tensor.name} must have one value for each place of its shape. "
+            f"{tensor.name} must have one value for each element of its shape. "
             f"Received: {len(data)} values for the shape {sizes}"
         )
     tensor.data = TensorData(root=data)

@@ -24,7 +24,7 @@ _RANGES = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Lists):
-    """What to serve and to measure, and where to write."""
+    """Settings of `benchmarks.serving`."""
 
     export: tuple = setting((), "Folders of exported SavedModels. Default: make two small ones.")
     size: str = setting("mini", f"Size of the models that are made: {', '.join(SIZES)}.")

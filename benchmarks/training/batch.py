@@ -25,7 +25,7 @@ def batch(vocabulary_size, batch_size, length):
     """
     generator = np.random.default_rng(0)
     token_ids = generator.integers(FIRST_WORD, vocabulary_size, (batch_size, length), "int32")
-    places = generator.random(token_ids.shape).argsort(axis=1)[:, : num_slots(length)]
-    mask_positions = np.sort(places, axis=1).astype("int32")
+    positions = generator.random(token_ids.shape).argsort(axis=1)[:, : num_slots(length)]
+    mask_positions = np.sort(positions, axis=1).astype("int32")
     labels = np.take_along_axis(token_ids, mask_positions, axis=1)
     return token_ids, mask_positions, labels, np.ones(labels.shape, "float32")

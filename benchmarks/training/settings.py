@@ -21,7 +21,7 @@ VOCABULARY_SIZE = (
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Lists):
-    """What to measure and where to write."""
+    """Settings of `benchmarks.training`."""
 
     sizes: tuple = setting(("mini",), f"Sizes of the model: {', '.join(SIZES)}.")
     positions: tuple = setting(POSITIONS, "Position methods; the first is the baseline.")

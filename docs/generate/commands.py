@@ -18,6 +18,7 @@ from training.command.tables import table
 ROOT = pathlib.Path(__file__).parents[2]
 _CONFIGS = "training/configs"
 _PLAIN = re.compile(r"python -m training\.(\w+)")
+_HEADER = ["option", "value", "default", "what it is"]
 _SECTION = re.compile(r"^    # === (.+) ===$")
 _FIELD = re.compile(r"^    (\w+)(?::| =)")
 
@@ -122,7 +123,7 @@ def page(command):
     parts = [f"# {command.words}", docstrings.inline(said.summary, _link), _described(said)]
     parts.append(_guides(command))
     for heading, rows in _options(command).items():
-        parts += [f"## {heading}", table(["option", "value", "what it is"], rows)]
+        parts += [f"## {heading}", table(_HEADER, rows)]
     if "config" in {field.name for field in dataclasses.fields(command.settings())}:
         parts += ["## Named settings", _named_settings(command)]
     if any(path.parent.name == f"{command.name}s" for path in _config_files()):
@@ -138,7 +139,8 @@ def _link(code):
     known = commands.commands()
     name = command and next((found for found in command.groups() if found), None)
     if name in known:
-        return f"[`{_as_installed(code)}`]({name}.md)"
+        shown = re.sub(r"^training\.", "keras-tupe ", _as_installed(code))
+        return f"[`{shown}`]({name}.md)"
     return Links("keras_tupe")(code) if code.startswith("keras_tupe") else f"`{code}`"
 
 
@@ -195,7 +197,7 @@ def _options(command):
                 f"{field.name!r} of {command.module}"
             )
         heading = sections.get(field.name, "Options")
-        row = [_written(field), _kind(field), docstrings.inline(_help(text), _link)]
+        row = [_written(field), *_kind_and_default(field), docstrings.inline(_help(text), _link)]
         found.setdefault(heading, []).append([cell.replace("|", "\\|") for cell in row])
     return found
 
@@ -229,18 +231,18 @@ def _written(field):
     return f"`{option}`"
 
 
-def _kind(field):
+def _kind_and_default(field):
     """Returns what an option takes, and its default."""
     default = field.default
     if isinstance(default, bool):
-        return "on" if default else "off"
+        return "switch", "on" if default else "off"
     if isinstance(default, tuple):
-        return "list; " + (f"`{' '.join(map(str, default))}`" if default else "none")
-    kind = {int: "integer", float: "number", str: "text"}[kind_of(field).type]
+        kind, default = "list", " ".join(map(str, default))
+    else:
+        kind = {int: "integer", float: "number", str: "text"}[kind_of(field).type]
     if field.metadata.get("by_commas"):
         kind = "list"
-    shown = _relative(str(default)) if default not in (None, "") else None
-    return f"{kind}; " + (f"`{shown}`" if shown else "none")
+    return kind, f"`{_relative(str(default))}`" if default not in (None, "") else "-"
 
 
 def _relative(text):

@@ -6,7 +6,7 @@ import re
 from docs.generate import public_names
 from training.__main__ import commands
 
-_COMMAND = re.compile(r"(?:python -m )?training\.(\w+)(?P<rest>\b.*)$|keras-tupe (\w+)")
+_COMMAND = re.compile(r"(?:python -m )?training\.(\w+)(?= |$)|keras-tupe (\w+)(?= |$)")
 _NAME = re.compile(r"[A-Za-z_][\w.]*(?=\(\)$|$)")
 
 
@@ -17,12 +17,14 @@ class Links:
         package: the package that the docstring stands in.
         own: the names that mean something of the docstring itself, such as its arguments.
         about: the full name that is documented, which is not linked to itself.
-        members: names of the methods of the class that is documented.
+        but: the method that is documented, which is not linked to itself either.
     """
 
-    def __init__(self, package, own=(), about="", members=()):
+    def __init__(self, package, own=(), about="", but=None):
         self._package, self._own, self._about = package, set(own), about
-        self._members = set(members)
+        self._members = {
+            method: target for method, target in members_of(about).items() if method != but
+        }
 
     def __call__(self, code):
         """Returns Markdown for what stands between backticks.
@@ -35,9 +37,10 @@ class Links:
         if target is not None:
             return f"{{py:obj}}`{code} <{target}>`"
         command = _COMMAND.match(code)
-        name = command and (command[1] or command[3])
+        name = command and (command[1] or command[2])
         if name in _commands():
-            return f"[{shown}](commands/{name}.md)"
+            rest = code[command.end(command.lastindex) :]
+            return f"[`keras-tupe {name}{rest}`](commands/{name}.md)"
         return shown
 
     def _target(self, code):
@@ -48,21 +51,21 @@ class Links:
         if name == public_names.PACKAGE:
             return self._full(found[0], code)
         if found[0] in self._members:
-            return f"{self._about}.{found[0]}"
+            return self._members[found[0]]
         full = _by_name(self._package).get(name)
         if full in (None, self._about) or name in self._own:
             return None
         if not rest:
             return full
-        return f"{full}.{rest}" if rest in _members(full) else None
+        return members_of(full).get(rest)
 
     def _full(self, dotted, code):
         full = _canonical().get(dotted)
         if full is not None:
             return None if full == self._about else full
         above, _, rest = dotted.rpartition(".")
-        if _canonical().get(above) and rest in _members(_canonical()[above]):
-            return f"{_canonical()[above]}.{rest}"
+        if rest in members_of(_canonical().get(above)):
+            return members_of(_canonical()[above])[rest]
         if not public_names.exists(dotted):
             raise ValueError(
                 "A docstring must name what is there, or be corrected. Received: "
@@ -87,11 +90,17 @@ def _canonical():
 
 
 @functools.cache
-def _members(full):
+def members_of(full):
+    """Returns the methods of a public class -> where each is documented.
+
+    Args:
+        full: name of the class; of what is no class there are none.
+    """
     name = public_names.all_names().get(full)
     if name is None or name.kind != "class":
         return {}
-    return public_names.members(name.value)
+    own = {method: f"{full}.{method}" for method in public_names.members(name.value)}
+    return {**own, **public_names.inherited(name)}
 
 
 @functools.cache

@@ -175,6 +175,21 @@ def members(value):
     return {name: found[name] for name in sorted(found)}
 
 
+def inherited(name):
+    """Returns the methods of a class that another public class documents: method -> full name.
+
+    Args:
+        name: a `Name`.
+    """
+    classes = {one.value: one for one in all_names().values() if one.kind == "class"}
+    found = {}
+    for method, (_, plain, _) in members(name.value).items():
+        for above in name.value.__mro__[1:]:
+            if above in classes and members(above).get(method, (None, None))[1] is plain:
+                found[method] = f"{classes[above].full}.{method}"
+    return found
+
+
 def _is_promised(value, parent, name, plain):
     """Whether a method only carries out what another library's class, or one above, says of it."""
     if not plain.__doc__ and name in docstrings.parse(inspect.getdoc(value)).names("Attributes"):

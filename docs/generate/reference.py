@@ -1,7 +1,6 @@
 """The reference of the public names: a page for each package, and one for each large class."""
 
 import dataclasses
-import functools
 import inspect
 import json
 
@@ -124,16 +123,23 @@ def _summaries(package, names):
     rows = []
     for name in names:
         link = Links(package, about=name.full)
-        summary = name.text.splitlines()[0] if name.kind == "module" else _summary(name)
         target = name.value.__name__ if name.kind == "module" else name.full
-        rows.append(
-            [f"{{py:obj}}`{name.name} <{target}>`", _cell(docstrings.inline(summary, link))]
-        )
+        summary = _cell(docstrings.inline(_summary(name), link))
+        rows.append([f"{{py:obj}}`{name.name} <{target}>`", summary])
     return table(["name", "what it is"], rows)
 
 
 def _summary(name):
     return name.text if name.kind == "data" else name.docstring.summary
+
+
+def _own_members(name):
+    """Returns the methods that are documented with a class, and those that another one has."""
+    if name.kind != "class":
+        return {}, {}
+    elsewhere = public_names.inherited(name)
+    found = public_names.members(name.value).items()
+    return {method: facts for method, facts in found if method not in elsewhere}, elsewhere
 
 
 def _cell(text):
@@ -150,13 +156,16 @@ def _entry(name):
     """Returns the directive of a name with all that its docstring says."""
     if name.kind == "data":
         return _constant(name)
-    members = public_names.members(name.value) if name.kind == "class" else {}
+    members, elsewhere = _own_members(name)
     own = [parameter.name for parameter in public_names.parameters(name.value)]
-    link = Links(name.package, own, name.full, members)
+    link = Links(name.package, own, name.full)
     parts = [docstrings.inline(name.docstring.summary, link), _origin(name)]
     parts.append(docstrings.markdown(name.docstring, link))
     for member, (kind, value, said) in members.items():
         parts.append(_member(name, member, kind, value, said))
+    if elsewhere:
+        shown = [f"{{py:obj}}`{method} <{full}>`" for method, full in elsewhere.items()]
+        parts.append(f"As in the class above it: {', '.join(shown)}.")
     return _directive(
         name.kind,
         name.name + signature(name.value),
@@ -167,7 +176,7 @@ def _entry(name):
 
 def _member(name, member, kind, value, said):
     own = [parameter.name for parameter in public_names.parameters(value)]
-    link = Links(name.package, own, name.full, set(public_names.members(name.value)) - {member})
+    link = Links(name.package, own, name.full, member)
     parts = [docstrings.inline(said.summary, link), docstrings.markdown(said, link)]
     options = {"classmethod": kind == "class method", "staticmethod": kind == "static"}
     written = member if kind == "property" else member + signature(value)

@@ -90,8 +90,7 @@ def expanded(text, files):
         options = [match.groups() for line in lines if (match := _OPTION.fullmatch(line))]
         rest = [line for line in lines if not _OPTION.fullmatch(line)]
         if kind == "result-table":
-            columns = [(header, cell.strip()) for header, cell in (r.split(":", 1) for r in rest)]
-            return result_table(files, name, options, columns)
+            return result_table(files, name, options, [_column(line) for line in rest])
         if kind == "result-report":
             return result_report(files, name, options)
         if kind == "result-origin":
@@ -106,3 +105,11 @@ def expanded(text, files):
         return filled(f"{{{' '.join(field.split())}}}", files.record(name))
 
     return _VALUE.sub(value, _BLOCK.sub(block, text))
+
+
+def _column(line):
+    """Returns header and template of a line."""
+    header, colon, template = line.partition(":")
+    if not colon:
+        raise ValueError(f"A column must be a line HEADER: TEMPLATE. Received: {line!r}")
+    return header.strip(), template.strip()

@@ -32,10 +32,10 @@ def step(value, key):
         found = [row for row in value if matches(row, key)]
         if len(found) == 1:
             return found[0]
-    elif isinstance(value, list) and re.fullmatch(r"-?\d+", key):
+    elif isinstance(value, list) and key in map(str, range(-len(value), len(value))):
         return value[int(key)]
-    have = sorted(map(str, value)) if isinstance(value, dict) else f"{type(value).__name__}"
-    raise LookupError(f"A field must be in the result file, in {have}. Received: {key!r}")
+    have = f"of {sorted(value)}" if isinstance(value, dict) else f"in a {type(value).__name__}"
+    raise LookupError(f"A field must name one value of the file, {have}. Received: {key!r}")
 
 
 def lookup(value, path):
@@ -94,7 +94,7 @@ def filled(template, row, base=None):
 
     def value(match):
         path, _, form = match.group(1).partition(":")
-        below = lookup(base, path) if base is not None else None
+        below = lookup(base, path) if form.startswith("x") else None
         values.append(written(lookup(row, path), form, below))
         return str(values[-1])
 

@@ -45,12 +45,21 @@ class ResultFiles:
         return (self.folder / name).read_text(encoding="utf-8")
 
     def record(self, name):
-        """Returns the content of a JSON file, or `{"rows": ...}` of a table in CSV."""
+        """Returns the content of a JSON file, or `{"rows": ...}` of a table in CSV.
+
+        Raises:
+            ValueError: if the file is neither.
+        """
         text = self.text(name)
-        if not name.endswith(".csv"):
-            return json.loads(text)
-        lines = csv.DictReader(text.splitlines())
-        return {"rows": [{key: _number(value) for key, value in line.items()} for line in lines]}
+        try:
+            if not name.endswith(".csv"):
+                return json.loads(text)
+            lines = list(csv.DictReader(text.splitlines()))
+            return {"rows": [{key: _number(text) for key, text in line.items()} for line in lines]}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"A result file must be JSON, or a table of numbers in CSV. Received: {name!r}"
+            ) from error
 
     def not_shown(self):
         """Returns the paths of which no table and no report has been made."""

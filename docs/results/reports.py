@@ -2,6 +2,7 @@
 
 import re
 
+from docs.results.fields import lookup
 from training.command.durations import duration
 
 _WIDTH = 88
@@ -40,7 +41,8 @@ def result_report(files, name, options):
 def result_origin(files, name):
     """Returns the command of a result as a block, and a line with its commit and machine."""
     record = files.record(name)
-    commit = record["commit"] if "commit" in record else record["source"]["commit"]
+    command = lookup(record, "command")
+    commit = lookup(record, "commit" if "commit" in record else "source[commit]")
     facts = [f"Commit `{commit[:7]}`"]
     if machine := record.get("machine"):
         facts.append(f"{machine['cores']} cores of {machine['cpu']}")
@@ -48,7 +50,7 @@ def result_origin(files, name):
     if seconds := record.get("seconds"):
         facts.append(f"{duration(seconds)} in all")
     facts.append(f"file: {{source}}`benchmarks/results/{name}`")
-    return f"```bash\n{wrapped(record['command'])}\n```\n\n{'; '.join(facts)}."
+    return f"```bash\n{wrapped(command)}\n```\n\n{'; '.join(facts)}."
 
 
 def wrapped(command):

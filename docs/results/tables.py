@@ -6,6 +6,7 @@ import re
 from docs.results.fields import filled, lookup, matches, parts, step
 from training.command import tables
 
+_UNBROKEN = "\N{NO-BREAK SPACE}"  # numbers stay on one line, and a wide table scrolls
 _OPTIONS = ("rows", "where", "sort", "with", "base")
 
 
@@ -43,6 +44,11 @@ def result_table(files, pattern, options, columns):
         for index, column in enumerate(zip(*cells, strict=True))
         if index and all(re.match(r"[-+]?\d|-$", cell) for cell in column)
     ]
+    for row in cells:
+        row[:] = [
+            text.replace(" ", _UNBROKEN) if index in numbers else text
+            for index, text in enumerate(row)
+        ]
     return tables.table([header for header, _ in columns], cells, right=numbers)
 
 
@@ -63,25 +69,29 @@ def _rows_at(record, path):
     found = [(None, record)]
     for part in parts(path):
         if part == "*":
-            found = [pair for _, value in found for pair in value.items()]
+            found = [(key, step(value, key)) for _, value in found for key in value]
         else:
             found = [(part, step(value, part)) for _, value in found]
     rows = []
     for key, value in found:
-        rows += [{"key": key} | row for row in (value if isinstance(value, list) else [value])]
+        for row in value if isinstance(value, list) else [value]:
+            if not isinstance(row, dict):
+                raise LookupError(f"Rows must be dictionaries. Received: {row!r} at {path!r}")
+            rows.append({"key": key} | row)
     return rows
 
 
 def _joined(files, rows, words):
     """Returns rows with the fields that the equal row of another file has besides."""
     name, path, *keys = words.split()
-    others = {tuple(row[key] for key in keys): row for row in _rows(files, name, [path])}
+    others = {tuple(lookup(row, key) for key in keys): row for row in _rows(files, name, [path])}
     joined = []
     for row in rows:
-        values = tuple(row[key] for key in keys)
+        values = tuple(lookup(row, key) for key in keys)
         if values not in others:
             raise LookupError(
                 f"{name} must have a row of each method. Received: no row of {values}"
             )
-        joined.append(others[values] | {k: v for k, v in row.items() if v is not None})
+        other = others[values]
+        joined.append(other | {k: v for k, v in row.items() if v is not None or k not in other})
     return joined

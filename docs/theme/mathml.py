@@ -19,7 +19,9 @@ _NUMBER_OF_PARTS = {
     **dict.fromkeys(("msubsup", "munderover"), 3),
 }
 # Environments that the converter numbers, or does not know, under the name of one that it draws.
-_SAME = {"align": "align*", "aligned": "split", "gathered": "gather*", "equation*": "equation"}
+_SAME = {"align": "align*", "aligned": "split", "equation*": "equation"}
+_DRAWN = {"align*", "array", "cases", "equation", "split"}
+_DRAWN |= {f"{kind}matrix" for kind in ("", "b", "B", "p", "v", "V", "small")}
 _STYLES = {"bold": "font-weight: bold", "bold-italic": "font-weight: bold; font-style: italic"}
 _TALL = 1.8  # from this number of lines on a fence grows with what it encloses
 _AXIS = 0.27  # of a line: how far above the base line fractions and fences have their middle
@@ -61,7 +63,10 @@ def mathml(latex, is_block):
 
 
 def _renamed(found):
-    return rf"\{found[1]}{{{_SAME.get(found[2], found[2])}}}"
+    name = _SAME.get(found[2], found[2])
+    if name not in _DRAWN:
+        raise ValueError(f"the environment {found[2]} is not known")
+    return rf"\{found[1]}{{{name}}}"
 
 
 def _tag(element):

@@ -1,7 +1,8 @@
 """Analysis of what encoders learned about positions: ranks, Toeplitz parts, patterns of heads.
 
-Functions of arrays, in NumPy, for every Keras backend; those that take a backbone read it and
-leave it as it is. None of this is imported by `import keras_tupe`.
+For whoever wants to see, in a trained model, what a head does with positions, or how far a position
+bias is one of distance. Functions of arrays, in NumPy, for every Keras backend; those that take a
+backbone read it and leave it as it is. None of this is imported by `import keras_tupe`.
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords

@@ -58,8 +58,8 @@ def name_patterns(matrices):
             entry is not finite.
 
     Example:
-        >>> place = np.arange(33)
-        >>> distance = place[None, :] - place[:, None]
+        >>> position = np.arange(33)
+        >>> distance = position[None, :] - position[:, None]
         >>> name_patterns(np.stack([-abs(distance), 0.2 * distance, 0 * distance]))
         ['locally', 'the next positions', 'broadly']
 

@@ -17,7 +17,7 @@ class DistanceTable:
             query. One head: the table is shared by all heads. Width 1: a scalar per
             distance.
         cls: array `(2, heads or 1, width)`: what the row and the column of an untied [CLS]
-            have in place of a distance; `None` if [CLS] is tied.
+            have instead of a distance; `None` if [CLS] is tied.
     """
 
     values: np.ndarray

@@ -14,7 +14,7 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
 
         out[layer, h, i, j] = mean over b of scores[layer, b, h, i, j]
 
-    Sequences of different lengths: a place in which no sequence has both tokens is NaN, not 0,
+    Sequences of different lengths: a position in which no sequence has both tokens is NaN, not 0,
     and the rows of the others need not sum to 1, since few sequences have the last keys. Batches
     of sequences of one length have neither.
 

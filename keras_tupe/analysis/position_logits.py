@@ -13,7 +13,7 @@ def position_logits(backbone, length, token_ids=None):
     Generic over the methods: the hidden states go through the layers of the method (`embed`,
     `bias`, `shared`) and the logits are asked of the attention of the first block.
 
-    Equation, for x = 0 in every place (tokens without content):
+    Equation, for x = 0 at every position (tokens without content):
 
         additive biases, TUPE:  (b^Q . b^K) / sqrt(d) + bias[h, i, j]
         absolute, sinusoidal:   (p_i W^Q + b^Q) . (p_j W^K + b^K) / sqrt(d)
@@ -22,7 +22,7 @@ def position_logits(backbone, length, token_ids=None):
     b^Q and b^K are zero at initialization. So a method whose position term is a factor of
     content (rotations, products) shows nothing there; given `token_ids` the sequence repeats one
     token, x = its vector everywhere, and the logits are the mean over these tokens: then too
-    all that differs between places comes from positions.
+    all that differs between rows comes from positions.
 
     Differences from what runs in the model: the normalization of the embeddings (and, in pre-LN
     blocks, the one before the attention) is left out, since it would scale positions by the

@@ -38,8 +38,8 @@ def toeplitz_energy(matrices, row_constants="ignored"):
         (2n - 1) / n^2 when rows are counted.
 
     Example:
-        >>> place = np.arange(6)
-        >>> slope = -abs(place[:, None] - place) + 100.0 * place[:, None]
+        >>> position = np.arange(6)
+        >>> slope = -abs(position[:, None] - position) + 100.0 * position[:, None]
         >>> toeplitz_energy(slope[None]).round(6)
         array([1.])
     """

@@ -1,4 +1,9 @@
-"""Weights of others: TUPE's and Hugging Face's checkpoints, KerasHub's presets, and new methods."""
+"""Weights of others: TUPE's and Hugging Face's checkpoints, KerasHub's presets, and new methods.
+
+For whoever has a trained BERT and wants it here, or here and wants it there. Each conversion
+returns a `Report` beside the model, which names every weight that was kept, dropped or made new.
+Files of torch are read without torch, and nothing in them is run.
+"""
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.convert.graft_position import graft_position

@@ -5,13 +5,13 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What a conversion kept, dropped and made new.
+    """Report of a conversion: the weights that it kept, dropped and made new.
 
     `print(report)` shows it as a table, with weights that share a reason in one line.
 
     Attributes:
         kept: paths of our weights that hold what the source held.
-        dropped: name of a weight of the source -> why it has no place here.
+        dropped: name of a weight of the source -> why nothing here holds it.
         new: path of a weight of ours that the source has not -> why, and what it holds.
         notes: sentences about all that is not a weight.
 

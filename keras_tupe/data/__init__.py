@@ -1,7 +1,8 @@
 """Text to arrays: documents, vocabularies, rows, masks and the word-order task.
 
-NumPy only, for every backend. Nothing here needs TensorFlow: whoever cuts text hands over the
-tokenizer's function.
+For whoever brings text of their own, or pre-trains in a loop of their own: `training.prepare` and
+`training.pretrain` are made of these. NumPy only, for every backend. Nothing here needs TensorFlow:
+whoever cuts text hands over the tokenizer's function.
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords

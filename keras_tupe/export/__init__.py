@@ -1,4 +1,8 @@
-"""SavedModels for serving and reuse, and files for other runtimes. TensorFlow only."""
+"""SavedModels for serving and reuse, and files for other runtimes. TensorFlow only.
+
+For whoever hands a trained model on: to a server, to programs without this package, to ONNX Runtime
+or to LiteRT. `training.export` does the same from a command line.
+"""
 
 from keras_tupe.export._folders import check_destination, replaceable_folder
 from keras_tupe.export.card import write_card

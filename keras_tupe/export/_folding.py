@@ -24,8 +24,8 @@ class FoldedEncoder:
         backbone: a `TupeBackbone`.
         length: longest sequence, in tokens.
         dynamic_length: whether shorter sequences are taken as well. Then `shared_positions` is
-            computed in the graph, and so is every other term of a method whose term for n places
-            is not the beginning of that for `length` places.
+            computed in the graph, and so is every other term of a method whose term for n positions
+            is not the beginning of that for `length` positions.
 
     Call arguments:
         inputs: dictionary of the backbone's inputs, int32 `(batch, length)`; others are ignored.

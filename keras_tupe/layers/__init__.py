@@ -1,4 +1,8 @@
-"""Keras layers of the encoders; any Keras backend."""
+"""Keras layers of the encoders; any Keras backend.
+
+For whoever builds an encoder or a positional method of their own: each layer is one part of an
+equation and works in any Keras model.
+"""
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding

@@ -23,7 +23,7 @@ def untie_cls(logits, query, key, factors, pair_logits):
         logits: `(batch, heads, length, length)`.
         query: `(batch, length, heads, dim)`.
         key: the same.
-        factors: what stands in place of a distance in row 0, and in column 0.
+        factors: what stands instead of a distance in row 0, and in column 0.
         pair_logits: (query, key, factor) -> logits of all pairs if they all had that factor.
     """
     row = pair_logits(query[:, :1], key, factors[0])

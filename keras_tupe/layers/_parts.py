@@ -69,7 +69,7 @@ def take_rows(table, indices):
 
 
 def beyond_if_negative(indices, size):
-    """Returns indices with `size`, one beyond the last, in place of negative ones.
+    """Returns indices with `size`, one beyond the last, instead of negative ones.
 
     Keras and ONNX count negative indices from the end, so that a mistake would get an answer. One
     beyond the end is an error wherever indices are looked at.

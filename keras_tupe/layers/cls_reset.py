@@ -11,7 +11,7 @@ from keras_tupe.layers._parts import at_least_float32
 class ClsReset(keras.layers.Layer):
     """Frees [CLS] from position: one learned logit from it, one to it, per head.
 
-    [CLS] is a summary slot and not a word at place 0, so a position bias would tie it to
+    [CLS] is a summary slot and not a word at position 0, so a position bias would tie it to
     the first words. Apply this to a position bias before it is added to the content logits.
 
     Equation (Ke et al. 2021, eq. 9, the reset function):

@@ -16,9 +16,9 @@ class QKRPairwiseAttention(AbstractDistanceAttention):
         logits[h, i, j] = (q_i . k_j + q_i . a_{j-i} + k_j . a_{j-i}) / sqrt(d)
                         = ((q_i + a_{j-i}) . (k_j + a_{j-i}) - a_{j-i} . a_{j-i}) / sqrt(d)
 
-    Without the third term it is Shaw's method. With a vector per pair of places instead of one per
-    distance, p_j W^K beside q and p_i W^Q beside k, it becomes attention on absolute positions, but
-    for their product p_i W^Q . p_j W^K.
+    Without the third term it is Shaw's method. With a vector per pair of positions instead of one
+    per distance, p_j W^K beside q and p_i W^Q beside k, it becomes attention on absolute positions,
+    but for their product p_i W^Q . p_j W^K.
 
     Differences from the source: the authors' released code shares a by heads and indexes it by
     query minus key; both are a matter of how the table is filled.

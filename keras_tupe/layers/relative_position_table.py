@@ -16,7 +16,7 @@ class RelativePositionTable(keras.layers.Layer):
         a_{j - i} = table[clip(j - i, -k, k) + k]     signed
         a_{j - i} = table[min(|j - i|, k)]            unsigned
 
-    and, with an untied [CLS], two vectors of the same form in place of a: one for all pairs with
+    and, with an untied [CLS], two vectors of the same form instead of a: one for all pairs with
     the query [CLS], one for the other pairs with the key [CLS].
 
     Differences from the source: the vectors of [CLS] are ours.

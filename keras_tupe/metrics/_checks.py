@@ -52,7 +52,7 @@ def share(level):
     """Returns the confidence level of an interval, after checking that it is between 0 and 1.
 
     Raises:
-        TypeError: if it is no number.
+        TypeError: if it is not a number.
         ValueError: if it is 0, 1 or outside.
     """
     if isinstance(level, bool) or not isinstance(level, (float, int, np.floating, np.integer)):

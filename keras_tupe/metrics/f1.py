@@ -27,7 +27,7 @@ def f1(labels, predictions, positive=1):
         Giving everyone the class yields 2 p / (1 + p), with p the share that has it.
 
     Raises:
-        TypeError: if the ids are not numbers, or `positive` is no integer.
+        TypeError: if the ids are not numbers, or `positive` is not an integer.
         ValueError: if there are none, shapes differ, or an id is not a finite whole number.
 
     Example:

@@ -26,7 +26,7 @@ def mean_interval(values, level=0.95):
         and `high` are NaN; with equal runs all three are equal.
 
     Raises:
-        TypeError: if the values are not real numbers or `level` is no number.
+        TypeError: if the values are not real numbers or `level` is not a number.
         ValueError: if there are none, one is not finite, or `level` is not between 0 and 1.
 
     Example:

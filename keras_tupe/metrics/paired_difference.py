@@ -14,7 +14,7 @@ _POWER = 0.8
 
 @dataclasses.dataclass(frozen=True)
 class PairedDifference:
-    """What runs with equal seeds tell of the difference of two methods.
+    """The difference of two methods, from runs with equal seeds.
 
     Args:
         mean: of the differences, other less baseline.
@@ -66,7 +66,7 @@ def paired_difference(baseline, other, level=0.95):
         Differences that vary by rounding alone count as equal, and as 0 if rounding explains them.
 
     Raises:
-        TypeError: if the values are not real numbers or `level` is no number.
+        TypeError: if the values are not real numbers or `level` is not a number.
         ValueError: if there are none, one has more than the other, one is not finite, or `level`
             is not between 0 and 1.
 

@@ -9,7 +9,7 @@ from keras_tupe.metrics.normalize_answer import normalize_answer
 
 @dataclasses.dataclass(frozen=True)
 class SquadScores:
-    """What the official scorer of SQuAD v1.1 says of some answers.
+    """Scores of answers, as the official scorer of SQuAD v1.1 gives them.
 
     Args:
         exact_match: percent of the questions, 0 to 100.

@@ -25,7 +25,7 @@ def wilson_interval(successes, count, level=0.95):
         Tuple `(low, high)` of floats in [0, 1].
 
     Raises:
-        TypeError: if a count is no integer or `level` no number.
+        TypeError: if a count is not an integer or `level` not a number.
         ValueError: if `count` is below 1, `successes` outside 0 to `count`, or `level` not
             between 0 and 1.
 

@@ -1,4 +1,8 @@
-"""Encoders and tasks as KerasHub classes."""
+"""Encoders and tasks as KerasHub classes.
+
+For whoever trains, saves and loads models: they come from a preset with `from_preset`, are trained
+by `fit` or by `keras_tupe.trainer.Trainer`, and are saved with `save_to_preset`.
+"""
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.models.extend_positions import extend_positions

@@ -17,7 +17,7 @@ class TupeTask(ChecksData, PresetModel):
     backbone_cls = TupeBackbone
 
     @classmethod
-    def config_parts(cls):
+    def _config_parts(cls):
         return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
 
     def call(self, inputs, training=None, mask=None):

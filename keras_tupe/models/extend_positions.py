@@ -17,7 +17,7 @@ def extend_positions(model, new_length, how="interpolate"):
                        last on last
         repeat         p_1 .. p_{n-1} start over behind their end
         drop_absolute  all rows, p_0 too, become zero vectors of any length: what is known of
-                       absolute places is dropped, to be learned anew; relative terms stay
+                       absolute positions is dropped, to be learned anew; relative terms stay
 
     All other weights are copied. Fine-tune afterwards: no way is exact.
 

@@ -59,7 +59,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         Dictionary of `sequence_output` `(batch, length, hidden_dim)` and `pooled_output`
         `(batch, hidden_dim)`, in the compute dtype.
 
-    Masking: by `padding_mask`; what stands in padded places cannot change the outputs of real
+    Masking: by `padding_mask`; what stands at padded positions cannot change the outputs of real
     tokens.
 
     Raises:

@@ -125,7 +125,7 @@ class TupeMaskedLMPreprocessor(PresetClass, keras_hub.models.MaskedLMPreprocesso
         return max(1, math.ceil(self.mask_selection_rate * (self.sequence_length - 2)))
 
     @classmethod
-    def config_parts(cls):
+    def _config_parts(cls):
         return {"tokenizer": TupeTokenizer}
 
     def build(self, input_shape):

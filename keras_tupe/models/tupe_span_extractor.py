@@ -17,12 +17,12 @@ MASKED_LOGIT = -1e9
 class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
     """Fine-tuning model for SQuAD: the encoder, a start vector and an end vector.
 
-    Equation (Devlin et al. 2019, Section 4.2), with x_i the hidden state of place i, S and E the
+    Equation (Devlin et al. 2019, Section 4.2), with x_i the hidden state of position i, S and E the
     two vectors:
 
         logits[0, i] = S . x_i,    logits[1, i] = E . x_i    for real tokens, -1e9 for padding
 
-    Default loss, with s and e the places of the answer's first and last token:
+    Default loss, with s and e the positions of the answer's first and last token:
 
         loss = (cross_entropy(s, logits[0]) + cross_entropy(e, logits[1])) / 2
 
@@ -40,7 +40,7 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
         **kwargs: `name` and `trainable`.
 
     Call arguments:
-        inputs: as the backbone's. Labels and weights for `fit` are `(batch, 2)`: places of the
+        inputs: as the backbone's. Labels and weights for `fit` are `(batch, 2)`: positions of the
             first and the last token of the answer.
 
     Returns:

@@ -35,8 +35,8 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
     Masking: as in the backbone.
 
     Raises:
-        ValueError, TypeError: as the backbone, if `num_classes` is no positive integer, and if the
-            preprocessor does not fit the backbone.
+        ValueError, TypeError: as the backbone, if `num_classes` is not a positive integer, and if
+            the preprocessor does not fit the backbone.
 
     Example:
         >>> import numpy as np

@@ -48,7 +48,7 @@ class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifie
 
     Raises:
         TypeError: if `x` is not text.
-        ValueError: if text comes in place of labels, a pair does not fit together, or a
+        ValueError: if text comes instead of labels, a pair does not fit together, or a
             row has no room for text.
 
     Example:
@@ -77,7 +77,7 @@ class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifie
         self.add_start_token = add_start_token
 
     @classmethod
-    def config_parts(cls):
+    def _config_parts(cls):
         return {"tokenizer": TupeTokenizer}
 
     def build(self, input_shape):

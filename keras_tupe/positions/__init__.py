@@ -1,7 +1,8 @@
 """The registry of positional methods: one file in this folder is one method.
 
-`METHODS` maps the names of the files to their records. `get` looks a name up, `load_file` adds
-a method from a file outside the package. All that the file of a method needs is here:
+For whoever adds a method, or asks what one does. `METHODS` maps the names of the files to their
+records. `get` looks a name up, `load_file` adds a method from a file outside the package. All that
+the file of a method needs is here:
 
 - `PositionMethod`, the record that it fills, with `Dims` and `DeadWeight`;
 - `attention`, `plain_attention`, `combined_bias` and `distance_method`, which make its layers;

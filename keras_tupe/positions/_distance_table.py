@@ -113,7 +113,7 @@ def _reach(dims, options):
     """Returns the clipping distance.
 
     Raises:
-        ValueError: if `k` is no integer from 1 to `max_sequence_length - 1`, nor `None`.
+        ValueError: if `k` is not an integer from 1 to `max_sequence_length - 1`, nor `None`.
     """
     k, largest = options["k"], max(1, dims.max_sequence_length - 1)
     if k is None:

@@ -26,7 +26,7 @@ MAY_BE_NONE = ("embed", "bias", "shared")
 class PositionMethod:
     """How an encoder knows the order of its tokens: one record, one file, one row of a table.
 
-    A method may act in four places, each a factory that gets the `Dims` of the encoder and the
+    A method may act in four ways, each a factory that gets the `Dims` of the encoder and the
     method's resolved options, and returns a Keras layer. What a method does not use stays `None`;
     `shared` may also return `None`, where an option decides.
 

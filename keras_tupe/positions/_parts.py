@@ -138,7 +138,7 @@ def is_untied(cls):
     """
     if cls not in ("tied", "untied"):
         raise ValueError(
-            "The option `cls` says whether [CLS] has the position terms of place 0 ('tied') or is "
+            "The option `cls` says whether [CLS] has the terms of position 0 ('tied') or is "
             f"freed from them ('untied'). Received: cls={cls!r}"
         )
     return cls == "untied"

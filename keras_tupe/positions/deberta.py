@@ -103,7 +103,7 @@ class DisentangledAttention(AbstractSelfAttention):
 
     Note delta(j, i) in the third term. The released model has delta(i, j) there, and a bias b in
     the projection beside it: k_j . (r_{delta(i,j)} W^{Qr} + b). An untied [CLS] has vectors of its
-    own in place of r.
+    own instead of r.
 
     Differences from the source: keys have a bias, as in all attention here; no enhanced mask
     decoder.
@@ -183,7 +183,7 @@ def max_distance(dims, options):
     """Returns k.
 
     Raises:
-        ValueError: if it is no integer from 1 to `max_sequence_length`, nor `None`.
+        ValueError: if it is not an integer from 1 to `max_sequence_length`, nor `None`.
     """
     k, largest = options["k"], dims.max_sequence_length
     if k is None:
@@ -223,7 +223,7 @@ def dead_weights(dims, options):
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (q_i . k_j + q_i . r_{delta(i,j)} W^Kr + k_j . r_{delta(j,i)} W^Qr) / sqrt(3d).
 
-    Released: k_j . (r_{delta(i,j)} W^Qr + b) in place of the third term.
+    Released: k_j . (r_{delta(i,j)} W^Qr + b) instead of the third term.
     """
     query, key = oracle.queries_and_keys(tokens, weights, dims)
     r, of_distance = (

@@ -1,4 +1,4 @@
-"""TUPE's failed attempt: TUPE-R with a low-rank relative bias in place of the buckets."""
+"""TUPE's failed attempt: TUPE-R with a low-rank relative bias instead of the buckets."""
 
 import dataclasses
 

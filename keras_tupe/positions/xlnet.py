@@ -76,7 +76,7 @@ class XLNetAttention(AbstractSelfAttention):
 
         logits[h, i, j] = ((q_i + u) . k_j + (q_i + v) . (R_{i-j} W^R)) / sqrt(d)
 
-    with u and v learned, per layer and head. An untied [CLS] has two learned vectors in place of
+    with u and v learned, per layer and head. An untied [CLS] has two learned vectors instead of
     R_{i-j} W^R, one in its row and one in its column (ours).
 
     Differences from the source: no memory of earlier segments, no two-stream attention, no

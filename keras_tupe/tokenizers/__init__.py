@@ -1,7 +1,8 @@
 """Text to ids, with the same TensorFlow op in training and in serving.
 
-Needs TensorFlow and tensorflow_text. Import it where it is used, so that the rest of the package
-runs without them.
+For whoever needs token ids without a model; with one, `TupeTokenizer` holds what is here. Needs
+TensorFlow and tensorflow_text. Import it where it is used, so that the rest of the package runs
+without them.
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords

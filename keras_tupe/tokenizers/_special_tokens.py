@@ -12,7 +12,7 @@ class SpecialTokens:
         start: first token of every input ([CLS]).
         end: last token of every text ([SEP]).
         pad: filler after the end.
-        mask: stands in the place of a hidden piece.
+        mask: stands for a hidden piece.
         unknown: stands for text that the vocabulary cannot spell.
         separators: number of end tokens between the two texts of a pair.
     """
@@ -33,7 +33,7 @@ class SpecialTokens:
         """Finds the five tokens in a vocabulary.
 
         Args:
-            pieces: list of the vocabulary's pieces; the place is the id.
+            pieces: list of the vocabulary's pieces; the position is the id.
 
         Returns:
             The five ids, in the order of the attributes.
@@ -44,7 +44,7 @@ class SpecialTokens:
         repeated = [piece for piece, count in collections.Counter(pieces).items() if count > 1]
         if repeated:
             raise ValueError(
-                "Every piece of a vocabulary must be there once, because its place is its id. "
+                "Every piece of a vocabulary must be there once, because its position is its id. "
                 f"Remove the repetitions. Received: repeated pieces {repeated[:5]}"
             )
         missing = [text for text in self.texts if text not in pieces]

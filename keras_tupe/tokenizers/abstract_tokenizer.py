@@ -53,7 +53,7 @@ class AbstractTokenizer(tf.Module, abc.ABC):
 
     @property
     def pieces(self):
-        """The vocabulary: list of strings, the place is the id."""
+        """The vocabulary: list of strings, the position is the id."""
         return list(self._pieces)
 
     @property

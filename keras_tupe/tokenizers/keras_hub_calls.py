@@ -107,7 +107,7 @@ def check_labels(y):
     """
     if y is not None and holds_strings(y):
         raise ValueError(
-            "Labels must be numbers, but text came in their place: Keras reads a bare tuple of two "
+            "Labels must be numbers, but text came instead: Keras reads a bare tuple of two "
             "as (x, y). Pass a pair of texts as preprocessor((first, second), y=None), and in a "
             f"dataset as ((first, second), labels). Received: y={y!r:.80}"
         )

@@ -34,7 +34,7 @@ class SentencePieceBpe(AbstractTokenizer):
 
     Differences from the source: whatever type the model gives the special tokens, they are never
     found in plain text. In `tokenize_with_masks` a mask swallows the space before it, as
-    it does in pre-training, where it takes the place of a piece that begins with a space.
+    it does in pre-training, where it stands for a piece that begins with a space.
 
     Args:
         model: bytes of a SentencePiece model, or the path of its file.

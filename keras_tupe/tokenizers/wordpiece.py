@@ -26,7 +26,7 @@ class WordPiece(AbstractTokenizer):
 
     Args:
         vocabulary: list of pieces, or the path of a UTF-8 text file with one piece per line.
-            The place in the list is the id. `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]` and `[MASK]` must
+            The position in the list is the id. `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]` and `[MASK]` must
             be in it.
         lowercase: whether to lower-case and to strip accents. Defaults to `True`.
 
@@ -117,21 +117,21 @@ def _check(pieces):
         if not isinstance(piece, str):
             raise TypeError(
                 "A WordPiece vocabulary must hold strings. "
-                f"Received: {type(piece).__name__} at place {index}"
+                f"Received: {type(piece).__name__} at position {index}"
             )
         # The op would match a piece with a space across two words, and ends a piece at a NUL.
         if not piece or any(character.isspace() or character == "\0" for character in piece):
             raise ValueError(
                 "A piece must have at least one character, and no white space or NUL. Remove it or "
-                f"give one piece per line. Received: {piece!r} at place {index}"
+                f"give one piece per line. Received: {piece!r} at position {index}"
             )
         if any("\ud800" <= character <= "\udfff" for character in piece):
             raise ValueError(
                 "A piece must be text, and half of a surrogate pair is not. Remove it. "
-                f"Received: {piece!r} at place {index}"
+                f"Received: {piece!r} at position {index}"
             )
         if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:
             raise ValueError(
                 f"A piece must have at most {_MAX_PIECE_BYTES} bytes. "
-                f"Received: {piece[:40]!r}... at place {index}"
+                f"Received: {piece[:40]!r}... at position {index}"
             )

@@ -1,4 +1,9 @@
-"""How models of this package are trained."""
+"""Exact training: one update for one batch, on however many devices and machines.
+
+For whoever trains for hours or on several devices: `Trainer` works by `compile` and `fit` like any
+Keras model, `Checkpoints` let a stopped run go on to the bit, and `make_strategy` finds the
+devices.
+"""
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.trainer.checkpoints import Checkpoints

@@ -7,7 +7,7 @@ _MIX = -1640531535  # an odd number (2**32 over the golden ratio): parts get far
 
 
 def seeds_of(states, values, step, part):
-    """Returns the states for one part of one step, to be put in place of the variables'.
+    """Returns the states for one part of one step, to be used instead of the variables'.
 
     A Keras seed generator counts its draws, on every replica alike, so that all replicas draw
     the same mask, and a run that is resumed from a file draws others. Here its state is

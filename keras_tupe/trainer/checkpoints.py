@@ -20,7 +20,7 @@ _NAME = re.compile(r"step_(\d{10})")
 class Checkpoints:
     """A folder of checkpoints, one folder each: `step_0000001000/`.
 
-    A checkpoint is written beside its place, flushed to the disk and renamed; so whatever is
+    A checkpoint is written beside where it belongs, flushed to the disk and renamed; so whatever is
     killed, each folder with such a name is complete. It holds a NumPy archive `state.npz` and
     `checkpoint.json` with the step, the archive's hash and what the caller adds. No code is run
     when one is read.

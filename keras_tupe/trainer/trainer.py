@@ -225,7 +225,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
 
     @property
     def state_variables(self):
-        """What a run goes on from: model, optimizer and counters; name -> Keras variable."""
+        """All that a run goes on from: model, optimizer and counters; name -> Keras variable."""
         seeds = {id(v): index for index, v in enumerate(self._seed_states)}
         found = {}
         for variable in self.model.variables:

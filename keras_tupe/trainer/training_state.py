@@ -30,7 +30,7 @@ def write_state(trainer, arrays):
 
     Raises:
         ValueError: naming the first difference, if the state is of another model or optimizer,
-            or what is no number in it. Nothing is changed then.
+            or what is not a number in it. Nothing is changed then.
     """
     variables = trainer.state_variables
     for name, variable in variables.items():

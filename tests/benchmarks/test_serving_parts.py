@@ -121,7 +121,7 @@ def test_a_folder_that_is_no_export_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must be the folder of a SavedModel.*No such file"):
         models.describe(tmp_path)
     (tmp_path / "saved_model.pb").write_bytes(b"not a model")
-    with pytest.raises(ValueError, match="This file is no SavedModel"):
+    with pytest.raises(ValueError, match="The file must be a SavedModel"):
         models.describe(tmp_path)
     (tmp_path / "saved_model.pb").write_bytes(b"")
     with pytest.raises(ValueError, match="must have the signature 'serving_default'"):

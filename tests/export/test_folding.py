@@ -199,7 +199,7 @@ def test_a_term_that_changes_with_length_or_words_is_not_a_constant(kind):
             return keras.KerasTensor((1, 2, length, length), "float32")
 
     record = positions.PositionMethod(
-        summary="a method of one's own", source="a test",
+        summary="a method of one's own", source="a test", equation="s_{ij}",
         logits_oracle=lambda tokens, weights, dims, options: tokens,
         bias=lambda dims, options: Own(name="position_bias"),
     )  # fmt: skip

@@ -184,11 +184,11 @@ VALUES = {
         "3",
         "SQuAD F1 is 3",
     ),
-    "a run's commit a list": ("ablation", SETTINGS, ("commit",), ["x"], "command or commit"),
+    "a run's commit a list": ("ablation", SETTINGS, ("commit",), ["x"], "and its commit"),
     "changes that are a number": (
         *("experiment: results", f"{RUN}/glue/results.json", ("changes",)),
         3,
-        "changes are no list",
+        "changes must be a list",
     ),
     "an input's settings a number": (
         *("prepare: inspect", "rows/preparation.json", ("fingerprint",)),
@@ -227,7 +227,13 @@ VALUES = {
         1e999,
         "--",
     ),
-    "answers that are numbers": ("SQuAD predictions", "predictions.json", ("a",), 3, "is no text"),
+    "answers that are numbers": (
+        "SQuAD predictions",
+        "predictions.json",
+        ("a",),
+        3,
+        "must be a text",
+    ),
     "KerasHub's layers 2**40": (
         *("KerasHub BERT", "config.json", ("config", "num_layers")),
         2**40,

@@ -145,7 +145,7 @@ class Careless(PlainSelfAttention):
         return super().call(hidden_states, **kwargs)
 
 METHOD = PositionMethod(
-    summary="ignores padding", source="a test", logits_oracle=none.logits_oracle,
+    summary="ignores padding", source="a test", equation="s", logits_oracle=none.logits_oracle,
     attention=lambda dims, options: attention(Careless, dims),
     shift_invariant=True, sees_order=False,
 )

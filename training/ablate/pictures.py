@@ -88,16 +88,14 @@ def _differences(axes, ablation, order, styles):
         axes.text(0.5, 0.5, "nothing to compare with yet", ha="center", transform=axes.transAxes)
         return
     base, ends = summaries[ablation.baseline].values, []
-    for place, name in enumerate(names):
+    for row, name in enumerate(names):
         found, color = summaries[name].difference, styles[name]["color"]
         values = summaries[name].values
         dots = [values[seed] - base[seed] for seed in sorted(set(values) & set(base))]
         if not math.isnan(found.low):
-            axes.plot(
-                [found.low, found.high], [place, place], color=color, linewidth=2.5, alpha=0.6
-            )
-        axes.plot(found.mean, place, "|", color=color, markersize=18, mew=2.5)
-        axes.plot(dots, [place] * len(dots), "o", color=color, markersize=5, mec="white", mew=0.6)
+            axes.plot([found.low, found.high], [row, row], color=color, linewidth=2.5, alpha=0.6)
+        axes.plot(found.mean, row, "|", color=color, markersize=18, mew=2.5)
+        axes.plot(dots, [row] * len(dots), "o", color=color, markersize=5, mec="white", mew=0.6)
         ends += [*dots, found.mean]
     # an interval of very few seeds may be wide: what was seen stays readable
     span = max(max(ends), 0) - min(min(ends), 0) or 0.1
@@ -144,13 +142,13 @@ def draw_tasks(path, ablation):
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle("Scores in tasks; methods by held-out loss, the lowest on top", fontsize=11)
     axes = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-    for place, score in zip(axes, scores, strict=False):
-        _panel(place, ablation, score, order, styles)
-    for place in axes[len(scores) :]:
-        place.set_axis_off()
-    for number, place in enumerate(axes[: len(scores)]):
+    for panel, score in zip(axes, scores, strict=False):
+        _panel(panel, ablation, score, order, styles)
+    for panel in axes[len(scores) :]:
+        panel.set_axis_off()
+    for number, panel in enumerate(axes[: len(scores)]):
         if number + columns >= len(scores):
-            place.set_xlabel(f"percent. Dot: a seed, bar: mean,\nline: {ablation.baseline}")
+            panel.set_xlabel(f"percent. Dot: a seed, bar: mean,\nline: {ablation.baseline}")
     axes[0].set_yticks(range(len(order)), order, fontsize=9)
     axes[0].set_ylim(len(order) - 0.5, -0.5)
     save(figure, path)
@@ -162,9 +160,9 @@ def _panel(axes, ablation, score, order, styles):
     axes.grid(alpha=0.3, axis="x")
     if ablation.baseline in found:
         axes.axvline(found[ablation.baseline].mean, color="black", linewidth=1)
-    for place, name in enumerate(order):
+    for row, name in enumerate(order):
         if name not in found:
             continue
         color, values = styles[name]["color"], list(found[name].values.values())
-        axes.plot(found[name].mean, place, "|", color=color, markersize=16, mew=2.5)
-        axes.plot(values, [place] * len(values), "o", color=color, markersize=5, mec="white")
+        axes.plot(found[name].mean, row, "|", color=color, markersize=16, mew=2.5)
+        axes.plot(values, [row] * len(values), "o", color=color, markersize=5, mec="white")

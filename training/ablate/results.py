@@ -201,7 +201,7 @@ def _size(run):
     try:
         count = read_json_object(path)["parameter_count"]
         if type(count) is not int:
-            raise ValueError("it is no integer")
+            raise ValueError("it must be an integer")
         return count
     except (OSError, ValueError, KeyError):
         raise ValueError(

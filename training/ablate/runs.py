@@ -133,7 +133,7 @@ def find_runs(out):
             record = read_json_object(path)
             _check_kinds(record["settings"])
             if not all(isinstance(record.get(name), str | None) for name in ("command", "commit")):
-                raise ValueError("its command or commit is no text")
+                raise ValueError("its command and its commit must be texts")
             run = FoundRun(folder, _variant(record["settings"]), record["settings"]["seed"], record)
             run.facts()
             if f"seed-{run.seed}" != folder.name:
@@ -192,7 +192,7 @@ def _variant(settings):
     name = pathlib.Path(file).stem if file else settings["position"]
     options = parse_json(settings["position_options"])
     if not isinstance(options, dict):
-        raise ValueError("its position_options are no dictionary")
+        raise ValueError("its position_options must be a dictionary")
     return Variant(name, options, file)
 
 

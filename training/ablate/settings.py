@@ -139,7 +139,8 @@ def label_of(text):
 
 def _problems(settings):
     if settings.report_only and (settings.out is None or not os.path.isdir(settings.out)):
-        return [f"--report-only needs --out, the folder of an ablation. Received: {settings.out!r}"]
+        received = "none" if settings.out is None else not_there(settings.out)
+        return [f"--report-only needs --out, the folder of an ablation. Received: {received}"]
     if settings.report_only:
         return []
     found = [

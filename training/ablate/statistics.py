@@ -108,14 +108,14 @@ def holm(p_values):
         [0.08, 0.03, 0.5]
     """
     order = sorted(
-        range(len(p_values)), key=lambda place: (math.isnan(p_values[place]), p_values[place])
+        range(len(p_values)), key=lambda index: (math.isnan(p_values[index]), p_values[index])
     )
     adjusted, largest = [math.nan] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        if math.isnan(p_values[place]):
+    for rank, index in enumerate(order):
+        if math.isnan(p_values[index]):
             break
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = largest
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
     return adjusted
 
 
@@ -140,9 +140,9 @@ def steps_to_reach(steps, losses, target):
     below = np.flatnonzero(np.asarray(losses) <= target)
     if not len(below):
         return None
-    place = int(below[0])
-    if place == 0:
+    index = int(below[0])
+    if index == 0:
         return float(steps[0])
-    before, after = losses[place - 1], losses[place]
+    before, after = losses[index - 1], losses[index]
     share = (before - target) / (before - after)
-    return float(steps[place - 1] + share * (steps[place] - steps[place - 1]))
+    return float(steps[index - 1] + share * (steps[index] - steps[index - 1]))

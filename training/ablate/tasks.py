@@ -138,7 +138,7 @@ def check_equal(out, tasks=()):
             task, size = _asked(name, results["command"]), _size(results)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # `read_scores` says what is wrong
-        before, place = known.setdefault(name, (task, where))
+        before, other = known.setdefault(name, (task, where))
         if task != before:
             texts = [
                 shlex.join(words(one.settings)) if one.settings else "; ".join(one.mistakes)
@@ -147,14 +147,14 @@ def check_equal(out, tasks=()):
             raise ValueError(
                 "The models of an ablation must be tested by one command, or their scores do not "
                 "tell the methods apart. Give the same options, or move the folders of the others "
-                f"away. Received: {place}: {texts[0]}; {where}: {texts[1]}"
+                f"away. Received: {other}: {texts[0]}; {where}: {texts[1]}"
             )
-        before, place = sizes.setdefault(name, (size, where))
+        before, other = sizes.setdefault(name, (size, where))
         if size != before:
             raise ValueError(
                 "The models of an ablation must be tested on equal rows: as long, and as many. "
                 "Move these folders away and give options that all models can follow (--length "
-                f"for GLUE, --paradigms for BLiMP). Received: {place}: {before}; {where}: {size}"
+                f"for GLUE, --paradigms for BLiMP). Received: {other}: {before}; {where}: {size}"
             )
 
 

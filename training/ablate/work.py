@@ -1,6 +1,7 @@
 """The runs of an ablation, one after the other, and the report on them."""
 
 import dataclasses
+import math
 import sys
 import time
 
@@ -20,7 +21,7 @@ from training.command.report_files import names_of
 from training.command.settings import COMMAND_LINE
 from training.command.tables import table
 from training.command.words import words
-from training.machine.cost import TimeLeft, find_device, training
+from training.machine.cost import TimeLeft, find_device, pretraining
 from training.machine.kind import machine_kind
 from training.pretrain import run as pretrain_run
 
@@ -54,17 +55,24 @@ class Work:
         """Prints what is about to be done; returns the kind of the machine."""
         settings = self._settings
         device, machine = find_device(settings.precision, settings.peak_flops)
-        cost = training(run, rows.length, rows.vocabulary.size, device)
-        self._time = TimeLeft(cost.seconds)
+        valid = data.PreparedRows(settings.data, "valid")
+        batches = math.ceil(len(valid) / run.batch_size)
+        batches = min(run.valid_batches or batches, batches)
+        known = dataclasses.replace(run, valid_batches=batches)
+        costs = [
+            pretraining(known, rows.length, rows.vocabulary.size, variant.label, device)
+            for variant, _ in self._todo
+        ]
+        self._time = TimeLeft(sum(cost.seconds for cost in costs) / len(costs))
         for cell in self._cells:
             if self._is_trained(cell):
                 trained, tested = runs.recorded_seconds(self._folder(cell))
-                self._time.trained.append(trained)
+                self._time.trained.append(trained + device.start_seconds)  # logs begin later
                 if self._tasks and cell not in self._todo:
                     self._time.tested.append(tested)
         work = Amount(len(settings.variants), settings.seeds, *self._left(self._todo))
         epochs = run.steps * run.batch_size / len(rows)
-        print(plan_table(run.steps, epochs, cost, work, self._time, device), flush=True)
+        print(plan_table(run.steps, epochs, costs[0], work, self._time, device), flush=True)
         return machine
 
     def _left(self, cells):
@@ -222,7 +230,8 @@ def plan_table(steps, epochs, cost, work, time_left, device):
     basis = (
         "as long as the finished ones took"
         if time_left.trained
-        else f"a guess, of the device's {device.peak_flops / 1e12:.3g} TFLOP/s in matrix products"
+        else f"a guess, of the device's {device.peak_flops / 1e12:.3g} TFLOP/s in matrix products "
+        f"and {2 * device.start_seconds:.0f} s to start and end a run"
     )
     methods = f"{work.num_variants} method{'s' * (work.num_variants != 1)}"
     seeds = f"{work.num_seeds} seed{'s' * (work.num_seeds != 1)}"

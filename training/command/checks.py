@@ -82,7 +82,7 @@ def wrong_out(out, what):
 
 
 def no_folder(out, option="--out"):
-    """Returns a sentence if a path is no folder that can be written into, nor can become one.
+    """Returns a sentence if a path is not a folder that can be written into, and cannot become one.
 
     Where it is not there yet a folder of another name is made beside it for a moment: only that
     tells it of every file system.
@@ -104,7 +104,7 @@ def no_folder(out, option="--out"):
             os.rmdir(tempfile.mkdtemp(prefix=".keras_tupe.", dir=above))
     except OSError as error:
         return [
-            f"{option} must name a place that can be written. Received: {os.fspath(out)!r}, and "
+            f"{option} must be a folder that can be written. Received: {os.fspath(out)!r}, and "
             f"in {above!r}: {error.strerror}"
         ]
     return []

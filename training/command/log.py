@@ -45,7 +45,7 @@ class RunLog:
             of a run that goes on starts.
 
     Raises:
-        ValueError: if a file in the folder is no log of this kind.
+        ValueError: if a file in the folder is not a log of this kind.
     """
 
     def __init__(self, folder, start_step, tensorboard=True, files=(LOG, VALID)):
@@ -114,7 +114,7 @@ def read_log(path):
         raise ValueError(f"There must be a {LOG} or {VALID} of a run. Received: {str(path)!r}")
     rows = _rows(path, columns)
     return {
-        name: [float(row[place] or "nan") for row in rows] for place, name in enumerate(columns)
+        name: [float(row[index] or "nan") for row in rows] for index, name in enumerate(columns)
     }
 
 

@@ -1,4 +1,4 @@
-"""Whose folder an output folder is, by what is in it."""
+"""The owner of an output folder, recognized by what is in it."""
 
 import fnmatch
 import pathlib

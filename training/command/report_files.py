@@ -24,7 +24,7 @@ def replaced_file(path, write_to):
 
 def replaced_text(path, text):
     """Writes a text file, whole or not at all."""
-    replaced_file(path, lambda place: place.write_text(text, encoding="utf-8"))
+    replaced_file(path, lambda new: new.write_text(text, encoding="utf-8"))
 
 
 def names_of(folder, *names):

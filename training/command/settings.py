@@ -22,7 +22,7 @@ def setting(default, text, positional=False, texts=False, each=False, by_commas=
     Args:
         default: value, of the setting's type.
         text: help.
-        positional: whether it is given by its place on the command line, without an option.
+        positional: whether it is given by its position on the command line, without an option.
         texts: whether the values of a tuple are texts, which may hold commas of their own.
         each: whether, besides, every text has the option written before it.
         by_commas: whether a text is a list, as one text by commas; the command line takes spaces

@@ -1,7 +1,7 @@
 """Modules in processes of their own, also where the current folder has a `training` of its own.
 
 `python -m` looks into the current folder first. This file is run by its path, puts the package that
-it is a part of in place, and then does as `python -m` does.
+it is a part of first, and then does as `python -m` does.
 """
 
 import contextlib

@@ -76,7 +76,7 @@ class Settings:
         """Returns the options of the method that is put in, a dictionary.
 
         Raises:
-            ValueError: if they are no JSON object.
+            ValueError: if they are not a JSON object.
         """
         try:
             given = parse_json(self.graft_options or "{}")

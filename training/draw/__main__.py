@@ -1,8 +1,8 @@
 """Draws what positional methods do: per head, with [CLS] apart from the words.
 
-    python -m training.draw tupe_r t5
+    python -m training.draw t5 xlnet
     python -m training.draw my_method.py --size base --length 128
-    python -m training.draw --model saved_models/quickstart/preset
+    python -m training.draw --model saved_models/novels/preset
     python -m training.draw --model saved_models/quickstart/preset --text "Open the file." notes.txt
 
 Without --model every METHOD is drawn in an encoder at initialization. Position logits of the
@@ -25,6 +25,9 @@ def main(arguments=None):
         drawings = draw(settings)
     rows = [[drawing.file, *row] for drawing in drawings for row in drawing.rows]
     print(table(["file", "head", "pattern", "Toeplitz energy", "rank"], rows))
+    for drawing in drawings:
+        if drawing.note:
+            print(f"\n{drawing.note}")
     print(f"\n{len(drawings)} pictures in {settings.out}")
 
 

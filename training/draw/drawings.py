@@ -28,11 +28,13 @@ class Drawing:
         file: name of the PNG file.
         write: draws it: (path) -> None.
         rows: list of (head, pattern, Toeplitz energy, rank), as strings, for the table.
+        note: a sentence on why it shows nothing, if it does not.
     """
 
     file: str
     write: Callable
     rows: list
+    note: str = ""
 
 
 def drawings_of(backbone, length, origin, text=None):
@@ -115,11 +117,19 @@ def _tables(backbone, origin):
     tables = distance_tables(backbone)
     if not tables:
         return None
-    title = f"{backbone.position}, {origin}: weights by distance"
+    title, note = f"{backbone.position}, {origin}: weights by distance", ""
+    values = np.concatenate([table.values.ravel() for table in tables.values()])
+    if np.ptp(values) == 0:
+        title += f"\n(all are {values[0]:g}, until training moves them)"
+        note = (
+            f"All weights by distance of {backbone.position} are {values[0]:g} at first, so the "
+            "lines are equal and flat: draw a trained --model to see a difference."
+        )
     return Drawing(
         f"{backbone.position}_distance_tables.png",
         lambda path: draw_tables(path, tables, title),
         [("all", "-", "-", "-")],
+        note,
     )
 
 

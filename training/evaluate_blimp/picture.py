@@ -31,12 +31,12 @@ def draw_phenomena(path, runs):
         shift = 0.5 * (0.5 - (number + 0.5) / len(runs))  # the first run above
         entries = {-1: results["overall"]}
         found = results["phenomena"]
-        entries |= {place: found[name] for place, name in enumerate(names) if name in found}
+        entries |= {row: found[name] for row, name in enumerate(names) if name in found}
         values = [100 * entry["accuracy"] for entry in entries.values()]
         ends = np.array([[100 * e["low"], 100 * e["high"]] for e in entries.values()]).T
         axes.errorbar(
             values,
-            [place + shift for place in entries],
+            [row + shift for row in entries],
             xerr=np.abs(ends - values),
             fmt="o",
             color=f"C{number % 10}",

@@ -1,4 +1,4 @@
-"""From minimal pairs and a preset to results."""
+"""Scores of minimal pairs by a preset, one paradigm after the other."""
 
 import csv
 import hashlib

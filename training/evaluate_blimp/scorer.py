@@ -1,4 +1,4 @@
-"""How likely a masked language model finds sentences."""
+"""Scores of sentences by a masked language model."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ class PseudoLogLikelihood:
 
     Equation (Salazar et al. 2020, section 2): for a sentence of tokens w_1 ... w_n
 
-        PLL(w) = sum_t log P(w_t | w with [MASK] in the places M_t)
+        PLL(w) = sum_t log P(w_t | w with [MASK] at the positions M_t)
 
         M_t = {t}                                                 score "token"
         M_t = {t and the later tokens of the word that t is in}   score "word"
@@ -59,12 +59,12 @@ class PseudoLogLikelihood:
         Returns:
             float64, `(sentences,)`, nats; 0 for a sentence without tokens.
         """
-        places = {}
+        numbers = {}
         for ids in map(tuple, sentences):
-            places.setdefault(ids, len(places))
-        found = np.zeros(len(places))
-        lengths = np.array([len(ids) for ids in places], int)
-        distinct = list(places)
+            numbers.setdefault(ids, len(numbers))
+        found = np.zeros(len(numbers))
+        lengths = np.array([len(ids) for ids in numbers], int)
+        distinct = list(numbers)
         for length in sorted(set(lengths.tolist()) - {0}):
             members = np.flatnonzero(lengths == length)
             found[members] = self._equally_long(
@@ -75,7 +75,7 @@ class PseudoLogLikelihood:
                 "The scores of a model must be finite numbers; its weights are damaged, or its "
                 "training diverged. Received: scores that are infinite or undefined"
             )
-        return found[[places[ids] for ids in map(tuple, sentences)]]
+        return found[[numbers[ids] for ids in map(tuple, sentences)]]
 
     def _equally_long(self, ids, progress):
         """Scores of `(sentences, length)` ids without their frame."""
@@ -91,16 +91,16 @@ class PseudoLogLikelihood:
         for start in range(0, total, size):
             used = min(size, total - start)
             numbers = np.arange(start, start + (size if fills else used))
-            sentence, place = np.divmod(np.minimum(numbers, total - 1), length)
+            sentence, position = np.divmod(np.minimum(numbers, total - 1), length)
             word = words[sentence]  # (rows, length)
-            hidden = (np.arange(length) >= place[:, None]) & (
-                word == np.take_along_axis(word, place[:, None], axis=1)
+            hidden = (np.arange(length) >= position[:, None]) & (
+                word == np.take_along_axis(word, position[:, None], axis=1)
             )
             inputs = rows[sentence]
             first = len(self.before)
             inputs[:, first : first + length][hidden] = self.mask_id
-            targets = ids[sentence, place][:, None]
-            logs = self._log_probabilities(inputs, first + place[:, None], targets)
+            targets = ids[sentence, position][:, None]
+            logs = self._log_probabilities(inputs, first + position[:, None], targets)
             scores += np.bincount(sentence[:used], weights=logs[:used], minlength=count)
             if progress is not None:
                 progress(used)
@@ -112,11 +112,11 @@ class PseudoLogLikelihood:
             return np.tile(np.arange(ids.shape[1]), (len(ids), 1))
         return self.word_starts(ids).cumsum(axis=1)
 
-    def _log_probabilities(self, token_ids, places, targets):
+    def _log_probabilities(self, token_ids, positions, targets):
         inputs = {
             "token_ids": token_ids,
             "padding_mask": np.ones_like(token_ids),
-            "mask_positions": places.astype("int32"),
+            "mask_positions": positions.astype("int32"),
             "targets": targets,
         }
         if self._has_segments:
@@ -125,7 +125,7 @@ class PseudoLogLikelihood:
 
 
 def _target_model(model):
-    """Returns a model: masked rows, a place and the token there -> log probabilities (rows,)."""
+    """Returns a model: masked rows, a position and the token there -> log probabilities (rows,)."""
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in model.input}
     targets = keras.Input((1,), dtype="int32", name="targets")
     logits = model(inputs)  # (rows, 1, vocabulary_size)

@@ -37,7 +37,7 @@ class Settings:
     def problems(self):
         """Returns a sentence for each mistake."""
         found = [
-            f"{name} must be given. Received: nothing"
+            f"{name} must be given. Received: none"
             for name in ("PRESET", "--data", "--out")
             if getattr(self, name.strip("-").lower()) is None
         ]

@@ -119,17 +119,17 @@ class Encoder:
         """Returns what is wrong with a pair, or `None`."""
         for text, row in zip(texts, ids, strict=True):
             length = len(self.before) + len(row) + len(self.after)
-            place = f"{text!r}, pair {number + 1} of {uid}"
+            where = f"{text!r}, pair {number + 1} of {uid}"
             if not row:
                 return (
                     "A sentence must have at least one token, to be scored. Leave its pair out "
-                    f"with --skip-bad. Received: {place}"
+                    f"with --skip-bad. Received: {where}"
                 )
             if self._longest is not None and length > self._longest:
                 return (
                     f"A sentence must fit into the {self._longest} tokens of the model's position "
                     "tables, special tokens included; none is cut. Leave its pair out with "
-                    f"--skip-bad. Received: {length} tokens of {place}"
+                    f"--skip-bad. Received: {length} tokens of {where}"
                 )
         return None
 

@@ -251,8 +251,9 @@ def find(name):
     try:
         entries = read_toml(path)
     except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ValueError(
-            f"NAME must name a readable TOML file: {error}. Received: {name!r}"
+            f"NAME must name a readable TOML file: {reason}. Received: {name!r}"
         ) from None
     experiment, problems = read_table(Experiment, entries)
     if problems:

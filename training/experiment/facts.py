@@ -42,7 +42,7 @@ def preset_facts(folder, scale):
         size = {name: config[name] for name in _SIZES}
         limit = config["max_sequence_length"]
         if not all(type(number) is int and number > 0 for number in (*size.values(), limit)):
-            raise ValueError("its sizes are no counts")
+            raise ValueError("its sizes must be integers above 0")
         own = Variant(config["position"], config["position_options"])
     except (OSError, ValueError, KeyError, TypeError):
         return {}, [

@@ -66,23 +66,23 @@ def _ours(axes, plan, results, found):
 
 
 def _bars(axes, names, values, reach, labels, color):
-    places = range(len(names))
+    rows = range(len(names))
     colors = [_BASE if label else color for label in labels]
-    axes.barh(places, values, xerr=reach, color=colors, height=0.62, capsize=3)
+    axes.barh(rows, values, xerr=reach, color=colors, height=0.62, capsize=3)
     axes.axvline(0, color="black", linewidth=0.8)
     reach = reach or [0.0] * len(names)
-    for place, value, error, label in zip(places, values, reach, labels, strict=True):
+    for row, value, error, label in zip(rows, values, reach, labels, strict=True):
         side = 1 if value >= 0 else -1
         axes.annotate(
             label or f"{value:+.2f}",
-            (value + side * error, place),
+            (value + side * error, row),
             xytext=(4 * side, 0),
             textcoords="offset points",
             va="center",
             ha="left" if side > 0 else "right",
             fontsize=8,
         )
-    axes.set_yticks(places, names, fontsize=8)
+    axes.set_yticks(rows, names, fontsize=8)
     axes.invert_yaxis()
     axes.use_sticky_edges = False
     axes.margins(x=0.22)

@@ -241,8 +241,8 @@ def plan_text(plan, device):
     basis = (
         f"Hours: on {device.name}, at {device.utilisation:.0%} of {device.peak_flops / 1e12:.3g} "
         f"TFLOP/s, at least {1000 * device.step_seconds:g} ms a step, and "
-        f"{device.start_seconds:g} s to start a run of fine-tuning, twice that of pre-training: an "
-        "estimate, with nothing else on the device. FLOPs: of the model, evaluation included."
+        f"{device.start_seconds:.0f} s to start a run of fine-tuning, twice that for pre-training; "
+        "an estimate. FLOPs: of the model, evaluation included."
     )
     parts = [
         f"{experiment.name}, scale {scale.name}: {experiment.question}",

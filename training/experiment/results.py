@@ -130,11 +130,11 @@ def _check_kinds(record):
     """Checks what is taken of the record of any command; `ValueError` if it is of another kind."""
     changes = record.get("changes", [])
     if not isinstance(record.get("commit"), str | None):
-        raise ValueError("its commit is no text")
+        raise ValueError("its commit must be a text")
     if not isinstance(changes, list) or not all(isinstance(change, str) for change in changes):
-        raise ValueError("its changes are no list of texts")
+        raise ValueError("its changes must be a list of texts")
     if type(record.get("seconds", 0.0)) not in (int, float):
-        raise ValueError("its seconds are no number")
+        raise ValueError("its seconds must be a number")
 
 
 def _title(score, scale):

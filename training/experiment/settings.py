@@ -172,7 +172,9 @@ def _of_scale(settings, experiment):
         if is_asked and value is None and not settings.plan:
             found.append(f"{experiment.name} {what} and needs {option(name)}. Received: none")
         elif not is_asked and value is not None:
-            found.append(f"{experiment.name} has no use for {option(name)}. Received: {value!r}")
+            found.append(
+                f"{experiment.name} does not use {option(name)}: leave it out. Received: {value!r}"
+            )
     for name, part, what in (
         ("steps", scale.pretrain, "pre-train"),
         ("seeds", scale.pretrain, "pre-train"),
@@ -217,8 +219,8 @@ def _tasks_problems(folder, tasks):
         return []
     missing = []
     for task in filter(TASKS.__contains__, tasks):
-        places = (pathlib.Path(folder) / GLUE_TASKS[task].folder, pathlib.Path(folder))
-        if not any((place / name).is_file() for place in places for name in _GLUE_FILES):
+        folders = (pathlib.Path(folder) / GLUE_TASKS[task].folder, pathlib.Path(folder))
+        if not any((one / name).is_file() for one in folders for name in _GLUE_FILES):
             missing.append(task)
     if not missing:
         return []

@@ -61,19 +61,27 @@ def write_example(folder, model, inputs):
     )
 
 
-def check_in_another_process(folder):
+def check_in_another_process(folder, say=print):
     """Runs `training.query` on an export.
+
+    Args:
+        folder: `pathlib.Path` of the export.
+        say: function that writes a text: what it answers.
 
     Raises:
         RuntimeError: if the export does not answer as the model does.
     """
-    print("\n=== the export, loaded by another process ===")
-    sys.stdout.flush()
-    status = subprocess.run(
+    ended = subprocess.run(
         start.words_of("training.query", str(folder)),
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdout=subprocess.PIPE,
+        text=True,
         check=False,
-    ).returncode
+    )
+    heading = "=== the export, loaded by another process ==="
+    say(f"\n{heading}\n{ended.stdout.rstrip()}")
+    sys.stdout.flush()
+    status = ended.returncode
     if status:
         raise RuntimeError(
             "The exported SavedModel does not answer as the model that was exported, so nothing "

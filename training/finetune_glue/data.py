@@ -109,7 +109,7 @@ def _part(rows, count):
     if count is None or count >= len(rows.indices):
         return rows
     chosen = np.sort(np.random.default_rng(0).permutation(len(rows.indices))[:count])
-    texts = tuple([texts[place] for place in chosen] for texts in rows.texts)
+    texts = tuple([texts[index] for index in chosen] for texts in rows.texts)
     return GlueRows(texts, rows.labels[chosen], rows.indices[chosen])
 
 
@@ -148,7 +148,7 @@ def tokenize(tokenizer, texts, length, segments):
         lengths = inputs["padding_mask"].sum(axis=1)
         full = np.flatnonzero(lengths == length)
         if len(full):  # which of them would have gone on
-            rest = _arrays(longer, [[column[place] for place in full] for column in part])
+            rest = _arrays(longer, [[column[index] for index in full] for column in part])
             num_cut += int((rest["padding_mask"].sum(axis=1) > length).sum())
         for name, found in (("token_ids", token_ids), ("segment_ids", segment_ids)):
             if name in inputs:

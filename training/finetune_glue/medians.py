@@ -37,7 +37,7 @@ class ColumnResult:
 
 
 def median(values):
-    """Returns the median of scores, where `None` is below all numbers, or `None` if it is none.
+    """Returns the median of scores, `None` below all numbers; `None` if the median is not a number.
 
     Example:
         >>> median([60.0, None, 50.0]), median([60.0, None])
@@ -48,7 +48,7 @@ def median(values):
 
 
 def seed_of_median(values):
-    """Returns the place of the score that is the nearest to the median, the first of equals.
+    """Returns the index of the score that is the nearest to the median, the first of equals.
 
     Args:
         values: scores by seed; their median is a number.

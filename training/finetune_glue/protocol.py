@@ -1,4 +1,4 @@
-"""How the papers fine-tune on GLUE, as data."""
+"""The papers' protocols of fine-tuning on GLUE, as data."""
 
 import dataclasses
 

@@ -36,8 +36,8 @@ class Job:
     @property
     def folder(self):
         """Folder of the run, in that of the grid."""
-        place = f"lr-{self.learning_rate}/seed-{self.seed}"
-        return f"test/{'+'.join(self.tested)}/{place}" if self.tested else f"{self.task}/{place}"
+        run = f"lr-{self.learning_rate}/seed-{self.seed}"
+        return f"test/{'+'.join(self.tested)}/{run}" if self.tested else f"{self.task}/{run}"
 
 
 class Runs:

@@ -1,4 +1,4 @@
-"""From a classifier's outputs to predictions and scores."""
+"""Predictions and scores of a classifier's outputs."""
 
 import numpy as np
 

@@ -51,9 +51,11 @@ class Settings:
     submission: bool = setting(
         False, "Whether the test sets are predicted too, in the format of GLUE's server."
     )
-    skip_bad: bool = setting(False, "Whether bad lines are left out, and told, not an error.")
+    skip_bad: bool = setting(
+        False, "Whether bad lines are left out and reported, instead of ending with an error."
+    )
     check_counts: bool = setting(
-        True, "Whether other numbers of rows than the official are errors."
+        True, "Whether another number of rows than the official one is an error."
     )
     tfds_dir: str | None = setting(None, "Folder of TFDS's data, if not its default one.")
     position_file: str | None = setting(

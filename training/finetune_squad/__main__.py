@@ -11,7 +11,7 @@ shorter rows is made longer first, see --extend.
 Every seed is a folder, seed-K, that is complete or not there: settings, log, scores,
 `predictions.json` (id -> answer, as the official scorer reads it) and `nbest.json`. The same
 command goes on where it was stopped. At the end: `results.json`, `results.md` and `squad.png`, with
-scores by where the answer stands and by how long the passage is.
+scores by position of the answer and by length of the passage.
 
 A model as small as a laptop trains wants a higher rate (3e-4).
 """

@@ -88,7 +88,7 @@ def rows_of(windows, *, labelled, pad_id, batch_size, seed=0, segments=False):
 
     Args:
         windows: a `SquadWindows`.
-        labelled: whether the places of the answers go with them, `(windows, 2)`.
+        labelled: whether the positions of the answers go with them, `(windows, 2)`.
         pad_id: id of padding.
         batch_size: rows per batch.
         seed: of their order.
@@ -128,4 +128,4 @@ def _part(questions, count):
     if count is None or count >= len(questions):
         return questions
     chosen = np.sort(np.random.default_rng(0).permutation(len(questions))[:count])
-    return [questions[place] for place in chosen]
+    return [questions[index] for index in chosen]

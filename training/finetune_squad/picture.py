@@ -1,4 +1,4 @@
-"""Scores by where an answer stands and by how long its passage is, drawn."""
+"""Picture of the scores by position of the answer and by length of the passage."""
 
 from matplotlib.figure import Figure
 
@@ -20,9 +20,9 @@ def draw_squad(path, results):
     runs = "" if count == 1 else f", mean of {count} seeds"
     figure.suptitle(f"Answers of {results['position']}{runs}; 95 % intervals over questions")
     axes = figure.subplots(1, 2, sharey=True)
-    for place, key, text in (
-        (axes[0], "by_answer_position", "the answer's first token in the passage"),
-        (axes[1], "by_passage_length", "tokens of the passage"),
+    for panel, key, text in (
+        (axes[0], "by_answer_position", "position of the answer in the passage (first token)"),
+        (axes[1], "by_passage_length", "length of the passage (tokens)"),
     ):
         groups = results[key]
         for measure, label, color, shift in _MEASURES:
@@ -30,7 +30,7 @@ def draw_squad(path, results):
             values = [entry["mean"] for entry in entries]
             ends = [[_or(e[end], e["mean"]) for e in entries] for end in ("low", "high")]
             reach = [[abs(a - b) for a, b in zip(values, end, strict=True)] for end in ends]
-            place.errorbar(
+            panel.errorbar(
                 [number + shift for number in range(len(groups))],
                 values,
                 yerr=reach,
@@ -41,15 +41,15 @@ def draw_squad(path, results):
                 capsize=3,
                 label=f"{label}: {results[measure]['mean']:.1f} in all",
             )
-            place.axhline(results[measure]["mean"], color=color, linestyle=":", linewidth=1)
+            panel.axhline(results[measure]["mean"], color=color, linestyle=":", linewidth=1)
         chance = results["random_spans"]["f1"]
-        place.axhline(
+        panel.axhline(
             chance, color="gray", linestyle="--", label=f"F1 of random spans: {chance:.1f}"
         )
         labels = [f"{group_name(group)}\nn={group['questions']:,}" for group in groups]
-        place.set_xticks(range(len(groups)), labels, fontsize=8)
-        place.set_xlabel(text)
-        place.grid(alpha=0.3)
+        panel.set_xticks(range(len(groups)), labels, fontsize=8)
+        panel.set_xlabel(text)
+        panel.grid(alpha=0.3)
     axes[0].set_ylabel("percent")
     axes[0].set_ylim(bottom=0)
     axes[0].legend()

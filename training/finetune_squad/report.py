@@ -74,8 +74,8 @@ def report(results):
     if results["changes"]:
         lines.append(f"Not as in {_SOURCE}: {'; '.join(results['changes'])}.")
     for key, name in (
-        ("by_answer_position", "answer's first token"),
-        ("by_passage_length", "tokens of the passage"),
+        ("by_answer_position", "position of the answer (tokens)"),
+        ("by_passage_length", "length of the passage (tokens)"),
     ):
         lines.append(
             table(

@@ -1,4 +1,4 @@
-"""Scores of the answers of the runs, in all and by where answers stand."""
+"""Scores of answers: of all, by position of the answer, by length of the passage."""
 
 import math
 
@@ -24,7 +24,7 @@ def answer_positions(windows):
     """
     found = np.full(len(windows.questions), -1)
     labelled = np.flatnonzero(windows.start_positions)
-    tokens = windows.start_positions - windows.context_places + windows.context_starts
+    tokens = windows.start_positions - windows.context_positions + windows.context_starts
     found[windows.question_index[labelled]] = tokens[labelled]  # the same in all of its windows
     return found
 

@@ -117,7 +117,7 @@ def read_predictions(folder):
     try:
         answers = read_json_object(path)
         if not all(isinstance(text, str) for text in answers.values()):
-            raise ValueError("an answer is no text")
+            raise ValueError("every answer must be a text")
     except (OSError, ValueError) as error:
         raise ValueError(
             f"The answers of a run must be those that it wrote: {error}. Move its folder away. "

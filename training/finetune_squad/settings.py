@@ -53,7 +53,9 @@ class Settings:
     max_dev_questions: int | None = setting(
         None, "Most questions to score on, >= 1, always the same ones. Default: all."
     )
-    skip_bad: bool = setting(False, "Whether bad questions are left out, and told, not an error.")
+    skip_bad: bool = setting(
+        False, "Whether bad questions are left out and reported, instead of ending with an error."
+    )
     position_file: str | None = setting(
         None, "Python file that defines the preset's positional method, if it is your own."
     )

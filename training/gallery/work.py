@@ -4,17 +4,18 @@ import json
 import pathlib
 
 import numpy as np
-import tqdm
 
 from keras_tupe import positions
 from keras_tupe.analysis import mean_attention_scores, name_patterns
 from training.command.folder_lock import FolderLock
 from training.command.report_files import replaced_file, replaced_text
+from training.command.stages import Stages
 from training.command.tables import table
 from training.draw.drawings import patterns_of_scores, telling_logits
 from training.gallery.picture import Entry, Heads, draw_entry
+from training.machine.slowness import slowness
 from training.quickstart import data as quickstart_data
-from training.quickstart import run
+from training.quickstart import plan, run
 
 TEXTS = 256  # held-out rows behind attention scores
 PICTURES = "heads"  # folder of the pictures, one per method
@@ -30,9 +31,16 @@ def make_gallery(settings):
     Raises:
         ValueError: if the corpus or the folder cannot be used.
     """
-    with FolderLock(settings.out, "gallery"):
-        documents = quickstart_data.load_documents(settings.corpus)
-        return make(settings, quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed))
+    with FolderLock(settings.out, "gallery"), Stages("gallery") as stages:
+        slow = slowness()
+        plan.expect_data(stages, settings.corpus, slow)
+        work, rates = plan.Work(settings.steps, 0), plan.Rates().times(slow)
+        for name in settings.names():
+            for stage, seconds, kind in work.stages(name, rates)[:3]:
+                stages.expect(stage, seconds, kind)
+        documents = quickstart_data.load_documents(settings.corpus, stages)
+        data = quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed, stages)
+        return make(settings, data, stages)
 
 
 def heads_of(backbone, rows):
@@ -44,11 +52,13 @@ def heads_of(backbone, rows):
     return Heads("scores", scores, patterns_of_scores(scores))
 
 
-def entry_of(name, data, settings, rows):
+def entry_of(name, data, settings, rows, stages):
     """Trains one method; returns its `Entry`."""
+    show = run.Show(stages, name)
+    show.begin("compiling")
     model = run.build(name, data, settings.size, settings.seed)
     before = heads_of(model.backbone, rows)
-    _, (loss, _) = run.pretrain(model, data, settings.steps)
+    _, (loss, _) = run.pretrain(model, data, settings.steps, show)
     return Entry(name, before, heads_of(model.backbone, rows), loss)
 
 
@@ -120,11 +130,10 @@ def page(facts):
     )
 
 
-def make(settings, data):
+def make(settings, data, stages):
     """Trains all methods and writes pictures, facts and page; returns the page's text."""
     rows = held_out_rows(data)
-    bar = tqdm.tqdm(settings.names(), unit=" methods", disable=None)
-    entries = [entry_of(name, data, settings, rows) for name in bar]
+    entries = [entry_of(name, data, settings, rows, stages) for name in settings.names()]
     folder, facts = pathlib.Path(settings.out), facts_of(entries, settings, data)
     (folder / PICTURES).mkdir(exist_ok=True)
     for entry in entries:

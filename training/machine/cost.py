@@ -6,6 +6,7 @@ import math
 from training.command.variant import parse as parse_variant
 from training.command.without_keras import without_keras
 from training.machine.facts import machine_facts
+from training.machine.slowness import slowness
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -25,7 +26,7 @@ class Device:
         utilisation: share of the peak that training is assumed to reach.
         step_seconds: what a step takes at least, however small it is.
         start_seconds: what a run of fine-tuning takes before its first step, compiling included;
-            pre-training, in a process of its own, twice that.
+            pre-training, in a process of its own, twice that, with what it writes at its end.
     """
 
     name: str
@@ -39,12 +40,16 @@ class Device:
         return max(flops / (self.peak_flops * self.utilisation), steps * self.step_seconds)
 
 
+# Two cores: a `training.pretrain` of 2 layers and 2 steps takes 18 s of CPU time in all; one of
+# more layers takes longer to compile; hence twice 12 s.
 H200 = Device("one NVIDIA H200, bfloat16", 989e12, 0.35, 0.008, 20.0)
 TWO_CORES = Device("two CPU cores, float32", 200e9, 0.45, 0.004, 12.0)
 
 
 def find_device(precision, peak_flops=None, utilisation=None):
     """Returns the `Device` that is found, and the kind of the machine, a dictionary.
+
+    Its peak and the start of a run are measured, with all else that the machine does now.
 
     Args:
         precision: of the work.
@@ -61,6 +66,7 @@ def find_device(precision, peak_flops=None, utilisation=None):
         name=f"{name}, {precision}",
         peak_flops=peak_flops or peak,
         utilisation=utilisation or like.utilisation,
+        start_seconds=slowness() * like.start_seconds,
     )
     return device, machine
 

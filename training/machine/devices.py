@@ -44,7 +44,7 @@ def no_gpu(strategy, num_replicas):
 
 
 def has_gpu():
-    """Returns whether the backend sees a device that is no CPU."""
+    """Returns whether the backend sees a device that is not a CPU."""
     return any("cpu" not in device.lower() for device in keras.distribution.list_devices())
 
 
@@ -132,8 +132,8 @@ class TensorFlowMachine:
         def worker_rows(context):
             first = context.input_pipeline_id * each
             parts = [
-                make(rows.shard(first + place, self.num_replicas), start_step, num_steps)
-                for place in range(each)
+                make(rows.shard(first + number, self.num_replicas), start_step, num_steps)
+                for number in range(each)
             ]
             if each == 1:
                 return parts[0]

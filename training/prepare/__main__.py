@@ -14,6 +14,7 @@ import importlib.util
 
 from training.command.settings import parse
 from training.command.shell import command_of, sentences
+from training.prepare.plan import Plan
 from training.prepare.settings import Settings
 
 
@@ -37,13 +38,16 @@ def prepare(settings, command):
     if settings.runner is not None and importlib.util.find_spec("apache_beam") is None:
         raise ValueError("--runner needs Apache Beam: pip install 'keras-tupe[beam]'")
     if settings.runner is not None:
-        from training.prepare import beam
+        with Plan() as plan:
+            from training.prepare import beam
 
-        beam.prepare(settings, command)
-        return
-    from training.prepare import work
+            text = beam.prepare(settings, command, plan)
+    else:
+        with Plan() as plan:
+            from training.prepare import work
 
-    work.prepare(settings, command)
+            text = work.prepare(settings, command, plan)
+    print(text)
 
 
 def main(arguments=None):

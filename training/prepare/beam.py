@@ -10,7 +10,6 @@ import json
 import pathlib
 import secrets
 import shutil
-import time
 
 import apache_beam as beam
 import tensorflow_datasets as tfds
@@ -42,12 +41,11 @@ from training.prepare.beam_steps import (
     measure,
     read_unique,
 )
+from training.prepare.plan import FIRST, SECOND, VOCABULARY, WRITE
 from training.prepare.problems import Problems
 from training.prepare.settings import fingerprint
 from training.prepare.spill import refused_if_damaged
 from training.prepare.stages import PARTS
-
-_PROGRESS = "{:>8.1f} s  {}"
 
 
 class PackedRows(tfds.core.GeneratorBasedBuilder):
@@ -93,47 +91,42 @@ class PackedRows(tfds.core.GeneratorBasedBuilder):
         raise NotImplementedError("the splits are collections of examples already")
 
 
-def prepare(settings, command):
-    """As `training.prepare.prepare`, on the Beam runner of the settings.
+def prepare(settings, command, plan):
+    """As `prepare` of `training.prepare.work`, on the Beam runner of the settings.
 
     All problems of the input are found before the first is reported.
     """
-    started = time.monotonic()
-
-    def tell(text):
-        print(_PROGRESS.format(time.monotonic() - started, text), flush=True)
-
     sources = find_sources(settings.input, settings.format)
     if settings.vocabulary is not None:
         prepare_vocabulary.load(settings.vocabulary, settings)
     key = fingerprint(settings, sources)
     if prepare_folder.check_output(settings.out, key):
         prepare_folder.remove_rest(settings.out)
-        print(f"{settings.out} is already there, made from the same input and settings.")
-        return
+        return f"{settings.out} is already there, made from the same input and settings."
+    plan.expect_pipelines(sources, settings)
+    tfds.disable_progress_bar()
     with prepare_folder.work_folder(settings.out, key) as work, safe_environment():
-        tell(f"reading {len(sources)} files, counting words ({settings.runner})")
-        plan, tokenizer = _plan(sources, settings, work / "beam")
-        tell(f"vocabulary of {tokenizer.vocabulary_size:,} pieces; packing")
-        folder, parts = _pack(sources, settings, plan, tokenizer, work / "beam")
+        found, tokenizer = _count(sources, settings, work / "beam", plan)
+        plan.begin(SECOND)
+        folder, parts = _pack(sources, settings, found, tokenizer, work / "beam")
         statistics = {part: facts["statistics"] for part, facts in parts.items()}
-        finish.check_complete(statistics, plan["documents"])
+        finish.check_complete(statistics, found["documents"])
         finish.check_size(statistics, settings)
-        tell("checking the rows on disk")
+        plan.begin(WRITE)
         finish.check_rows(folder, parts)
-        facts = {"command": command, "fingerprint": key, "parts": parts, **plan["facts"]}
+        facts = {"command": command, "fingerprint": key, "parts": parts, **found["facts"]}
         finish.record(folder, tokenizer, settings, facts)
         prepare_folder.move_into_place(folder, settings.out)
-    tell("done")
-    print(inspect.statistics(settings.out))
+    return inspect.statistics(settings.out)
 
 
-def _plan(sources, settings, work):
+def _count(sources, settings, work, plan):
     """Runs the first pipeline, unless an earlier run did, and trains the vocabulary."""
     work.mkdir(exist_ok=True)
     done = work / "plan.json"
     if not done.exists():
         folder = _fresh(work, "plan")
+        plan.begin(FIRST)
         with beam.Pipeline(settings.runner, _options(settings)) as pipeline:
             documents, problems = read_unique(pipeline, sources, settings)
             results = {"problems": problems}
@@ -163,24 +156,25 @@ def _plan(sources, settings, work):
         problems.check_rest(unique)
         facts = {"duplicates": total["read"] - unique, "problems": problems.state}
         if settings.vocabulary is None:
+            plan.begin(VOCABULARY)
             counts = dict(json.loads(line) for line in _lines(folder, "words"))
             prepare_vocabulary.train(counts, settings).save(work / "vocabulary")
         write_sealed_json(done, {"num_blocks": num_blocks, "documents": unique, "facts": facts})
         shutil.rmtree(folder)
     vocabulary = settings.vocabulary or work / "vocabulary"
     with refused_if_damaged(done):
-        plan = read_sealed_json(done)
-    return plan, prepare_vocabulary.load(vocabulary, settings)
+        found = read_sealed_json(done)
+    return found, prepare_vocabulary.load(vocabulary, settings)
 
 
-def _pack(sources, settings, plan, tokenizer, work):
+def _pack(sources, settings, found, tokenizer, work):
     """Runs the second pipeline; returns the folder and the facts of each part."""
     folder = _fresh(work, "tfds")
     tokenizer.save(folder / "vocabulary")
     recipe = {
         "sources": sources,
         "settings": settings,
-        "num_blocks": plan["num_blocks"],
+        "num_blocks": found["num_blocks"],
         "vocabulary": (folder / "vocabulary").read_bytes(),
         "facts": str(folder / "facts"),
     }

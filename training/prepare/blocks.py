@@ -10,6 +10,7 @@ from keras_tupe.data import (
     split_sentences,
 )
 
+_SENTENCES_PER_CALL = 10_000
 _STATISTICS = (
     "documents",
     "words",
@@ -32,13 +33,14 @@ def add_statistics(*parts):
     return {name: sum(part[name] for part in parts) for name in _STATISTICS}
 
 
-def pack_block(documents, tokenizer, length):
+def pack_block(documents, tokenizer, length, advance=None):
     """Packs the documents of a block, which are together in memory.
 
     Args:
         documents: list of strings, in the order of their hashes.
         tokenizer: a `WordPiece` or `SentencePieceBpe`.
         length: tokens per row.
+        advance: function of the share that is done, called now and then; by default there is none.
 
     Returns:
         `(token_ids, statistics)`: int32 `(rows, length)`, and a dictionary of integers.
@@ -48,8 +50,7 @@ def pack_block(documents, tokenizer, length):
         found = split_sentences(document)
         sentences.extend(found)
         document_numbers.extend([number] * len(found))
-    ragged = tokenizer.tokenize(sentences)
-    token_ids, sizes = ragged.flat_values.numpy(), ragged.row_lengths().numpy()
+    token_ids, sizes = _tokenized(sentences, tokenizer, advance)
     has_tokens = sizes > 0
     numbers = np.array(document_numbers, "int64")[has_tokens]
     opens_document = np.diff(numbers, prepend=-1) != 0
@@ -79,6 +80,18 @@ def pack_block(documents, tokenizer, length):
         "rows": len(rows),
     }
     return rows, statistics
+
+
+def _tokenized(sentences, tokenizer, advance):
+    """Returns all tokens in a row, int32, and how many of them each sentence has."""
+    token_ids, sizes = [], []
+    for start in range(0, max(len(sentences), 1), _SENTENCES_PER_CALL):
+        if start and advance is not None:
+            advance(start / len(sentences))
+        ragged = tokenizer.tokenize(sentences[start : start + _SENTENCES_PER_CALL])
+        token_ids.append(ragged.flat_values.numpy())
+        sizes.append(ragged.row_lengths().numpy())
+    return np.concatenate(token_ids), np.concatenate(sizes)
 
 
 def block_facts(rows, statistics, digests):

@@ -63,7 +63,8 @@ def choose_blocks(spill, settings):
     """Counts what is left after exact duplicates are dropped, and chooses the number of blocks.
 
     Returns:
-        Dictionary of `documents` left, `duplicates`, `train_words`, and `num_blocks` per part.
+        Dictionary of `documents` left, `duplicates`, `words`, `train_words`, and `num_blocks` per
+        part.
     """
     num_bytes, num_words = dict.fromkeys(PARTS, 0), dict.fromkeys(PARTS, 0)
     documents = duplicates = 0
@@ -79,6 +80,7 @@ def choose_blocks(spill, settings):
     return {
         "documents": documents,
         "duplicates": duplicates,
+        "words": sum(num_words.values()),
         "train_words": num_words["train"],
         "num_blocks": blocks,
     }
@@ -183,9 +185,19 @@ def _packed(spill, part, block, plan, tokenizer, settings, folder, bar):
     packed = PackedBlock(folder / f"{part}-{block:08d}.npy")
     if not packed.is_there:
         entries = _entries(spill, part, block, plan["num_blocks"][part], settings)
-        rows, statistics = pack_block(list(spill.documents(entries)), tokenizer, settings.length)
+        words, texts = int(entries["words"].sum()), list(spill.documents(entries))
+        shown = 0.0
+
+        def advance(share):
+            nonlocal shown
+            bar(0, words * share - shown)
+            shown = words * share
+
+        rows, statistics = pack_block(texts, tokenizer, settings.length, advance)
         packed.save(rows, block_facts(rows, statistics, digests(entries)))
-    bar(1, packed.facts["statistics"]["words"])
+        bar(1, words - shown)
+    else:
+        bar(1, packed.facts["statistics"]["words"])
     return packed
 
 

@@ -22,9 +22,9 @@ def preset_digest(folder, position_file=None):
     folder = pathlib.Path(folder)
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        place = path.relative_to(folder)
-        if path.suffix == ".h5" or place.parts[0] == "assets" or str(place) in _SETTINGS:
-            digest.update(f"{place.as_posix()} {file_hash(path)}\n".encode())
+        inside = path.relative_to(folder)
+        if path.suffix == ".h5" or inside.parts[0] == "assets" or str(inside) in _SETTINGS:
+            digest.update(f"{inside.as_posix()} {file_hash(path)}\n".encode())
     if position_file is not None:
         digest.update(file_hash(position_file).encode())
     return digest.hexdigest()
@@ -56,5 +56,5 @@ def check_preset_space(model, folder):
     if needed > free:
         raise ValueError(
             f"The preset needs about {needed:,} bytes, and {free:,} are {what}. Choose another "
-            f"place or make room. Received: {os.fspath(folder)!r}"
+            f"folder or make room. Received: {os.fspath(folder)!r}"
         )

@@ -35,14 +35,14 @@ def load_preset(folder):
         the preprocessor, or else a `TupeTokenizer`, or `None` if there is neither.
 
     Raises:
-        ValueError, OSError: if it is no such folder, or cannot be loaded.
+        ValueError, OSError: if it is not such a folder, or cannot be loaded.
     """
     folder = pathlib.Path(folder).resolve()  # KerasHub has presets with names of its own
     config = read_object(folder / "config.json")
     if not str(config.get("registered_name", "")).startswith("keras_tupe>"):
         raise ValueError(
             "The preset must be a folder of this package, with a config.json of a TupeBackbone, as "
-            "`training.pretrain`, `training.convert` and `save_to_preset` write it. "
+            "`keras-tupe pretrain`, `keras-tupe convert` and `save_to_preset` write it. "
             f"Received: {str(folder)!r}"
         )
     position = _dictionary(config, "config").get("position")

@@ -73,10 +73,10 @@ def find_problems(settings, model_settings, changeable):
 def _folders(settings):
     found = []
     if settings.data is None:
-        found.append("--data must name a folder made by training.prepare. Received: none")
+        found.append("--data must name a folder made by `keras-tupe prepare`. Received: none")
     elif not os.path.isdir(settings.data):
         found.append(
-            "--data must be a folder made by training.prepare. Received: "
+            "--data must be a folder made by `keras-tupe prepare`. Received: "
             + not_there(settings.data)
         )
     wrong = wrong_out(settings.out, "the run")

@@ -24,11 +24,15 @@ class Progress:
         tokens_per_step: tokens of a step, all replicas together.
         flops_per_step: floating-point operations that a step needs, all replicas together.
         peak_flops: what all devices together can do at best, FLOP/s, or `None` if unknown.
+        pause_share: time of all pauses by that of the steps, as far as known before there were any.
         measure_peak: function that measures it again, for when training does more than that; by
             default there is none. The share of a peak that is beaten all the same is not known.
         line_seconds: seconds between two lines where there is no terminal.
         stream: where to write; standard error by default.
         clock: function that returns seconds.
+        stages: the `Stages` of a command that this is a part of, which shows it in place of a bar
+            and lines of its own; what is said stands beside the bar then.
+        stage: name of the stage that begins with the first update.
 
     Example:
         >>> import io
@@ -51,11 +55,15 @@ class Progress:
         tokens_per_step,
         flops_per_step,
         peak_flops,
+        pause_share=0.0,
         measure_peak=None,
         line_seconds=LINE_SECONDS,
         stream=None,
         clock=time.monotonic,
+        stages=None,
+        stage=None,
     ):
+        self._stages, self._stage, self._said = stages, stage, ""
         self.total_steps = total_steps
         self.tokens_per_step = tokens_per_step
         self.flops_per_step = flops_per_step
@@ -67,13 +75,14 @@ class Progress:
         self._start = self._last_line = clock()
         self._first = None  # (wall time, step) of the first update
         self._paused_seconds = 0.0
+        self._pause_share, self._pauses = pause_share, []  # seconds of each since the first update
         self._window = collections.deque()  # (seconds of training, step)
         self._loss = None
         self._bar = tqdm.tqdm(
             total=total_steps,
             initial=start_step,
             unit=" steps",
-            disable=None,
+            disable=None if stages is None else True,
             file=self._stream,
             dynamic_ncols=True,
             smoothing=0.0,
@@ -131,13 +140,22 @@ class Progress:
         while len(self._window) > 2 and self._window[-1][0] - self._window[1][0] > WINDOW_SECONDS:
             self._window.popleft()
         self._look_at_peak()
-        if not self._bar.disable:
+        if self._stages is not None:
+            self._show_in_stages(step)
+        elif not self._bar.disable:
             self._bar.set_postfix_str(self._facts(now), refresh=False)
             self._bar.update(step - self._bar.n)
         elif now - self._last_line >= self.line_seconds or step >= self.total_steps:
             self._last_line = now
             share = step / self.total_steps
             self.say(f"step {step:,} of {self.total_steps:,} ({share:.0%}): {self._facts(now)}")
+
+    def _show_in_stages(self, step):
+        if self._stage is not None:
+            self._stages.begin(self._stage)
+            self._stage = None
+        parts = [*self._speed(), *filter(None, [self._said])]
+        self._stages.at(step / self.total_steps, ", ".join(parts))
 
     def _look_at_peak(self):
         """Measures the peak again if it is beaten: the machine was busy when it was measured."""
@@ -155,11 +173,16 @@ class Progress:
         try:
             yield
         finally:
-            self._paused_seconds += self._clock() - start
+            seconds = self._clock() - start
+            self._paused_seconds += seconds
+            if self._first is not None:
+                self._pauses.append(seconds)
 
     def say(self, text):
         """Writes a line of its own, above the bar."""
-        if self._bar.disable:
+        if self._stages is not None:
+            self._said = text
+        elif self._bar.disable:
             print(text, file=self._stream, flush=True)
         else:
             self._bar.write(text, file=self._stream)
@@ -172,15 +195,33 @@ class Progress:
         rate = self.steps_per_second
         return None if rate is None else factor * rate
 
-    def _facts(self, now):
+    def _seconds_per_step(self, now, steps):
+        """Returns the seconds of a step and of its share of the pauses, which go on as they did.
+
+        The first pause compiles, the others do not.
+        """
+        training = now - self._first[0] - sum(self._pauses)
+        if self._pauses[1:]:
+            paused = sum(self._pauses[1:]) / len(self._pauses[1:]) * len(self._pauses)
+        elif self._pause_share:
+            paused = self._pause_share * training
+        else:
+            paused = sum(self._pauses)
+        return (training + paused) / steps
+
+    def _speed(self):
         parts = [] if self._loss is None else [f"loss {self._loss:.3f}"]
         if self.tokens_per_second is not None:
             parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
         if self._share_of_peak() is not None:
             share = self.flop_utilisation
             parts.append(f"{'?' if share is None else format(share, '.0%')} of peak FLOP/s")
+        return parts
+
+    def _facts(self, now):
+        parts = self._speed()
         first, step = self._first[1], self._window[-1][1]
-        if step > first:  # pauses will go on coming as they did
-            left = (self.total_steps - step) * (now - self._first[0]) / (step - first)
+        if step > first:
+            left = (self.total_steps - step) * self._seconds_per_step(now, step - first)
             parts.append(f"{tqdm.tqdm.format_interval(left)} left")
         return ", ".join(parts)

@@ -108,16 +108,16 @@ def draw_runs(path, runs):
         scale = run.tokens_per_step / 1e6 if in_tokens else 1
         steps, losses = _smooth(run.log["step"], run.log["loss"])
         loss_axes.plot(steps * scale, losses, color=color, alpha=0.35, linewidth=1)
-        places = np.multiply(run.valid["step"], scale)
+        x = np.multiply(run.valid["step"], scale)
         style = {"color": color, "linewidth": 2, "markersize": 3}
-        style["marker"] = "o" if len(places) <= 50 else None
+        style["marker"] = "o" if len(x) <= 50 else None
         for axes, column, form in (
             (loss_axes, "valid_loss", ".3f"),
             (accuracy_axes, "valid_accuracy", ".1%"),
         ):
             values = run.valid[column]
             label = f"{run.label}: {values[-1]:{form}}" if values else None
-            axes.plot(places, values, label=label, **style)
+            axes.plot(x, values, label=label, **style)
     held_out = [loss for run in runs for loss in run.valid["valid_loss"] if np.isfinite(loss)]
     if held_out:  # the first training losses would leave no room for the rest
         low, high = min(held_out), max(held_out)
@@ -144,19 +144,19 @@ def _points(run):
     count = len(run.valid["step"])
     if not count:
         return "There was no validation."
-    chosen = sorted({round(place) for place in np.linspace(0, count - 1, min(POINTS, count))})
+    chosen = sorted({round(index) for index in np.linspace(0, count - 1, min(POINTS, count))})
     columns = ("step", "tokens", "valid_loss", "valid_accuracy")
     rows = [
         [f"{step:,.0f}", f"{tokens:,.0f}", f"{loss:.3f}", f"{accuracy:.1%}"]
         for step, tokens, loss, accuracy in zip(
-            *([run.valid[name][place] for place in chosen] for name in columns), strict=True
+            *([run.valid[name][index] for index in chosen] for name in columns), strict=True
         )
     ]
     return table(["step", "tokens", "held-out loss", "masked accuracy"], rows)
 
 
 def _smooth(steps, values):
-    """Returns places and the running mean of a log, over a window around each place."""
+    """Returns the steps of a log and its running mean, over a window around each of them."""
     values = np.asarray(values, float)
     window = max(1, round(_SMOOTHED_SHARE * len(values)))
     weights = np.ones(window)

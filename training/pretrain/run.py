@@ -187,9 +187,12 @@ class Run:
             length=self.rows.length,
             num_slots=self.rows.masking.num_slots(self.rows.length),
         )
+        batches = self.held_out.num_evaluation_batches
+        batches = min(settings.valid_batches or batches, batches)
         return Progress(
             settings.steps,
             self.step,
+            pause_share=batches / 3 / settings.valid_every if settings.valid_every else 0.0,
             tokens_per_step=settings.batch_size * self.rows.length,
             flops_per_step=flops,
             peak_flops=self.peak_flops,

@@ -1,4 +1,4 @@
-"""The settings of `training.pretrain`: which make another run, which follow its steps."""
+"""The settings of a run, those that tell it from another run, and those that follow its steps."""
 
 import dataclasses
 import json
@@ -71,7 +71,7 @@ _NO_MATTER = (
 class Settings:
     """Settings of `training.pretrain`. The defaults are those of Ke et al. 2021, Table 2."""
 
-    data: str | None = setting(None, "Folder of rows, made by `python -m training.prepare`.")
+    data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.")
     out: str | None = setting(None, "Folder of the run; the same command continues what is there.")
     config: str | None = setting(
         None, f"Named settings: {', '.join(config_file.names())}, or the path of a .toml file."
@@ -81,7 +81,7 @@ class Settings:
     )
     # === Model ===
     size: str = setting("base", f"Size of the encoder: {', '.join(SIZES)}.")
-    position: str = setting("tupe_r", "Positional method, see `python -m training.methods`.")
+    position: str = setting("tupe_r", "Positional method, see `keras-tupe methods`.")
     position_options: str = setting("{}", "Options of the positional method, as JSON.")
     position_file: str | None = setting(
         None, "Python file that defines a positional method; the method is then that one."
@@ -170,7 +170,7 @@ class Settings:
         """Returns the `PositionMethod` of a new model; its file is loaded once.
 
         Raises:
-            ValueError: if there is no such method, or its file is no method.
+            ValueError: if there is no such method, or its file does not define one.
         """
         from keras_tupe import positions
 
@@ -269,7 +269,7 @@ def scaled(values, from_file, defaults, given):
 
 
 def _scaled_list(text, factor, call):
-    """Returns steps by commas, each a multiple of `call`; a text that is none stays as it is."""
+    """Returns steps by commas, each a multiple of `call`; another text stays as it is."""
     try:
         numbers = [int(word) for word in text.split(",") if word.strip()]
     except ValueError:

@@ -3,15 +3,11 @@
 import dataclasses
 
 import numpy as np
-import tqdm
 
 from keras_tupe import data
 from keras_tupe.tokenizers import WordPiece
-
-LENGTH = 32  # tokens per row
-VOCABULARY_SIZE = 8000
-MASK_RATE = 0.2
-TEST_PAIRS = 2000
+from training.quickstart.plan import PAIRS, READING, TOKENIZING, VOCABULARY
+from training.quickstart.recipe import LENGTH, MASK_RATE, TEST_PAIRS, VOCABULARY_SIZE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,17 +31,27 @@ class QuickstartData:
     frequent_share: float
 
 
-def load_documents(corpus):
-    """Returns the documents of a file or folder, or the embedded ones."""
+def load_documents(corpus, stages):
+    """Returns the documents of a file or folder, or the embedded ones.
+
+    Args:
+        corpus: path, or `None`.
+        stages: the `Stages` of the command, which knows those of `expect_data`.
+    """
+    stages.begin(READING)
     if corpus is not None:
         return data.read_documents(corpus)
-    return data.embedded_documents(
-        progress=lambda files: _bar(files, "reading docstrings", " files")
-    )
+    return data.embedded_documents(progress=stages.wrap)
 
 
-def prepare(documents, batch_size, seed):
+def prepare(documents, batch_size, seed, stages):
     """Returns the `QuickstartData` of a corpus.
+
+    Args:
+        documents: list of strings.
+        batch_size: rows of a step of pre-training.
+        seed: of the masks and the exchanged words.
+        stages: as for `load_documents`.
 
     Raises:
         ValueError: if the corpus is too small.
@@ -57,6 +63,7 @@ def prepare(documents, batch_size, seed):
             "out by hash. Separate documents with blank lines, or give more text. "
             f"Received: {len(documents)} documents"
         )
+    stages.begin(VOCABULARY)
     vocabulary = data.train_wordpiece(training, VOCABULARY_SIZE)
     tokenizer = WordPiece(vocabulary)
 
@@ -66,9 +73,10 @@ def prepare(documents, batch_size, seed):
     ids = {key: getattr(tokenizer, key) for key in ("start_id", "end_id", "pad_id")}
 
     def pack(part, name):
-        bar = _bar(part, f"tokenizing the {name}", " documents")
-        return data.pack_rows(data.tokenize_documents(bar, tokenize), LENGTH, **ids, part=name)
+        shown = stages.wrap(part)
+        return data.pack_rows(data.tokenize_documents(shown, tokenize), LENGTH, **ids, part=name)
 
+    stages.begin(TOKENIZING)
     packed, packed_test = pack(training, "training part"), pack(held_out, "held-out part")
     masking = data.Masking(
         tokenizer.vocabulary_size,
@@ -79,6 +87,7 @@ def prepare(documents, batch_size, seed):
     )
     rows = data.Rows(packed.token_ids, masking, batch_size=batch_size, seed=seed)
     test_rows = data.Rows(packed_test.token_ids, masking, batch_size=batch_size, seed=seed)
+    stages.begin(PAIRS)
     settings = {**ids, "length": LENGTH, "seed": seed}
     facts = {
         "documents": len(training) + len(held_out),
@@ -100,11 +109,6 @@ def prepare(documents, batch_size, seed):
         facts,
         _frequent_share(packed.token_ids, test_rows, masking),
     )
-
-
-def _bar(items, text, unit):
-    """Returns `items` behind a progress bar, which logs (not terminals) do without."""
-    return tqdm.tqdm(items, desc=text, unit=unit, disable=None)
 
 
 def _frequent_share(token_ids, test_rows, masking):

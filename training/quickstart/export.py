@@ -10,10 +10,11 @@ from keras_tupe.export import export_encoder, export_text_model, replaceable_fol
 from training.command import pictures
 from training.export.check import check_in_another_process, write_example
 from training.pretrain.model import save_preset
-from training.quickstart.data import LENGTH
+from training.quickstart.plan import CHECK
+from training.quickstart.recipe import LENGTH
 
 
-def publish(settings, data, results, best, model, biases, command):
+def publish(settings, data, results, best, model, biases, command, stages):
     """Writes the folder of the run, checks it in another process, and moves it into place.
 
     Args:
@@ -24,6 +25,7 @@ def publish(settings, data, results, best, model, biases, command):
         model: its pre-trained `TupeMaskedLM`.
         biases: dictionary of method -> position bias `(num_heads, length, length)`.
         command: the command line, for the card.
+        stages: the `Stages` of the command.
 
     Raises:
         RuntimeError: if the export does not answer as the model does.
@@ -49,7 +51,8 @@ def publish(settings, data, results, best, model, biases, command):
             "all_methods": [dataclasses.asdict(result) for result in results],
         }
         write_card(folder, **json.loads(json.dumps(facts, default=str)))
-        check_in_another_process(folder)
+        stages.begin(CHECK)
+        check_in_another_process(folder, stages.say)
 
 
 def position_bias(model):

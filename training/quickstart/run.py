@@ -1,7 +1,6 @@
 """One method of the quickstart: masked language modeling, then the word-order task."""
 
 import dataclasses
-import io
 import math
 import time
 
@@ -13,19 +12,20 @@ from keras_tupe.trainer import LinearWarmupDecay
 from training.machine.devices import make_machine
 from training.pretrain.loop import Training
 from training.pretrain.progress import Progress
-from training.quickstart.data import LENGTH
+from training.quickstart.plan import Rates
+from training.quickstart.recipe import (
+    BATCH_SIZE,
+    CURVE_BATCHES,
+    INITIALIZER_RANGE,
+    LEARNING_RATE,
+    LENGTH,
+    TASK_BATCH_SIZE,
+    TASK_LEARNING_RATE,
+    WARMUP_SHARE,
+    curve_points,
+)
 
-# Settings in which positions can be seen to matter within minutes. Pre-LN and the wide
-# initialization are not TUPE's trunk; at this size and length its own learns too slowly.
-BATCH_SIZE = 32
-LEARNING_RATE = 3e-3
-STEPS = 2200
-TASK_BATCH_SIZE = 64
-TASK_LEARNING_RATE = 1e-3
-TASK_STEPS = 400
-WARMUP_SHARE = 0.06
-CURVE_POINTS = 20
-CURVE_BATCHES = 40  # held-out batches behind each point of the curve
+_MEASURED_STEPS, _MEASURED_BATCHES = 30, 8
 
 
 @dataclasses.dataclass
@@ -72,43 +72,53 @@ def build(position, corpus, size, seed):
         dropout=0.0,
         max_sequence_length=LENGTH,
         normalize_first=True,
-        initializer_range=0.09,
+        initializer_range=INITIALIZER_RANGE,
     )
     return TupeMaskedLM(backbone)
 
 
-def pretrain(model, corpus, steps):
+def pretrain(model, corpus, steps, show):
     """Trains a new masked language model and tests it, now and then and at the end.
 
     Args:
         model: what `build` made.
         corpus: a `QuickstartData`.
         steps: steps of the learning rate's way down; as many are done as the curve's points divide.
+        show: a `Show`.
 
     Returns:
         `((tokens, losses), (loss, accuracy))`: the curve, tokens seen and the loss on some
         held-out rows; and the scores on all of them, each masked token counted once.
     """
-    points = min(CURVE_POINTS, steps)
+    points = curve_points(steps)
     every = steps // points
     training = _training(model, corpus.training, corpus.held_out, LEARNING_RATE, steps, beta_2=0.98)
     losses = []
-    with _progress(points * every, corpus.training) as progress:
+    with show.progress(points * every, corpus.training, "pre-training") as progress:
         for step in range(every, points * every + 1, every):
             training.fit(step - every, step, progress)
             losses.append(training.evaluate(step, progress, CURVE_BATCHES)[0])
+        show.begin("validation")
         scores = training.evaluate(step, progress)
     tokens = (np.arange(points) + 1) * every * BATCH_SIZE * LENGTH
     return (tokens.tolist(), losses), scores
 
 
-def fine_tune(backbone, corpus, steps, seed):
-    """Trains a classifier on the word-order task; returns its accuracy on the test pairs."""
+def fine_tune(backbone, corpus, steps, seed, show):
+    """Trains a classifier on the word-order task; returns its accuracy on the test pairs.
+
+    Args:
+        backbone: pre-trained.
+        corpus: a `QuickstartData`.
+        steps: number of steps.
+        seed: an integer.
+        show: a `Show`.
+    """
     keras.utils.set_random_seed(seed)
     rows = data.WordOrderRows(corpus.task_training, batch_size=TASK_BATCH_SIZE, seed=seed)
     model = TupeTextClassifier(backbone, num_classes=2, dropout=0.0)
     training = _training(model, rows, None, TASK_LEARNING_RATE, steps)
-    with _progress(steps, rows) as progress:
+    with show.progress(steps, rows, "fine-tuning") as progress:
         training.fit(0, steps, progress)
     test = corpus.task_test
     inputs = {"token_ids": test.token_ids, "padding_mask": test.padding_mask}
@@ -116,15 +126,24 @@ def fine_tune(backbone, corpus, steps, seed):
     return float((logits.argmax(axis=1) == test.labels).mean())
 
 
-def run(position, corpus, settings, steps, task_steps):
-    """Trains and tests one method; returns its `Result` and the pre-trained model."""
-    print(f"\n=== {position}: {steps} steps of masked language modeling ===", flush=True)
+def run(position, corpus, settings, work, stages):
+    """Trains and tests one method; returns its `Result` and the pre-trained model.
+
+    Args:
+        position: name of the method.
+        corpus: a `QuickstartData`.
+        settings: a `Settings`.
+        work: a `Work`.
+        stages: the `Stages` of the command, which knows those of `Work.stages`.
+    """
+    show = Show(stages, position)
+    show.begin("compiling")
     started = time.monotonic()
     model = build(position, corpus, settings.size, settings.seed)
-    (tokens, losses), (loss, accuracy) = pretrain(model, corpus, steps)
+    (tokens, losses), (loss, accuracy) = pretrain(model, corpus, work.steps, show)
     pretrained = model.get_weights()
-    print(f"--- {position}: {task_steps} steps of the word-order task ---", flush=True)
-    word_order = fine_tune(model.backbone, corpus, task_steps, settings.seed)
+    show.begin("compiling the word-order task")
+    word_order = fine_tune(model.backbone, corpus, work.task_steps, settings.seed, show)
     model.set_weights(pretrained)  # the task changed the shared encoder
     interval = 1.96 * math.sqrt(word_order * (1 - word_order) / len(corpus.task_test.labels))
     seconds = time.monotonic() - started
@@ -135,31 +154,58 @@ def run(position, corpus, settings, steps, task_steps):
     )
 
 
-def steps_for(minutes, positions, corpus, settings):
-    """Returns the steps (pre-training, task) that take about `minutes` on this machine.
+def measure(position, corpus, settings, stages):
+    """Returns the `Rates` of a method on this machine, from a few steps of a model of its own."""
+    start = time.monotonic()
+    model = build(position, corpus, settings.size, settings.seed)
+    count = 1 + _MEASURED_STEPS
+    training = _training(model, corpus.training, corpus.held_out, LEARNING_RATE, count)
+    with Show(stages, position).progress(count, corpus.training) as progress:
+        compiling, step = _first_and_rest(
+            start, lambda first, end: training.fit(first, end, progress), _MEASURED_STEPS
+        )
+        start = time.monotonic()
+        test, batch = _first_and_rest(
+            start, lambda first, end: training.evaluate(0, progress, end - first), _MEASURED_BATCHES
+        )
+    return Rates.measured(compiling, step, batch, max(test - batch, 0.0))
 
-    Measures a few steps of the first method; the two parts keep their proportion.
+
+def _first_and_rest(start, do, count):
+    """Returns the seconds from `start` to the end of the first, and those of each of the others."""
+    do(0, 1)
+    first = time.monotonic()
+    do(1, 1 + count)
+    return first - start, (time.monotonic() - first) / count
+
+
+class Show:
+    """What a method's parts show of themselves in the `Stages` of a command.
+
+    Args:
+        stages: the `Stages`.
+        position: name of the method, with which its stages begin.
     """
-    model = build(positions[0], corpus, settings.size, settings.seed)
-    training = _training(model, corpus.training, None, LEARNING_RATE, 35)
-    with _progress(35, corpus.training, stream=io.StringIO()) as progress:
-        training.fit(0, 5, progress)  # compiles
-        started = time.monotonic()
-        training.fit(5, 35, progress)
-    seconds = (time.monotonic() - started) / 30
-    default = seconds * (STEPS + TASK_STEPS * TASK_BATCH_SIZE / BATCH_SIZE) * len(positions)
-    scale = 60 * minutes / default
-    return max(1, round(STEPS * scale)), max(1, round(TASK_STEPS * scale))
+
+    def __init__(self, stages, position):
+        self._stages, self._position = stages, position
+
+    def begin(self, stage):
+        """Begins a stage of the method."""
+        self._stages.begin(f"{self._position}: {stage}")
+
+    def progress(self, steps, rows, stage=None):
+        """Returns the `Progress` of steps; a stage begins with the first, when it is compiled."""
+        return Progress(
+            steps,
+            tokens_per_step=rows.batch_size * LENGTH,
+            flops_per_step=None,
+            peak_flops=None,  # it would have to be measured
+            stages=self._stages,
+            stage=stage and f"{self._position}: {stage}",
+        )
 
 
 def _training(model, rows, held_out, learning_rate, steps, **optimizer):
     schedule = LinearWarmupDecay(learning_rate, steps, int(WARMUP_SHARE * steps))
     return Training(model, make_machine("one"), rows, held_out, schedule, optimizer)
-
-
-def _progress(steps, rows, stream=None):
-    """Returns the bar of a part, without the share of a peak, which would have to be measured."""
-    tokens = rows.batch_size * LENGTH
-    return Progress(
-        steps, tokens_per_step=tokens, flops_per_step=None, peak_flops=None, stream=stream
-    )

@@ -25,7 +25,7 @@ class Settings:
         "none,absolute,tupe_r", "Positional methods, or .py files that define one.", by_commas=True
     )
     minutes: float | None = setting(
-        None, "Time for training all methods, minutes > 0; without it 2,200 + 400 steps each."
+        None, "Time for the whole command, minutes > 0; without it 2,200 + 400 steps of each."
     )
     size: str = setting("tiny", f"Size of the encoders: {', '.join(SIZES)}.")
     seed: int = setting(0, "Seed of weights, order and masks, an integer >= 0.")

@@ -40,7 +40,7 @@ def from_hf_bert(folder, dtype=None):
     what, and the model takes ids only. transformers 5 reads relative checkpoints as absolute
     ones, without an error; KerasHub too.
 
-    Differences from the source: one dropout rate for all places, the hidden one; our tokenizer,
+    Differences from the source: one dropout rate everywhere, the hidden one; our tokenizer,
     which is TensorFlow's, cuts a few rare characters otherwise, as the report says.
 
     Args:
@@ -104,7 +104,7 @@ def _plain_names(released):
 
 
 def _dropped(found, position):
-    """Returns the names that have no place in our model, with the reason.
+    """Returns the names for which our model has nothing, with the reason.
 
     Raises:
         ValueError: if a weight that ours ties to another is not equal to it.

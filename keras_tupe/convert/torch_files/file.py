@@ -12,7 +12,7 @@ PICKLE_START = b"\x80"  # of protocol 2 or newer
 
 
 def read_torch_file(path):
-    """Returns what `torch.save` wrote to a file, with NumPy arrays in place of tensors.
+    """Returns what `torch.save` wrote to a file, with NumPy arrays instead of tensors.
 
     Both formats are read: the zip archive (torch 1.6 and newer) and the older one. Tensors are
     read-only views, and tied tensors share their memory. bfloat16 becomes float32, parameters

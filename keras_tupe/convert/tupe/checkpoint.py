@@ -28,7 +28,7 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None):
     encoding that the checkpoint was trained with, whose merges are in neither file. `<s>`, id 0,
     comes first and is [CLS]; `<pad>` is 1, so `padding_mask = token_ids != 1`.
 
-    Differences from the source: one dropout rate for all places, the one of the hidden states.
+    Differences from the source: one dropout rate everywhere, the one of the hidden states.
 
     Args:
         path: path of the `.pt` file. Nothing in it is run, and torch is not needed.

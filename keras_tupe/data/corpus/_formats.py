@@ -15,7 +15,7 @@ _CLOSING = b"</doc>"
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One sentence on what is wrong with a document or a file, without its place."""
+    """One sentence on what is wrong with a document or a file, without where it is."""
 
     sentence: str
 

@@ -17,7 +17,7 @@ def read_documents(path):
 
     Raises:
         ValueError: if nothing is at `path`, something in it cannot be read (the message names
-            the place), or there is no text.
+            where it is), or there is no text.
     """
     found = []
     for source in find_sources([str(path)]):

@@ -9,7 +9,7 @@ from keras_tupe.data.corpus.word_starts import word_starts
 
 @dataclasses.dataclass(frozen=True)
 class PreparedVocabulary:
-    """What a directory of prepared rows says about its vocabulary.
+    """The vocabulary of a folder of prepared rows, as the folder describes it.
 
     Args:
         path: `pathlib.Path` of the file.
@@ -39,7 +39,7 @@ class PreparedVocabulary:
 
     @functools.cached_property
     def pieces(self):
-        """The pieces, strings; the place is the id."""
+        """The pieces, strings; the position is the id."""
         try:
             return _READERS[self.kind](self.path)
         except (UnicodeDecodeError, RuntimeError) as error:  # the latter of SentencePiece

@@ -36,7 +36,7 @@ class Document:
 
     @property
     def message(self):
-        """The problem with its place, or `""`."""
+        """The problem with where it is, or `""`."""
         return self.problem and f"{self.problem} Received: {self.place}"
 
 

@@ -25,7 +25,8 @@ def train_wordpiece(documents, size=8000, lowercase=True):
         lowercase: whether to lower-case and to strip accents. Defaults to `True`.
 
     Returns:
-        List of strings; the place is the id. The first five are [PAD], [UNK], [CLS], [SEP], [MASK].
+        List of strings; the position is the id. The first five are [PAD], [UNK], [CLS], [SEP] and
+        [MASK].
 
     Raises:
         ValueError: if `size` is below 100, or the documents hold no text.
@@ -97,7 +98,8 @@ def wordpiece_from_counts(counts, size=8000):
         size: number of pieces, at least 100. Few words give fewer.
 
     Returns:
-        List of strings; the place is the id. The first five are [PAD], [UNK], [CLS], [SEP], [MASK].
+        List of strings; the position is the id. The first five are [PAD], [UNK], [CLS], [SEP] and
+        [MASK].
 
     Raises:
         ValueError: if `size` is below 100, or there are no words.

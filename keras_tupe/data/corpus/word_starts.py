@@ -18,7 +18,7 @@ def word_starts(pieces, kind):
     words of their own, whatever is said here.
 
     Args:
-        pieces: list of strings, the vocabulary; the place is the id.
+        pieces: list of strings, the vocabulary; the position is the id.
         kind: `"wordpiece"` or `"sentencepiece"`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""One ArrayRecord file of rows, read at random places, in any thread."""
+"""One ArrayRecord file of rows, read at random positions, in any thread."""
 
 import os
 
@@ -33,7 +33,7 @@ class Shard:
         return {**vars(self), "_reader": None}
 
     def read(self, positions):
-        """The rows at some places, int32 `(n, length)`.
+        """The rows at some positions, int32 `(n, length)`.
 
         Raises:
             FileNotFoundError: if the file is gone.

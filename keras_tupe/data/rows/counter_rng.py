@@ -65,18 +65,18 @@ def random_below(bits, limit):
 
 
 def permute(seed, stream, epochs, places, size):
-    """What stands at some places of random orders of `size` things, one order for each epoch.
+    """What stands at some positions of random orders of `size` things, one order for each epoch.
 
     Nothing is sorted or kept: time and memory do not depend on `size`.
 
     Equation (a Feistel network on a rectangle): with a = ceil(sqrt(size)), b = ceil(size / a)
-    and a place written as L b + R, each of the rounds r = 0, 1, ... does
+    and a position written as L b + R, each of the rounds r = 0, 1, ... does
 
         L <- (L + F_r(R)) modulo a    if r is even
         R <- (R + F_r(L)) modulo b    if r is odd
 
     where F_r(x) is the random number below a or b of the counters (epoch, r, x). Each round is
-    one-to-one on the a b >= size places of the rectangle. A result that is none of the `size`
+    one-to-one on the a b >= size positions of the rectangle. A result that is none of the `size`
     things goes through all rounds again until it is one (cycle walking): fewer than one in a.
 
     Args:
@@ -87,7 +87,7 @@ def permute(seed, stream, epochs, places, size):
         size: integer from 1 to 2**62.
 
     Returns:
-        int64 `(n,)`, from 0 to `size - 1`; over all places of one epoch each of them once.
+        int64 `(n,)`, from 0 to `size - 1`; over all positions of one epoch each of them once.
 
     References:
         Black, Rogaway. Ciphers with Arbitrary Finite Domains. CT-RSA 2002.

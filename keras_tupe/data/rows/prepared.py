@@ -1,4 +1,4 @@
-"""Prepared rows: read at random places from the directory that `training.prepare` made."""
+"""Prepared rows: read at random positions from the directory that `training.prepare` made."""
 
 import numpy as np
 

@@ -50,7 +50,7 @@ def choose_words(starts, maskable, bits, budgets):
     per_row = np.bincount(rows, minlength=num_rows)
     places = np.arange(len(rows)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
     most = per_row.max()
-    # The key carries the word's place through the sort; rows of fewer words are filled up.
+    # The key carries the word's position through the sort; rows of fewer words are filled up.
     ranked = np.full((num_rows, most), 2**64 - 1, "uint64")
     ranked[rows, places] = bits(rows, columns) >> _SHIFT << _SHIFT | places.astype("uint64")
     ranked.sort(axis=1)

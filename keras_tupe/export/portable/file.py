@@ -12,7 +12,7 @@ from keras_tupe.export.portable.parity import Difference, check_parity
 
 @dataclasses.dataclass(frozen=True)
 class PortableFile:
-    """What an export for another runtime wrote.
+    """The file that an export for another runtime wrote.
 
     Attributes:
         path: the file.

@@ -101,7 +101,7 @@ def check_inside(folder, path):
     if not any(real.is_relative_to(each) for each in allowed):
         raise ValueError(
             "The files of a preset must lie in its folder, and this one is a link to elsewhere. If "
-            "you trust it, put a copy of the file in place of the link. "
+            "you trust it, put a copy of the file where the link is. "
             f"Received: {str(path)!r}"
         )
     if not real.is_file():

@@ -23,7 +23,7 @@ class PresetClass:
             BASES[cls.preset_file] = cls
 
     @classmethod
-    def config_parts(cls):
+    def _config_parts(cls):
         """Returns which arguments of the class are objects: dictionary from name to class."""
         return {}
 

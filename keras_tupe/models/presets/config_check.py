@@ -14,14 +14,14 @@ def check_config(cls, config):
     """Refuses the config of a class that names classes or files other than those it has.
 
     Args:
-        cls: the class that will be made of it; `config_parts()` says which of its arguments are
+        cls: the class that will be made of it; `_config_parts()` says which of its arguments are
             objects, and of which class.
         config: dictionary, of a file or as a loader completed it: parts may be made already.
 
     Raises:
         ValueError: if it is refused.
     """
-    parts = cls.config_parts() if hasattr(cls, "config_parts") else {}
+    parts = cls._config_parts() if hasattr(cls, "_config_parts") else {}
     for name, value in config.items():
         where = f"{cls.__name__}'s {name}"
         if name == "dtype":

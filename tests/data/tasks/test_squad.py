@@ -204,7 +204,7 @@ def test_windows_begin_every_stride_until_the_context_ends(size, stride, room):
 def test_a_long_question_loses_its_end():
     asked = question("A cat sat.", "cat", text="a b c d e f g")
     windows = squad_windows([asked], Words(), 12, doc_stride=3, max_question_length=5)
-    assert windows.context_places.tolist() == [1 + 5 + 2]
+    assert windows.context_positions.tolist() == [1 + 5 + 2]
     assert windows.token_ids[0, 6:8].tolist() == [2, 3]
 
 
@@ -272,7 +272,9 @@ def max_context_by_loops(windows):
                 score = min(token - start, start + size - 1 - token) + 0.01 * size
                 if best_score is None or score > best_score:
                     best_score, best = score, window
-            marked[best, windows.context_places[best] + token - windows.context_starts[best]] = True
+            marked[best, windows.context_positions[best] + token - windows.context_starts[best]] = (
+                True
+            )
     return marked
 
 
@@ -297,7 +299,7 @@ def best_answers_by_loops(windows, starts, ends, max_answer_length):
     for index, asked in enumerate(windows.questions):
         best_score, best = -np.inf, ""
         for window in np.flatnonzero(windows.question_index == index):
-            place, size = windows.context_places[window], windows.context_sizes[window]
+            place, size = windows.context_positions[window], windows.context_sizes[window]
             spans = windows.spans[index][windows.context_starts[window] :]
             for first in range(size):
                 for last in range(first, min(size, first + max_answer_length)):

@@ -42,7 +42,7 @@ def n_best_by_loops(windows, starts, ends, n, max_answer_length):
     for index, question in enumerate(windows.questions):
         best = {}
         for window in np.flatnonzero(windows.question_index == index):
-            place, size = windows.context_places[window], windows.context_sizes[window]
+            place, size = windows.context_positions[window], windows.context_sizes[window]
             spans = windows.spans[index][windows.context_starts[window] :]
             for more in range(max_answer_length):
                 for first in range(size - more):

@@ -285,7 +285,9 @@ def test_a_folder_without_a_finished_run_has_no_report(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         report(tmp_path / "nowhere")
     assert stop.value.code == 2
-    assert "--report-only needs --out" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "--report-only needs --out" in told
+    assert told.endswith("nowhere', where there is none\n")
 
 
 def test_a_baseline_that_is_not_there_is_refused(ablation):

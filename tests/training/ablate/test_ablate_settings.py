@@ -5,13 +5,14 @@ import math
 import pretrain_cases
 import pytest
 
-from training.ablate import runs
+from training.ablate import runs, work
 from training.ablate.settings import OWN_CHOICE, PASSED_ON, Settings
 from training.ablate.work import Amount, plan_table
 from training.command.settings import parse
 from training.command.variant import Variant
 from training.command.words import words as words_of
-from training.machine.cost import Device, TimeLeft, training
+from training.machine import cost as machine_cost
+from training.machine.cost import Cost, Device, TimeLeft, training
 from training.pretrain import settings as pretrain_settings
 
 
@@ -198,6 +199,29 @@ def test_the_cost_of_a_run_is_counted(rows):
     table = plan_table(100, 8.25, cost, Amount(1, 1, 1, 1), left, device)
     assert "about 70 s (as long as the finished ones took)" in table
     assert "about 2 min, 1 model to test" in table
+
+
+def test_the_guess_counts_the_start_and_the_end_of_every_run(rows, tmp_path, monkeypatch, capsys):
+    words = ("--size", "tiny", "--batch-size", 8, "--seeds", 1, "--out", tmp_path / "out")
+    device = Device("one", 1e15, 1.0, 0.0, 44.0)  # the steps take no time
+    monkeypatch.setattr(work, "find_device", lambda *_: (device, {}))
+    work.Work(settings_of(rows, *words))
+    assert "about 3 min (a guess" in capsys.readouterr().out  # two runs of 88 s
+    assert "88 s to start and end a run" in _table_of(device)
+
+
+def _table_of(device):
+    cost = Cost(1, 100.0, 1.0, 88.0)
+    return plan_table(100, 1.0, cost, Amount(1, 1, 1), TimeLeft(88.0), device)
+
+
+def test_a_busy_machine_takes_longer_to_start(monkeypatch):
+    facts = ({"gpu": None, "cpu": "x", "cores": 2}, 1.0)
+    monkeypatch.setattr(machine_cost, "machine_facts", lambda _: facts)
+    for slow in (1.0, 3.5):
+        monkeypatch.setattr(machine_cost, "slowness", lambda slow=slow: slow)
+        device, _ = machine_cost.find_device("float32")
+        assert device.start_seconds == slow * machine_cost.TWO_CORES.start_seconds
 
 
 def test_methods_and_seeds_may_be_added_and_nothing_else(rows, tmp_path):

@@ -44,7 +44,7 @@ def test_a_folder_that_is_there_or_can_be_made_is_right_and_nothing_stays(tmp_pa
 def test_an_out_that_cannot_be_made_names_the_option(settings):
     lines = [line for line in settings("/proc/x/run").problems() if "/proc/x/run" in line]
     assert len(lines) == 1
-    assert lines[0].startswith("--out must name a place that can be written. Received: ")
+    assert lines[0].startswith("--out must be a folder that can be written. Received: ")
 
 
 @PROC

@@ -111,6 +111,6 @@ def test_what_cannot_be_compared_is_answered_with_a_sentence(tmp_path):
     assert "no validation yet" in refusal(good, unvalidated, "--out", picture)
     assert "There must be a log.csv" in refusal(good, unlogged, "--out", picture)
     for folder in (broken, tmp_path / "nowhere", tmp_path):
-        assert "A run is a folder that training.pretrain made" in refusal(folder, "--out", picture)
+        assert "must be a folder that training.pretrain made" in refusal(folder, "--out", picture)
     assert "--out must be a .png file" in refusal(good, "--out", tmp_path / "curves.pdf")
     assert not picture.exists()

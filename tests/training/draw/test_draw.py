@@ -120,9 +120,11 @@ def test_a_method_from_a_file_is_drawn_like_the_others(tmp_path, loaded_files):
 
 
 def test_tables_of_distances_are_drawn_even_where_the_logits_show_nothing(tmp_path):
-    rows = run("qkr_2", "--length", 16, "--out", tmp_path)  # a table of ones
-    assert rows == [["qkr_2_distance_tables.png", "all", "-", "-", "-"]]
+    told = commands.done("draw", "qkr_2", "--length", 16, "--out", tmp_path)  # a table of ones
+    assert cells(told)[1:] == [["qkr_2_distance_tables.png", "all", "-", "-", "-"]]
     assert files_in(tmp_path) == ["qkr_2_distance_tables.png"]
+    assert told.count("All weights by distance of qkr_2 are 1 at first") == 1
+    assert "flat" not in commands.done("draw", "shaw", "--length", 16, "--out", tmp_path)
 
 
 def test_factors_of_content_show_when_one_token_stands_in_all_places(tmp_path):

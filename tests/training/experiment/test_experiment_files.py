@@ -175,7 +175,7 @@ def test_all_mistakes_of_a_file_are_named_at_once(tmp_path):
     ("name", "expected"),
     [
         ("tupe-table", "the nearest is 'tupe-table1'"),
-        ("nowhere.toml", "readable TOML file"),
+        ("nowhere.toml", "readable TOML file: No such file or directory. Received: 'nowhere.toml'"),
     ],
 )
 def test_an_unknown_experiment_is_answered_with_the_nearest(name, expected):

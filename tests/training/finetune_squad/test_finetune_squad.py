@@ -193,7 +193,7 @@ def test_a_small_model_learns_to_answer(tmp_path):
     whole = windows.padding_mask[0].sum()
     first, last = logits[0, :, :whole].argmax(axis=-1)
     spans = windows.spans[0]
-    place = windows.context_places[0]
+    place = windows.context_positions[0]
     said = question.context[spans[first - place, 0] : spans[last - place, 1]]
     answers = cases.read(tmp_path / "out" / "seed-0" / "predictions.json")
     assert said == answers[question.id]

@@ -1,7 +1,6 @@
 """A preparation that was stopped goes on where it was, and ends as if it had not been."""
 
 import collections
-import contextlib
 import json
 import pathlib
 import random
@@ -13,7 +12,7 @@ import pytest
 from prepare_cases import documents, facts, failure, files, run
 
 from training.prepare import finish, spill
-from training.prepare import work as prepare_work
+from training.prepare.plan import Plan
 
 TEXTS = [text.strip() for text in documents(number=613)]
 
@@ -46,16 +45,13 @@ class Stop:
 def stop_at(monkeypatch, stage, calls):
     """Makes the next preparation stop in a stage: reading, counting, packing or writing."""
     stop = Stop(calls)
-    if stage in ("counting", "writing"):
-        before = prepare_work._wrapper
-        monkeypatch.setattr(
-            prepare_work,
-            "_wrapper",
-            lambda text, unit: stop.wrap if stage in text else before(text, unit),
-        )
-    else:
-        name = {"reading": "_reading_bar", "packing": "_packing_bar"}[stage]
-        monkeypatch.setattr(prepare_work, name, lambda *_: contextlib.nullcontext(stop))
+    patches = {
+        "reading": lambda *_: stop,
+        "counting": lambda _, buckets: stop.wrap(buckets),
+        "packing": lambda *_: stop,
+        "writing": lambda *_: stop.wrap,
+    }
+    monkeypatch.setattr(Plan, stage, patches[stage])
     return stop
 
 

@@ -57,7 +57,7 @@ def test_numbers_that_cannot_be_are_told(case, rows, tmp_path):
 
 def test_rows_that_are_not_there_are_told(rows, tmp_path):
     message = failure(tmp_path / "none", tmp_path / "run")
-    assert "--data must be a folder made by training.prepare." in message
+    assert "--data must be a folder made by `keras-tupe prepare`." in message
     (tmp_path / "empty").mkdir()
     message = failure(tmp_path / "empty", tmp_path / "run")
     assert str(tmp_path / "empty") in message

@@ -95,8 +95,27 @@ def test_the_time_left_counts_pauses_as_they_were(clock):
             clock.now += 1.0
     progress.update(101)
     expected = (1000 - 101) * 200 / 101
+    assert abs(seconds_left(progress) - expected) <= 1
+
+
+def seconds_left(progress):
     minutes, seconds = map(int, re.search(r"(\d+):(\d+) left$", lines(progress)[-1]).groups())
-    assert abs(60 * minutes + seconds - expected) <= 1
+    return 60 * minutes + seconds
+
+
+def test_pauses_are_counted_before_there_were_any_and_compiling_is_counted_once(clock):
+    progress = make(clock, total_steps=400, line_seconds=0, pause_share=0.5)
+    clock.now += 77  # compiling
+    run(progress, clock, range(1, 42), 1.0)
+    assert seconds_left(progress) == pytest.approx(359 * 1.5, abs=1)
+    with progress.paused():
+        clock.now += 60.0  # the first validation compiles
+    run(progress, clock, range(42, 82), 1.0)
+    assert seconds_left(progress) == pytest.approx(319 * 1.5, abs=1)
+    with progress.paused():
+        clock.now += 10.0
+    run(progress, clock, [82], 1.0)
+    assert seconds_left(progress) == pytest.approx(318 * (1 + 2 * 10 / 81), abs=1)
 
 
 def test_without_a_terminal_there_is_a_line_now_and_then(clock):

@@ -100,7 +100,8 @@ def test_all_mistakes_are_told_at_once():
     arguments = [word for option, (value, *_) in WRONG.items() for word in (option, value)]
     lines = refused_settings(Settings, *arguments)
     assert len(lines) == len(WRONG) + 2
-    assert sum("--data must name a folder made by training.prepare" in line for line in lines) == 1
+    made = "--data must name a folder made by `keras-tupe prepare`"
+    assert sum(made in line for line in lines) == 1
     assert sum("--out must name the folder of the run" in line for line in lines) == 1
     for option, (_, *parts) in WRONG.items():
         matching = [line for line in lines if all(part in line for part in (option, *parts))]

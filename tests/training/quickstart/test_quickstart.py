@@ -1,5 +1,6 @@
 """The quickstart, run as a user runs it."""
 
+import io
 import json
 import pathlib
 import re
@@ -13,7 +14,10 @@ import pytest
 from quickstart_cases import write_corpus
 
 import keras_tupe
-from training.quickstart import run
+from training.command.stages import Stages
+from training.machine.slowness import slowness
+from training.quickstart import plan, run
+from training.quickstart.settings import Settings
 
 METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
 
@@ -29,8 +33,12 @@ def quickstart(folder, *arguments):
     return result.stdout
 
 
-@pytest.mark.parametrize(("steps", "points", "every"), [(45, 20, 2), (7, 7, 1)])
-def test_the_curve_has_a_point_after_each_twentieth_of_the_steps(steps, points, every, monkeypatch):
+@pytest.mark.parametrize(
+    ("steps", "points", "every"), [(2200, 20, 110), (400, 8, 50), (45, 5, 9), (3, 3, 1)]
+)
+def test_the_curve_has_a_point_for_each_twentieth_of_the_steps_or_fewer(
+    steps, points, every, monkeypatch
+):
     fits, tests = [], []
 
     class Recorder:
@@ -49,7 +57,9 @@ def test_the_curve_has_a_point_after_each_twentieth_of_the_steps(steps, points, 
     corpus = types.SimpleNamespace(
         training=types.SimpleNamespace(batch_size=run.BATCH_SIZE), held_out=None
     )
-    (tokens, losses), scores = run.pretrain(None, corpus, steps)
+    stages = Stages("quickstart", tick_seconds=None, stream=io.StringIO())
+    stages.expect("none: validation", 1)
+    (tokens, losses), scores = run.pretrain(None, corpus, steps, run.Show(stages, "none"))
     ends = [every * (number + 1) for number in range(points)]
     assert fits == [(end - every, end) for end in ends]
     assert tests == [*((end, run.CURVE_BATCHES) for end in ends), (ends[-1], None)]
@@ -62,8 +72,11 @@ def test_the_curve_has_a_point_after_each_twentieth_of_the_steps(steps, points, 
 def test_quickstart_takes_a_text_and_a_method_of_ones_own(tmp_path, loaded_files):
     write_corpus(tmp_path / "corpus.txt")
     out = tmp_path / "run"
-    arguments = ["--corpus", str(tmp_path / "corpus.txt"), "--minutes", "0.02"]
-    printed = quickstart(out, *arguments, "--positions", str(METHOD_FILE))
+    settings = {"corpus": str(tmp_path / "corpus.txt"), "positions": str(METHOD_FILE)}
+    refused = plan.too_short(Settings(**settings, minutes=0.02), slowness())
+    minutes = re.search(r"at least (\S+) minutes", refused)[1]
+    words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    printed = quickstart(out, *words, "--minutes", minutes)
     assert re.search(r"^\| linear_slope +\|.*%.*%", printed, re.MULTILINE), "no row in the table"
     parity = re.search(r"largest relative difference (\S+)", printed)
     assert float(parity[1]) <= 1e-5

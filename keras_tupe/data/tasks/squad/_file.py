@@ -43,7 +43,7 @@ def read_squad(path, *, skipped=None):
     Raises:
         ValueError: if the file is not there, is not UTF-8, no JSON or not SQuAD's; a paragraph or
             a question is empty; two questions have one id; or a question has no answer, or
-            one that is not in its paragraph at its place. Messages name the file and the id.
+            one that is not in its paragraph where it says. Messages name the file and the id.
 
     References:
         Rajpurkar et al. SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP 2016.
@@ -82,7 +82,7 @@ def read_squad(path, *, skipped=None):
 
 
 def _entries(content, path):
-    """Yields `(title, paragraph, entry of a question, its place)`."""
+    """Yields `(title, paragraph, entry of a question, where it is)`."""
     file = f"file={str(path)!r}"
     for i, article in enumerate(_part(content, "data", list, file)):
         title = article.get("title", "") if isinstance(article, dict) else ""

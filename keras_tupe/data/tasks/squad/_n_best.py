@@ -77,7 +77,9 @@ def _best_texts(windows, index, first, sums, n):
         places = np.flatnonzero((sums >= limit) & (sums > -np.inf))
         for place in places[np.argsort(-sums[places], kind="stable")]:
             window, more, token = np.unravel_index(place, shape)
-            shift = windows.context_starts[first + window] - windows.context_places[first + window]
+            shift = (
+                windows.context_starts[first + window] - windows.context_positions[first + window]
+            )
             start, end = spans[token + shift, 0], spans[token + more + shift, 1]
             texts.setdefault(question.context[start:end], float(sums[place]))
             if len(texts) == n:

@@ -43,7 +43,7 @@ def squad_predictions(windows, start_logits, end_logits, *, max_answer_length=30
             continue
         best[index] = scores[window]
         question, spans = windows.questions[index], windows.spans[index]
-        shift = windows.context_starts[window] - windows.context_places[window]
+        shift = windows.context_starts[window] - windows.context_positions[window]
         start, end = spans[firsts[window] + shift, 0], spans[lasts[window] + shift, 1]
         answers[question.id] = question.context[start:end]
     return answers
@@ -78,7 +78,7 @@ def span_scores(windows, start_logits, end_logits, max_answer_length):
 
 
 def _best_spans(starts, ends, max_answer_length):
-    """Score, first and last place of the best span of each row."""
+    """Score, first and last position of the best span of each row."""
     rows, length = np.arange(len(starts)), starts.shape[1]
     best = np.full(len(starts), -np.inf)
     first, last = np.zeros((2, len(starts)), "int64")

@@ -16,12 +16,12 @@ class SquadWindows:
         token_ids: int32, `(windows, length)`.
         padding_mask: int32, `(windows, length)`, 1 = real token.
         segment_ids: int32, `(windows, length)`, 1 for the context and the end token behind it.
-        start_positions: int32, `(windows,)`, place of the answer's first token in its row; 0 in
+        start_positions: int32, `(windows,)`, position of the answer's first token in its row; 0 in
             windows that do not hold the whole answer.
-        end_positions: int32, `(windows,)`, place of its last token.
+        end_positions: int32, `(windows,)`, position of its last token.
         questions: list of the `SquadQuestion`s.
         question_index: int32, `(windows,)`, the question of each window, ascending.
-        context_places: int32, `(windows,)`, place of the first context token in each row.
+        context_positions: int32, `(windows,)`, position of the first context token in each row.
         context_starts: int32, `(windows,)`, number of this token among those of the context.
         context_sizes: int32, `(windows,)`, context tokens of each window.
         spans: list with, for each question, the characters of each token of its context: int32
@@ -38,7 +38,7 @@ class SquadWindows:
     end_positions: np.ndarray
     questions: list
     question_index: np.ndarray
-    context_places: np.ndarray
+    context_positions: np.ndarray
     context_starts: np.ndarray
     context_sizes: np.ndarray
     spans: list
@@ -47,7 +47,7 @@ class SquadWindows:
 
     def is_context(self):
         """Which tokens belong to the context: bool, `(windows, length)`."""
-        places = np.arange(self.token_ids.shape[1]) - self.context_places[:, np.newaxis]
+        places = np.arange(self.token_ids.shape[1]) - self.context_positions[:, np.newaxis]
         return (places >= 0) & (places < self.context_sizes[:, np.newaxis])
 
     def is_max_context(self):
@@ -68,7 +68,7 @@ class SquadWindows:
             best = scores.argmax(axis=0) == np.arange(len(scores))[:, np.newaxis]  # (w, tokens)
             for window, row in zip(range(windows.start, windows.stop), best, strict=True):
                 start, size = self.context_starts[window], self.context_sizes[window]
-                place = self.context_places[window]
+                place = self.context_positions[window]
                 marked[window, place : place + size] = row[start : start + size]
         return marked
 
@@ -153,7 +153,7 @@ def _filled(questions, tokenizer, length, windows, labels, rows):
         end_positions=np.where(holds, last - start + place, 0).astype("int32"),
         questions=questions,
         question_index=index,
-        context_places=place,
+        context_positions=place,
         context_starts=start,
         context_sizes=sizes,
         spans=[rows[question.context][1] for question in questions],

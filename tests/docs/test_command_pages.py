@@ -1,0 +1,80 @@
+"""Every command has a page with all of its options, made from its settings."""
+
+import dataclasses
+import re
+
+import pytest
+
+from docs.generate import commands
+from training.__main__ import commands as all_of_training
+from training.command.settings import setting
+from training.pretrain.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return commands.pages()
+
+
+def test_every_command_has_a_page_and_a_line(pages):
+    index = pages["reference/commands/index.md"]
+    for name in all_of_training():
+        assert f"# keras-tupe {name}\n" in pages[f"reference/commands/{name}.md"]
+        assert f"[`keras-tupe {name}`]({name}.md)" in index
+    for name in ("benchmarks.training", "benchmarks.prepare", "docs"):
+        assert f"({name}.md)" in index
+        assert f"reference/commands/{name}.md" in pages
+
+
+def test_every_option_stands_in_a_table(pages):
+    for one in commands.all_commands():
+        page = pages[f"reference/commands/{one.page}"]
+        for field in dataclasses.fields(one.settings()):
+            if "help" in field.metadata:
+                name = field.name.replace("_", "-")
+                written = rf"(--{name}|{field.name.upper()})"
+                assert re.search(rf"^\| `{written}`", page, re.MULTILINE), (one.name, field.name)
+
+
+def test_options_stand_under_the_headings_of_the_settings(pages):
+    _, _, masking = pages["reference/commands/pretrain.md"].partition("## Options: masking")
+    rows = re.findall(
+        r"^\| `--([\w-]+)`.*", masking.partition("## Options: optimizer")[0], re.MULTILINE
+    )
+    assert rows == ["mask-rate", "whole-word", "mask-special"]
+    page = re.sub(" +", " ", pages["reference/commands/pretrain.md"])
+    assert "| `--steps` | integer | `1000000` | Optimizer steps, \\>= 1. |" in page
+    assert "| `--data` | text | - |" in page
+    assert "| `--whole-word`, `--no-whole-word` | switch | off |" in page
+    assert "| `--keep-steps` | list | - |" in page
+
+
+def test_examples_are_commands_and_defaults_are_of_any_machine(pages):
+    page = pages["reference/commands/compare.md"]
+    assert "```bash\nkeras-tupe compare runs/absolute runs/tupe_r --out curves.png\n```" in page
+    for name in all_of_training():
+        assert "```bash\n" in pages[f"reference/commands/{name}.md"], name
+    assert "`~/.cache" in pages["reference/commands/benchmarks.training.md"]
+
+
+def test_named_settings_say_what_they_set(pages):
+    page = re.sub(" +", " ", pages["reference/commands/pretrain.md"])
+    _, _, laptop = page.partition("### laptop\n")
+    assert "| `--steps` | `3000` |" in laptop
+    assert "A small encoder on two cores" in laptop
+    assert "| `tupe-table1` |" in re.sub(" +", " ", pages["reference/commands/experiment.md"])
+
+
+def test_exit_codes_stand_on_every_page(pages):
+    for path, page in pages.items():
+        assert re.search(r"^\| `143` +\| stopped by SIGTERM", page, re.MULTILINE), path
+
+
+def test_an_option_without_help_ends_the_build(monkeypatch):
+    other = dataclasses.make_dataclass("Settings", [("steps", int, setting(3, " "))])
+    monkeypatch.setattr("training.pretrain.__main__.Settings", other)
+    (one,) = [one for one in commands.all_commands() if one.name == "pretrain"]
+    monkeypatch.setattr(commands, "_sections", lambda settings: {})
+    with pytest.raises(ValueError, match=r"^An option .* Received: 'steps' of training\.pretrain"):
+        commands.page(one)
+    assert Settings.steps == 1_000_000

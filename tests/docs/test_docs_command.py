@@ -1,0 +1,199 @@
+"""`python -m docs`: what it refuses, what it checks, and how it converts maths."""
+
+import pathlib
+import subprocess
+import sys
+
+import commands
+import pytest
+
+from docs import __main__ as command
+from docs import html_check, sources
+from docs.theme import mathml
+
+# === Bad input: one sentence each ===
+
+
+def refused(*words, capsys, code):
+    with pytest.raises(SystemExit) as stop:
+        command.main([str(word) for word in words])
+    said = stop.value.code if code == 1 else capsys.readouterr().err.strip()
+    assert code == 1 or stop.value.code == code
+    assert said.startswith("docs: ")
+    assert "\n" not in said
+    return said
+
+
+def test_an_unknown_option_names_the_nearest(capsys):
+    said = refused("--outt", "x", capsys=capsys, code=2)
+    assert "the nearest option is --out" in said
+
+
+def test_a_missing_package_names_the_extra(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "PACKAGES", ("sphinx", "package_that_is_not_there"))
+    said = refused("--out", tmp_path / "site", capsys=capsys, code=1)
+    assert "pip install -e '.[docs]'" in said
+    assert "package_that_is_not_there" in said
+    assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize("name", ["thesis.txt", "source/mine.txt", "html/mine.txt"])
+def test_a_folder_of_somebody_else_is_refused_and_left_alone(name, capsys, tmp_path):
+    file = tmp_path / "site" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("mine", encoding="utf-8")
+    said = refused("--out", tmp_path / "site", capsys=capsys, code=1)
+    assert "--out must be a new folder" in said
+    assert name.split("/")[0] in said
+    assert file.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_file_as_a_folder_is_refused(capsys, tmp_path):
+    file = tmp_path / "site"
+    file.touch()
+    assert "--out must be a folder" in refused("--out", file, capsys=capsys, code=2)
+
+
+def test_the_command_needs_no_package_of_the_extra_to_say_so():
+    """An import at the top of its files would end in a traceback."""
+    ended = subprocess.run(
+        [sys.executable, "-c", NO_EXTRA],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=commands.ROOT,
+    )
+    assert ended.stderr.count("\n") == 1, ended.stderr
+    assert "pip install -e '.[docs]'" in ended.stderr
+    assert ended.returncode == 1
+
+
+NO_EXTRA = """
+import sys
+sys.modules |= dict.fromkeys(("sphinx", "furo", "myst_parser", "latex2mathml", "docutils"))
+import docs.__main__
+docs.__main__.main(["--out", "build/never"])
+"""
+
+
+# === Sources ===
+
+
+@pytest.fixture
+def two_pages(monkeypatch, tmp_path):
+    """A documentation of two pages, one of them generated; returns the folder of its sources."""
+    for name, text in {
+        "pages/index.md": "# A",
+        "pages/filled.md": "to fill",
+        "x/b.png": "",
+    }.items():
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(text, encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").touch()
+    monkeypatch.setattr(sources, "FOLDER", tmp_path / "docs")
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    monkeypatch.setattr(sources, "PAGES", tmp_path / "docs" / "pages")
+    monkeypatch.setattr(sources, "_BESIDE", {"x": ".png"})
+    monkeypatch.setattr(sources, "generated_pages", lambda: {"filled.md": "filled"})
+    return tmp_path / "out"
+
+
+def files(folder):
+    return {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+
+
+def test_sources_are_what_is_written_and_generated_and_nothing_else(two_pages):
+    assert sources.write(two_pages) == 2
+    expected = {"pages/index.md", "pages/filled.md", "x/b.png", "CHANGELOG.md"}
+    assert files(two_pages).keys() == expected
+    assert (two_pages / "pages/filled.md").read_text(encoding="utf-8") == "filled"
+    before = (two_pages / "pages/index.md").stat().st_mtime_ns
+    (two_pages / "pages/removed.md").touch()
+    (sources.FOLDER / "x" / "b.png").unlink()
+    sources.write(two_pages)
+    assert files(two_pages).keys() == expected - {"x/b.png"}
+    assert (two_pages / "pages/index.md").stat().st_mtime_ns == before, "it is read anew"
+
+
+# === What a page of HTML needs ===
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<script src="https://cdn.example/a.js"></script>',
+        '<link rel="stylesheet" href="//cdn.example/a.css">',
+        '<link rel="preconnect" href="https://cdn.example">',
+        '<img alt="a" src="http://a.example/a.png">',
+        '<img alt="a" src="a.png" srcset="a.png 1x, https://a.example/a.png 2x">',
+        '<iframe src="https://a.example"></iframe>',
+        "<svg><image href='https://a.example/a.svg'/></svg>",
+        "<svg><use xlink:href='https://a.example/a.svg#b'/></svg>",
+        "<p style=\"background: url('https://a.example/a.png')\">",
+        "<style>@import 'https://a.example/a.css';</style>",
+        "<style>@font-face { src: url(https://a.example/a.woff2) }</style>",
+        "<script>fetch('https://a.example/a.json')</script>",
+        "<script>script.src = 'https://a.example/a.js'</script>",
+    ],
+)
+def test_a_foreign_address_is_found(text, tmp_path):
+    (tmp_path / "a.png").touch()
+    (tmp_path / "index.html").write_text(text, encoding="utf-8")
+    site = html_check.Site(tmp_path)
+    assert len(site.foreign()) == 1
+    assert len(site.problems()) == 1
+
+
+def test_links_that_a_reader_follows_may_lead_outside(tmp_path):
+    text = '<a href="https://a.example">a</a><svg xmlns="http://www.w3.org/2000/svg"></svg>'
+    (tmp_path / "index.html").write_text(text, encoding="utf-8")
+    assert html_check.Site(tmp_path).problems() == []
+
+
+def test_links_inside_must_lead_to_pages_and_anchors_that_are_there(tmp_path):
+    good = '<a href="b%20c.html#here"></a><a href="#top"></a><a id="top" href="b c.html"></a>'
+    bad = (
+        '<a href="d.html"></a><a href="b%20c.html#gone"></a><img alt="a" src="d.png"><img src="a">'
+    )
+    (tmp_path / "a.html").write_text(good + bad, encoding="utf-8")
+    (tmp_path / "a").touch()
+    (tmp_path / "b c.html").write_text('<p id="here"><a href="e.html"></a>', encoding="utf-8")
+    (tmp_path / "e.html").touch()
+    (tmp_path / "far.html").touch()
+    site = html_check.Site(tmp_path)
+    assert [link for _, link in site.broken()] == ["d.html", "b%20c.html#gone", "d.png"]
+    assert site.pictures_without_text() == [("a.html", "a")]
+    assert site.clicks("a.html") == {"a.html": 0, "b c.html": 1, "e.html": 2}
+
+
+# === Maths ===
+
+
+def test_maths_is_mathml_with_fences_that_grow():
+    found = mathml.mathml(r"\begin{cases} a & i = 1 \\ b & i > 1 \end{cases}", True)
+    assert found.startswith('<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">')
+    assert found.count("<mtr>") == 2
+    assert 'style="font-size: ' in found
+    assert "font-size" not in mathml.mathml(r"(a + b)", True)
+    assert "text-align: left" in found
+
+
+def test_lines_of_an_equation_need_no_environment():
+    assert mathml.mathml(r"a &= b \\ c &= d", True).count("<mtr>") == 2
+    assert "(1)" not in mathml.mathml(r"\begin{align} a &= b \end{align}", True)
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [r"\nosuchcommand", r"\frac{a}", r"a_", r"\begin{nothing} a \end{nothing}", r"\left( a"],
+)
+def test_maths_that_cannot_be_converted_is_an_error(latex):
+    with pytest.raises(ValueError, match=r"."):
+        mathml.mathml(latex, False)
+
+
+def test_role_source_names_files_that_are_there():
+    from docs.theme import roles
+
+    assert pathlib.Path(roles.ROOT, "docs", "theme", "roles.py").is_file()
+    assert roles.address() is None or roles.address().startswith("https://")

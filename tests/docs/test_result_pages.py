@@ -1,0 +1,197 @@
+"""The pages of results: their numbers are those of the files, and every file has a page."""
+
+import json
+import re
+import shutil
+
+import command_words
+import pytest
+
+from docs.generate import results
+from docs.results.fields import filled, lookup, written
+from docs.results.files import FOLDER, ResultFiles
+from docs.results.reports import wrapped
+
+ROWS = [
+    {"label": "absolute", "length": 512, "ms": 200.04, "mib": 400, "gain": None},
+    {"label": "shaw", "length": 512, "ms": 240.06, "mib": 500, "gain": {"mean": 0.204}},
+    {"label": "shaw", "length": 128, "ms": 100.0, "mib": 300, "gain": {"mean": -0.01}},
+]
+TABLE = """```{result-table} times.json
+:rows: rows
+:where: length=512
+:base: label=absolute
+method: `{label}`
+ms: {ms:.1f}
+memory: {mib:x.2f}
+gain: {gain[mean]:+.1%}
+```
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of results and one of pages, as arguments of `pages`."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "results" / "times.json").write_text(json.dumps({"rows": ROWS}))
+    (tmp_path / "results" / "report.md").write_text(
+        "# Title\n\nall\n\n## One\n\n1\n\n## Two\n\n2\n"
+    )
+    return tmp_path
+
+
+def made(folder, text):
+    """Returns a page of this text, made of the folder's results."""
+    return results.expanded(text, ResultFiles(folder / "results"))
+
+
+def test_every_result_file_is_on_a_page_and_no_marker_is_left():
+    files = ResultFiles()
+    pages = results.pages(files=files)
+    assert len(files.names) > 20
+    assert files.not_shown() == []
+    assert len(pages) == len(list(results.PAGES.glob("*.md")))
+    for name, text in pages.items():
+        assert "{result" not in text, name
+
+
+def test_no_number_of_a_table_is_typed():
+    for page in results.PAGES.glob("*.md"):
+        for kind, _, body in results._BLOCK.findall(page.read_text(encoding="utf-8")):
+            lines = [line for line in body.splitlines() if line and not line.startswith(":")]
+            for line in lines if kind == "result-table" else ():
+                typed = re.sub(r"\{[^{}]*\}", "", line.split(":", 1)[1])
+                assert not re.search(r"\d", typed), f"{page.name}: {line}"
+
+
+def test_another_number_in_a_file_is_another_number_on_the_pages(tmp_path):
+    shutil.copytree(FOLDER, tmp_path / "results")
+    file = tmp_path / "results" / "methods.json"
+    record = json.loads(file.read_text(encoding="utf-8"))
+    lookup(record, "rows[by=keras_tupe; label=tupe_r; length=512]")["train_ratio"] = 7.654
+    file.write_text(json.dumps(record))
+    before, after = results.pages(), results.pages(files=ResultFiles(tmp_path / "results"))
+    assert {name for name in before if before[name] != after[name]} == {
+        "results/cost.md",
+        "results/index.md",
+    }
+    changed = set(after["results/cost.md"].splitlines()) - set(
+        before["results/cost.md"].splitlines()
+    )
+    assert [line.split("|")[1:3] for line in changed] == [[" `tupe_r`          ", "       7.65 "]]
+
+
+def test_a_table_has_the_rows_and_forms_that_are_asked_for(folder):
+    assert made(folder, TABLE).splitlines() == [
+        "| method     |    ms | memory |    gain |",
+        "|------------|------:|-------:|--------:|",
+        "| `absolute` | 200.0 |   1.00 |       - |",
+        "| `shaw`     | 240.1 |   1.25 | +20.4\N{NO-BREAK SPACE}% |",
+    ]
+    table = made(folder, TABLE.replace(":base", ":sort: -ms\n:base"))
+    assert re.findall("`(.*?)`", table) == ["shaw", "absolute"]
+
+
+def test_a_table_joins_the_rows_of_two_files_and_of_every_key(folder):
+    more = {"of": {"a": {"rows": [{"label": "absolute", "length": 512, "loss": 4.5}]}}}
+    (folder / "results" / "more.json").write_text(json.dumps(more))
+    joined = TABLE.replace(":base", ":with: more.json of[a][rows] label length\n:base")
+    joined = joined.replace("length=512", "length=512; label=absolute").replace(
+        "{mib:x.2f}", "{loss}"
+    )
+    assert made(folder, joined).splitlines()[2].split("|")[3].strip() == "4.5"
+    keys = "```{result-table} more.json\n:rows: of[*]\n`x`: {key}\nloss: {rows[-1][loss]}\n```\n"
+    assert made(folder, keys).splitlines()[2] == "| a   |  4.5 |"
+
+
+def test_a_report_is_taken_whole_or_by_sections_and_folded(folder):
+    whole = "```{result-report} report.md\n```\n"
+    assert made(folder, whole) == "all\n\n**One**\n\n1\n\n**Two**\n\n2\n"
+    part = "```{result-report} report.md\n:section: Two\n:fold: More\n```\n"
+    assert made(folder, part).split("\n\n") == [
+        "<details><summary>More</summary>",
+        "**Two**",
+        "2",
+        "</details>\n",
+    ]
+
+
+def test_an_origin_is_the_command_as_it_is_typed_today_with_commit_and_machine(folder):
+    command = "python -m training.ablate --glue-options '--seeds 1 --epochs 2' --steps " + "9" * 80
+    record = {"command": command, "commit": "0123456789", "seconds": 7260}
+    record["machine"] = {"cpu": "a CPU", "cores": 2, "gpu": None}
+    (folder / "results" / "run.json").write_text(json.dumps(record))
+    assert made(folder, "```{result-origin} run.json\n```\n") == (
+        "```bash\nkeras-tupe ablate --glue-options '--seeds 1 --epochs 2' \\\n"
+        f"    --steps {'9' * 80}\n```\n\n"
+        "Commit `0123456`; 2 cores of a CPU; no GPU; 2 h 1 min in all; "
+        "file: {source}`benchmarks/results/run.json`.\n"
+    )
+    assert wrapped("python -m benchmarks.exports") == "python -m benchmarks.exports"
+
+
+def test_the_commands_of_the_results_are_commands_of_today():
+    found = "\n".join(re.findall("```bash\n(.*?)```", "".join(results.pages().values()), re.DOTALL))
+    count, problems = command_words.problems(found)
+    assert count > 15
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "expected"),
+    [
+        (1234, ",", "1,234"),
+        (0.123, ".0%", "12 %"),
+        (0.0, ".0e", "0"),
+        (4.5e-7, ".0e", "4e-07"),
+        ({"mean": 1.0, "low": 0.5, "high": 1.5}, "+-.1f", "1.0 +- 0.5"),
+        ([1.25, 2], "each .1f", "1.2, 2.0"),
+        (["a, b", "c"], "each", "a, b; c"),
+        (90 * 60, "time", "1 h 30 min"),
+        (True, "", "yes"),
+        (None, ".1f", None),
+    ],
+)
+def test_a_value_is_written_in_its_form(value, form, expected):
+    assert written(value, form) == expected
+
+
+def test_a_cell_without_a_value_says_so():
+    assert filled("{a:.1f} ({b[low]:.1f})", {"a": 1, "b": None}) == "-"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("```{result-table} gone.json\nms: {ms}\n```\n", "'gone.json'"),
+        ("{result}`gone.json ms`", "'gone.json'"),
+        ("{result}`times.json rows[0][mss]`", "'mss'"),
+        ("{result}`times.json rows[label=shaw][ms]`", "'label=shaw'"),  # two such rows
+        ("{result}`times.json rows[9][ms]`", "'9'"),
+        ("{result}`times.json rows[-9][ms]`", "'-9'"),
+        (TABLE.replace(":rows: rows", ":rows: rows[0][ms]"), "200.04 at 'rows[0][ms]'"),
+        (TABLE.replace(":base: label=absolute", ""), "Received: 400"),
+        ("{result}`times.json rows[0][label]:.1f`", "'absolute'"),
+        (TABLE.replace("ms:", ":lenght: 5\nms:", 1), "['lenght']"),
+        (TABLE.replace("512", "513"), "none in 'times.json'"),
+        (TABLE.replace(":base", ":with: times.json rows loss\n:base"), "'loss'"),
+        (TABLE.replace(":base", ":with: other.json rows ms\n:base"), "no row of (200.04,)"),
+        ("{result}`broken.json ms`", "'broken.json'"),
+        ("```{result-report} report.md\n:section: Three\n```\n", "'Three'"),
+        ("```{result-tabel} times.json\n```\n", "'result-tabel'"),
+        ("```{result-table} times.json\nms {ms}\n```\n", "'ms {ms}'"),
+        ("```{result-origin} times.json\n```\n", "'command'"),
+        (TABLE, "not shown: ['broken.json', 'other.json', 'report.md']"),
+    ],
+)
+def test_a_page_that_asks_for_what_is_not_there_is_named_in_a_sentence(folder, text, named):
+    (folder / "pages" / "cost.md").write_text(text)
+    (folder / "results" / "other.json").write_text('{"rows": [{"ms": 1}]}')
+    (folder / "results" / "broken.json").write_text("{")
+    with pytest.raises(ValueError, match="Received: ") as error:
+        results.pages(folder / "pages", ResultFiles(folder / "results"))
+    message = str(error.value)
+    assert named in message
+    assert "not shown" in named or message.startswith("docs/pages/results/cost.md: ")
+    assert "\n" not in message

@@ -1,0 +1,94 @@
+"""The site as it is built: strict, whole, without the outside, and short ways to every page."""
+
+import prepared_folder
+import pytest
+
+import docs.build
+from docs import html_check
+
+pytestmark = pytest.mark.docs
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = prepared_folder.once(tmp_path_factory, "site", docs.build.build)
+    return html_check.Site(folder / "html")
+
+
+def test_nothing_is_loaded_from_outside(site):
+    assert site.foreign() == []
+
+
+def test_every_link_inside_leads_to_a_page_and_anchor(site):
+    assert site.inside() > 1000
+    assert site.broken() == []
+
+
+def test_every_picture_says_what_is_seen(site):
+    assert site.pictures_without_text() == []
+
+
+def test_every_page_is_three_clicks_from_the_start_at_most(site):
+    clicks = site.clicks("pages/index.html")
+    pages = {name for name in site.pages if name.startswith("pages/")}
+    assert len(pages) > 50
+    assert not pages - clicks.keys()
+    assert not {name for name in pages if clicks[name] > 3}
+
+
+def test_every_public_name_has_an_anchor(site):
+    import keras_tupe
+    import keras_tupe.analysis
+    import keras_tupe.metrics
+
+    anchors = set().union(*(page.ids for page in site.pages.values()))
+    modules = (
+        keras_tupe,
+        keras_tupe.analysis,
+        keras_tupe.layers,
+        keras_tupe.metrics,
+        keras_tupe.models,
+        keras_tupe.positions,
+    )
+    names = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
+    assert len(names) > 50
+    assert not names - anchors
+
+
+def test_every_method_and_command_has_a_page(site):
+    from keras_tupe import positions
+    from training.__main__ import commands
+
+    wanted = {f"pages/methods/{name}.html" for name in positions.METHODS}
+    wanted |= {f"pages/reference/commands/{name}.html" for name in commands()}
+    assert not wanted - site.pages.keys()
+
+
+def test_search_finds_a_word(site):
+    index = (site.folder / "searchindex.js").read_text(encoding="utf-8")
+    assert '"unti' in index or "unti:" in index, "'untied' is not in the index of the search"
+
+
+def test_maths_is_there_without_scripts(site):
+    page = (site.folder / "pages" / "methods" / "tupe_r.html").read_text(encoding="utf-8")
+    assert "<math" in page
+    assert "mathjax" not in page.lower()
+
+
+def test_a_page_with_a_mistake_leaves_the_old_site_and_is_told_again(tmp_path, monkeypatch, capfd):
+    pages = tmp_path / "docs" / "pages"
+    pages.mkdir(parents=True)
+    (pages / "index.md").write_text("# Good", encoding="utf-8")
+    monkeypatch.setattr(docs.build.sources, "generated_pages", dict)
+    monkeypatch.setattr(docs.build.sources, "PAGES", pages)
+    out = tmp_path / "out"
+    docs.build.build(out)
+    good = (out / "html/pages/index.html").read_text(encoding="utf-8")
+    for text in ("# Bad\n\n[a](gone.md)", r"# Bad $\nosuchcommand$", "# Bad {source}`gone.py`"):
+        (pages / "index.md").write_text(text, encoding="utf-8")
+        for _ in range(2):
+            with pytest.raises(ValueError, match="The site was not made"):
+                docs.build.build(out)
+            assert "WARNING" in capfd.readouterr().err
+            assert (out / "html/pages/index.html").read_text(encoding="utf-8") == good
+    assert sorted(path.name for path in out.iterdir()) == ["html", "source"]
