@@ -58,10 +58,12 @@ def answer(settings):
         ValueError, OSError: if the model cannot be used, or reads no blank in a text.
     """
     known = Knowledge(settings.folder / PRESET)
+    tables = []
     if settings.fill:
-        print(_blanks(known, settings.fill))
+        tables.append(_blanks(known, settings.fill))
     if settings.nearest:
-        print(_nearest(known, settings.nearest, 3))
+        tables.append(_nearest(known, settings.nearest, 3))
+    print("\n\n".join(tables))
 
 
 def _introduction(known, settings):
