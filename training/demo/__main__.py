@@ -1,7 +1,7 @@
 """Shows what a trained model knows: words for blanks, near sentences, word order, positions.
 
     python -m training.demo
-    python -m training.demo --fill "He gave her his [MASK]." --nearest "The storm was over."
+    python -m training.demo --fill "He looked at [MASK] watch." --nearest "They had tea at six."
 
 The model is the small one that the repository holds, see `saved_models/README.md`: an encoder of
 English novels of 1839 to 1929. Nothing is downloaded, trained, or written but one picture. With

@@ -9,12 +9,12 @@ import random
 BLANKS = (
     "She opened the [MASK] and looked out into the garden.",
     "He put his [MASK] in his pocket and walked away.",
-    "I do not [MASK] what you mean, said the girl.",
     "They had been married for twenty [MASK].",
+    "It is time to go to [MASK].",
 )
 QUESTIONS = (
-    "The ship was lost in a storm.",
-    "He asked her to be his wife.",
+    "The wind blew and the waves were high.",
+    "She sang a song.",
 )
 SENTENCES = (
     "The old house stood on a hill above the sea.",

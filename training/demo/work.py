@@ -12,7 +12,7 @@ from training.demo.settings import PRESET
 SHOWN = 2  # sentences of the table of word order
 NEXT = """\
 Next:
-    keras-tupe demo --fill "He gave her his [MASK]." --nearest "The storm was over."
+    keras-tupe demo --fill "He looked at [MASK] watch." --nearest "They had tea at six."
     keras-tupe quickstart                     train three methods and compare them, in minutes
     keras-tupe quickstart --corpus my.txt     the same with your own text
 The documentation is in docs/pages/index.md; `python -m docs` builds it, with search."""
@@ -58,10 +58,12 @@ def answer(settings):
         ValueError, OSError: if the model cannot be used, or reads no blank in a text.
     """
     known = Knowledge(settings.folder / PRESET)
+    tables = []
     if settings.fill:
-        print(_blanks(known, settings.fill))
+        tables.append(_blanks(known, settings.fill))
     if settings.nearest:
-        print(_nearest(known, settings.nearest, 3))
+        tables.append(_nearest(known, settings.nearest, 3))
+    print("\n\n".join(tables))
 
 
 def _introduction(known, settings):
