@@ -1,3 +1,4 @@
+import contextlib
 import io
 import itertools
 import os
@@ -169,9 +170,14 @@ def test_the_bar_moves_while_a_stage_says_nothing():
 
 def test_what_holds_standard_error_back_does_not_hold_the_bar_back(capfd):
     """As `training.command.quiet` does while TensorFlow is imported."""
-    with Stages("demo", tick_seconds=None, line_seconds=0.0) as stages:
+    with (
+        open(2, "w", closefd=False) as standard_error,
+        contextlib.redirect_stderr(standard_error),
+        Stages("demo", tick_seconds=None, line_seconds=0.0) as stages,
+    ):
         stages.expect("starting", 10)
         stages.begin("starting")
+        capfd.readouterr()
         with tempfile.TemporaryFile() as held:
             before = os.dup(2)
             os.dup2(held.fileno(), 2)
