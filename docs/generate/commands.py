@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import os
 import pathlib
 import re
 import tomllib
@@ -57,8 +58,13 @@ class Command:
         return ROOT / f"{self.module.replace('.', '/')}.py"
 
     def settings(self):
-        """Returns the class of its settings."""
-        return importlib.import_module(self.module).Settings
+        """Returns the class of its settings; what a command sets in the environment is undone."""
+        before = dict(os.environ)
+        try:
+            return importlib.import_module(self.module).Settings
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
 
 
 def all_commands():
