@@ -20,6 +20,7 @@ LOWER_ROOMS = ("command", "machine", "presets", "finetune")
 MAY_IMPORT = {
     "ablate": {"pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
     "compare": {"pretrain"},
+    "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
     "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
     "finetune_glue": {"pretrain"},
     "finetune_squad": {"pretrain"},
