@@ -255,6 +255,11 @@ def test_sizes_that_do_not_fit_are_refused(changes, sentence):
         squad_windows([question("a b", "a")], Words(), 1.5)
 
 
+def test_what_is_no_tokenizer_is_refused():
+    with pytest.raises(TypeError, match=r"of a `TupeTokenizer` is its `op`\. Received: str$"):
+        squad_windows([question("a b", "a")], "vocabulary.txt", 75)
+
+
 # Predictions
 
 

@@ -102,11 +102,16 @@ def squad_windows(questions, tokenizer, length=384, *, doc_stride=128, max_quest
     Raises:
         ValueError: if there are no questions, or a row has no room for `doc_stride` tokens of
             context beside the longest question, so that tokens would be lost between windows.
-        TypeError: if a size is not an integer.
+        TypeError: if a size is not an integer, or `tokenizer` is another kind of object.
 
     References:
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
+    if not hasattr(tokenizer, "tokenize_with_offsets"):
+        raise TypeError(
+            "`tokenizer` must be a `keras_tupe.tokenizers.WordPiece` or `SentencePieceBpe`; that of "
+            f"a `TupeTokenizer` is its `op`. Received: {type(tokenizer).__name__}"
+        )
     questions = list(questions)
     specials = 2 + len(tokenizer.separator_ids)
     _check(questions, length, doc_stride, max_question_length, specials)
