@@ -109,8 +109,8 @@ def squad_windows(questions, tokenizer, length=384, *, doc_stride=128, max_quest
     """
     if not hasattr(tokenizer, "tokenize_with_offsets"):
         raise TypeError(
-            "`tokenizer` must be a `keras_tupe.tokenizers.WordPiece` or `SentencePieceBpe`; that of "
-            f"a `TupeTokenizer` is its `op`. Received: {type(tokenizer).__name__}"
+            "`tokenizer` must be a `keras_tupe.tokenizers.WordPiece` or `SentencePieceBpe`; that "
+            f"of a `TupeTokenizer` is its `op`. Received: {type(tokenizer).__name__}"
         )
     questions = list(questions)
     specials = 2 + len(tokenizer.separator_ids)
