@@ -287,7 +287,8 @@ def source(name, method):
             "The oracle is the equation once more, in NumPy float64, sharing nothing with the "
             "layers; the tests compare the two at 1e-12, under every option"
             + (f". It is that of {{source}}`{file}`:" if file != own else ":"),
-            f"```{{code-block}} python\n{inspect.getsource(method.logits_oracle).rstrip()}\n```",
+            "<!-- not run: the source of the oracle, which the tests of the method run -->",
+            f"```python\n{inspect.getsource(method.logits_oracle).rstrip()}\n```",
             "What it calls is in {source}`keras_tupe/positions/oracle/__init__.py`.",
         ]
     )
