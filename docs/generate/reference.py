@@ -195,7 +195,7 @@ def _constant(name):
     elif isinstance(value, tuple) and all(isinstance(one, str) for one in value):
         parts.append(f"Value: {', '.join(f'`{one!r}`' for one in value)}.")
     else:
-        parts.append(f"```python\n{shown}\n```")
+        parts.append(f"```text\n{shown}\n```")
     return _directive("data", name.name, options, parts)
 
 

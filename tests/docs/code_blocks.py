@@ -6,6 +6,7 @@ import re
 
 ROOT = pathlib.Path(__file__).parents[2]
 LANGUAGES = ("bash", "json", "python", "text", "toml")
+GENERATED_LANGUAGES = (*LANGUAGES, "pycon")  # examples of docstrings, which the default tests run
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,}|:{3,})(.*)$")
 _MARKER = re.compile(r"^ *<!-- *(run|not run|file)(?:: *(.*?))? *-->$")
 
@@ -42,7 +43,8 @@ class Block:
             return {"file": "written to a file", "not run": "not run, with a reason"}[self.marker]
         if self.language == "bash":
             return "executed" if self.marker == "run" else "checked by options"
-        return {"python": "executed", "text": "output"}.get(self.language, "parsed")
+        kinds = {"python": "executed", "pycon": "executed by doctest", "text": "output"}
+        return kinds.get(self.language, "parsed")
 
 
 def written_pages():
