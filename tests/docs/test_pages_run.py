@@ -54,7 +54,9 @@ def test_code_of_generated_pages_runs(prepared, environment, tmp_path, record_pr
     blocks = [block for found in pages.values() for block in found]
     record_property(block_counts.PROPERTY, page_run.counts(blocks))
     for block in blocks:
-        assert block.language in code_blocks.GENERATED_LANGUAGES, f"{block.place}: {block.language!r}"
+        assert block.language in code_blocks.GENERATED_LANGUAGES, (
+            f"{block.place}: {block.language!r}"
+        )
         if block.language == "bash":
             _, mistakes = command_words.problems(block.code)
             assert not mistakes, f"{block.place}: {mistakes}"
