@@ -35,8 +35,8 @@ LENGTH = 32
 # of /proc/net: a state, and 127.0.0.1 in IPv4, the same in IPv6, and ::1
 LISTENING = "0A"
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
-PAGE = (ROOT / "docs" / "serving.md").read_text("utf-8")
-CLIENTS = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
+PAGE = (ROOT / "docs" / "pages" / "guides" / "serving.md").read_text("utf-8")
+CLIENTS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 V2 = [code for code in CLIENTS if "127.0.0.1:8080" in code or "127.0.0.1:8081" in code]
 
 BROKEN_TEXT = """
