@@ -22,13 +22,17 @@ from training.quickstart.settings import Settings
 METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
 
 
-def quickstart(folder, *arguments):
-    result = subprocess.run(
+def ask(folder, *arguments):
+    return subprocess.run(
         [sys.executable, "-m", "training.quickstart", *arguments, "--out", str(folder)],
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def quickstart(folder, *arguments):
+    result = ask(folder, *arguments)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
     return result.stdout
 
@@ -73,10 +77,16 @@ def test_quickstart_takes_a_text_and_a_method_of_ones_own(tmp_path, loaded_files
     write_corpus(tmp_path / "corpus.txt")
     out = tmp_path / "run"
     settings = {"corpus": str(tmp_path / "corpus.txt"), "positions": str(METHOD_FILE)}
-    refused = plan.too_short(Settings(**settings, minutes=0.02), slowness())
-    minutes = re.search(r"at least (\S+) minutes", refused)[1]
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
-    printed = quickstart(out, *words, "--minutes", minutes)
+    refused = plan.too_short(Settings(**settings, minutes=0.02), slowness())
+    for _ in range(4):  # a machine that gets busier names more minutes
+        minutes = re.search(r"at least (\S+) minutes", refused)[1]
+        result = ask(out, *words, "--minutes", minutes)
+        if result.returncode != 2:
+            break
+        refused = result.stderr
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    printed = result.stdout
     assert re.search(r"^\| linear_slope +\|.*%.*%", printed, re.MULTILINE), "no row in the table"
     parity = re.search(r"largest relative difference (\S+)", printed)
     assert float(parity[1]) <= 1e-5
