@@ -9,12 +9,25 @@ STEPS = 3
 SMALL = (1, 2)  # batch size and length of the step before the measurement
 
 
-def resident():
-    """Returns the largest memory that this process has held, in bytes. Linux only."""
+def resident(process="self"):
+    """Returns the largest memory that a process has held, in bytes. Linux only.
+
+    Args:
+        process: its number; by default this one.
+    """
     # not `resource.getrusage`: a child's starts at the largest memory of its parent
-    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return 1024 * int(line.split()[1])
+    return _kibibytes(f"/proc/{process}/status", "VmHWM:")
+
+
+def available():
+    """Returns the memory that the machine has left, in bytes. Linux only."""
+    return _kibibytes("/proc/meminfo", "MemAvailable:")
+
+
+def _kibibytes(file, key):
+    """Returns, in bytes, what the system says of a key in KiB."""
+    lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(key)).split()[1])
 
 
 def peak_mib(small_step, step, before=resident, after=resident):
