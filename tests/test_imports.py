@@ -52,6 +52,7 @@ MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.
 MAY_IMPORT_IT_TOO = {
     "benchmarks.round_trip",
+    "benchmarks.attention.layer",
     "benchmarks.training.fit_turns",
     "benchmarks.training.products",
     "benchmarks.exports.cases",

@@ -4,6 +4,8 @@ The standard library only, since the peer's environment has no Keras; `gauges` i
 """
 
 import pathlib
+import threading
+import time
 
 STEPS = 3
 SMALL = (1, 2)  # batch size and length of the step before the measurement
@@ -30,8 +32,27 @@ def _kibibytes(file, key):
     return 1024 * int(next(line for line in lines if line.startswith(key)).split()[1])
 
 
-def peak_mib(small_step, step, before=resident, after=resident):
-    """Returns by how much memory grows at most in `STEPS` train steps, in MiB.
+def end_above(mib, end):
+    """Ends this process soon after its memory grows by more than so much.
+
+    Of all limits this one is of what is held, not of addresses, and leaves time for words.
+
+    Args:
+        mib: how much more than now it may hold, in MiB.
+        end: function without arguments, called in another thread; it must end the process.
+    """
+    most = resident() + mib * 2**20
+
+    def watch():
+        while resident() <= most:
+            time.sleep(0.005)
+        end()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def peak_mib(small_step, step, before=resident, after=resident, steps=STEPS):
+    """Returns by how much memory grows at most in some train steps, in MiB.
 
     Args:
         small_step: function without arguments, a train step on a tiny batch. It makes the
@@ -39,10 +60,11 @@ def peak_mib(small_step, step, before=resident, after=resident):
         step: function without arguments, the train step to measure.
         before: function without arguments, the memory in use, in bytes.
         after: function without arguments, the largest memory that was in use, in bytes.
+        steps: number of steps to measure.
     """
     small_step()
     start = before()
-    for _ in range(STEPS):
+    for _ in range(steps):
         step()
     return (after() - start) / 2**20
 

@@ -68,7 +68,12 @@ def answer(work):
     def tick():
         print('{"tick": 1}', flush=True)
 
-    print(json.dumps({"result": work(json.loads(sys.argv[1]), tick)}), flush=True)
+    give(work(json.loads(sys.argv[1]), tick))
+
+
+def give(result):
+    """Prints the result of this process, which `run` returns."""
+    print(json.dumps({"result": result}), flush=True)
 
 
 class Worker:
