@@ -90,6 +90,9 @@ def _memory_row(found, settings, job, case, expected, tick):
     seconds = expected.get(key, 0) * work
     limit = int(min(settings.limit_mib, _ROOM * available() / 2**20))
     tick()
+    if seconds == math.inf:
+        row["reason"] = "did not fit at a shorter length"
+        return row
     if seconds > settings.step_seconds:
         row["reason"] = f"would take about {seconds:,.0f} s a step"
         return row
@@ -169,9 +172,9 @@ def slopes(rows):
             `INTERLEAVED` tokens count, whose batch is one sequence by default.
 
     Returns:
-        A list of dictionaries: `heads`, `label`, `shortest` and `longest` that were measured, and
-        `slope`, by least squares; 1 is proportional to the length, 2 to its square. Only of what
-        has two lengths.
+        A list of dictionaries: `heads`, `label`, `shortest` and `longest` that were measured,
+        their memory as `shortest_mib` and `longest_mib`, and `slope`, by least squares; 1 is
+        proportional to the length, 2 to its square. Only of what has two lengths.
     """
     points = {}
     for row in rows:
@@ -181,16 +184,17 @@ def slopes(rows):
     found = []
     for (heads, label), measured in points.items():
         if len(measured) > 1:
-            logarithms = [
-                [math.log(number) for number in one] for one in zip(*measured, strict=True)
-            ]
+            pairs = [[math.log(number) for number in one] for one in zip(*measured, strict=True)]
+            (shortest, least), (longest, most) = min(measured), max(measured)
             found.append(
                 {
                     "heads": heads,
                     "label": label,
-                    "shortest": min(measured)[0],
-                    "longest": max(measured)[0],
-                    "slope": statistics.linear_regression(*logarithms).slope,
+                    "shortest": shortest,
+                    "shortest_mib": least,
+                    "longest": longest,
+                    "longest_mib": most,
+                    "slope": statistics.linear_regression(*pairs).slope,
                 }
             )
     return found

@@ -29,8 +29,10 @@ COLUMNS = (
 SLOPE_COLUMNS = (
     ("heads", "heads", "d"),
     ("method", "label", "s"),
-    ("from n", "shortest", ",d"),
-    ("to n", "longest", ",d"),
+    ("n", "shortest", ",d"),
+    ("MiB", "shortest_mib", ",.0f"),
+    ("n", "longest", ",d"),
+    ("MiB", "longest_mib", ",.0f"),
     ("slope", "slope", ".2f"),
 )
 
