@@ -109,6 +109,7 @@ class _Group:
             workers = self._started(self._systems, found, stack, tick)
             answers = self._answers(workers, found, tick)
             memory = {label: workers[label].ask("memory")["mib"] for label in answers}
+            chosen = {label: workers[label].facts.get("compiles_passes") for label in answers}
         of_products = {
             label: answers.pop(label)
             for label in list(answers)
@@ -119,6 +120,7 @@ class _Group:
         references = {"": peers, "hub_": [systems.KERAS_HUB], "baseline_": [self._baseline]}
         for label, row in times.times(answers, references).items():
             kind = by_label[label].kind
+            row["compiles_passes"] = chosen[label]
             found["rows"].append(self._row(label, kind, row, answers[label][-1], memory))
         self._add_input_wait(found, tick)
 
@@ -149,7 +151,9 @@ class _Group:
                 found["problems"].append(f"{self._where(system.label)}: {error}")
             else:
                 stack.callback(workers[system.label].close)
-                found["facts"].setdefault(system.label, workers[system.label].facts)
+                facts = dict(workers[system.label].facts)
+                facts.pop("compiles_passes", None)  # of this group alone
+                found["facts"].setdefault(system.label, facts)
             tick()
         return workers
 

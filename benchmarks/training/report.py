@@ -10,12 +10,17 @@ def _quartiles(row):
     return None if found is None else "{:.2f} - {:.2f}".format(*found)
 
 
+def _compiled(row):
+    return {True: "yes", False: "no"}.get(row.get("compiles_passes"))
+
+
 COLUMNS = (
     ("size", "size", "s"),
     ("precision", "precision", "s"),
     ("n", "length", "d"),
     ("batch", "batch_size", "d"),
     ("system", "label", "s"),
+    ("XLA", _compiled, "s"),
     ("ms", "ms", ".1f"),
     ("CPU ms", "cpu_ms", ".1f"),
     ("to fastest", "ratio", ".2f"),
@@ -89,6 +94,8 @@ def definitions(settings):
         f"after {batches.WARM_UP_STEPS} steps and a turn of each that are not counted. A turn is "
         f"one step ({turns}), of this package and KerasHub in `fit`, from when it calls its "
         "callbacks before a step until it has the loss.",
+        "XLA: whether the trainer compiled forward and backward pass, which it may have measured; "
+        "what that took is part of the warm-up and of the memory.",
         "Peak MiB: growth of a process's largest memory from before its first step, when weights "
         "and optimizer state exist, to the end; compiled graphs are part of it. To KerasHub, to "
         "torch: by that of KerasHub without XLA, of transformers without `torch.compile`.",

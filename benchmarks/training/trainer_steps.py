@@ -51,7 +51,9 @@ def _trainer(job):
 
 
 def _facts(trainer):
-    return {"versions": versions(), "xla": trainer.xla}
+    # what "auto" chose for forward and backward pass, of which it may have measured both ways
+    chosen = getattr(trainer, "compiles_passes", None)
+    return {"versions": versions(), "xla": trainer.xla, "compiles_passes": chosen}
 
 
 def _waiting_step(job):
