@@ -18,7 +18,7 @@ from training.command.durations import duration
 
 # Of an ordinary core, to say beforehand about how long a run will take: operations per second,
 # seconds of a step besides, and seconds to start a process and to compile.
-_FLOPS_PER_CORE, _STEP, _START, _COMPILE = 50e9, 0.08, 15, 45
+_FLOPS_PER_CORE, _STEP, _START, _COMPILE = 50e9, 0.06, 12, 40
 _ROOM = 1.3  # what another process must find free, by what the largest of its group took
 
 
@@ -83,14 +83,14 @@ class _Group:
         self._vocabulary_size = settings.vocabulary_of(size)
         self._rounds = settings.rounds_of(size)
         self._systems = systems.systems_for(settings, size, pythons)
-        self._pipeline = systems.pipeline_system(settings)
+        self._pipelines = [systems.pipeline_system(settings)] if settings.has_extras(size) else []
         self._baseline = settings.positions[0]
         self._turn = STEPS_PER_TURN.get(size, 1)
         self.name = f"{size}, {precision}, {self._batch_size} x {length}"
 
     def num_turns(self):
         """Returns how often `tick` of `measure` is called if nothing fails."""
-        return (self._rounds + 2) * (len(self._systems) + 1)
+        return (self._rounds + 2) * (len(self._systems) + len(self._pipelines))
 
     def seconds(self):
         """Returns about how long it takes."""
@@ -100,7 +100,8 @@ class _Group:
             bool(system.job.get("jit_compile") or system.job.get("compile"))
             for system in self._systems
         )
-        return (len(self._systems) + 1) * (_START + steps * step) + compiled * _COMPILE
+        number = len(self._systems) + len(self._pipelines)
+        return number * (_START + steps * step) + compiled * _COMPILE
 
     def measure(self, found, tick):
         """Adds what is measured to `found`; calls `tick` after each turn."""
@@ -205,7 +206,7 @@ class _Group:
 
     def _add_input_wait(self, found, tick):
         with contextlib.ExitStack() as stack:
-            workers = self._started([self._pipeline], found, stack, tick)
+            workers = self._started(self._pipelines, found, stack, tick)
             answers = self._answers(workers, found, tick)
         for own in answers.values():
             share = sum(a["wait"] for a in own) / sum(a["wall"] for a in own)

@@ -14,7 +14,7 @@ ALL_SIZES = ("tiny", "mini", "base")
 SHAPES = {"tiny": ("32x32", "64x32"), "base": ("8x128", "2x512"), "large": ("4x128", "1x512")}
 DEFAULT_SHAPES = ("16x128", "4x512")
 LARGE = ("base", "large")
-ROUNDS, FEW_ROUNDS = 11, 5
+ROUNDS, FEW_ROUNDS = 11, 3
 STEPS_PER_TURN = {"tiny": 10}  # what a clock tells of one such step is not much
 DEFAULT_VOCABULARY, LARGE_VOCABULARY = 8192, 30522
 SPECIAL_TOKENS = 5
@@ -97,6 +97,10 @@ class Settings(Lists):
     def positions_of(self, size):
         """Returns the methods of a size."""
         return self.positions[:2] if size in LARGE else self.positions
+
+    def has_extras(self, size):
+        """Returns whether what ratios are not to is measured of a size: it costs time alone."""
+        return size not in LARGE
 
     def shapes_of(self, size):
         """Returns rows and tokens per row of each batch of a size."""

@@ -93,7 +93,7 @@ def systems_for(settings, size, pythons):
             backend = peer.library if peer.library != TORCH_LIBRARY else TENSORFLOW
             system = System(peer.label, PEER, peer.module, peer.job, pythons[peer.library], backend)
             found.append(system)
-            if peer.label == TORCH:
+            if peer.label == TORCH and settings.has_extras(size):
                 job = {**peer.job, "head": "all"}
                 found.append(dataclasses.replace(system, label=TORCH_ALL, kind=EXTRA, job=job))
     product = {"width": WIDTHS.get(size, DEFAULT_WIDTH)}

@@ -14,6 +14,7 @@ from benchmarks.training.times import measure, times
 from keras_tupe.trainer import step_flops
 
 TINY = ["--sizes", "tiny", "--shapes", "4x16", "--vocabulary-size", "100"]
+SIZES = ("mini", "base")
 EVERYWHERE = {"tensorflow": "/a/python", "jax": "/b/python", "torch": "/c/python"}
 
 
@@ -156,6 +157,11 @@ def test_a_library_that_is_not_there_costs_its_rows_alone():
     assert [system.label for system in found] == [
         *["absolute", "tupe_r", "KerasHub", "KerasHub, XLA", "product by tensorflow"]
     ]
+
+
+def test_large_sizes_are_measured_without_extras():
+    names = [{s.label for s in systems.systems_for(Settings(), size, EVERYWHERE)} for size in SIZES]
+    assert names[0] - names[1] == {"qkr_4", "transformers, head at all tokens"}
 
 
 def test_other_ways_to_compile_ours_are_extras_beside_the_first():
