@@ -77,9 +77,8 @@ class MaskedLMHead(keras.layers.Layer):
         )
 
     def call(self, hidden_states, mask_positions, training=None):
-        length = ops.shape(hidden_states)[1]
-        indices = ops.expand_dims(beyond_if_negative(mask_positions, length), -1)
-        masked = ops.take_along_axis(hidden_states, indices, axis=1)  # (b, predictions, m)
+        indices = beyond_if_negative(mask_positions, ops.shape(hidden_states)[1])
+        masked = _at(hidden_states, indices, training)  # (b, predictions, m)
         transformed = self.normalization(self.dense(masked))
         dtype = at_least_float32(self.compute_dtype)
         bias = ops.cast(self.output_bias, dtype)
@@ -103,6 +102,15 @@ class MaskedLMHead(keras.layers.Layer):
     def from_config(cls, config):
         embedding = unbuilt_layer(config["token_embedding"])
         return cls(**{**config, "token_embedding": embedding})
+
+
+def _at(hidden_states, indices, training):
+    """Returns the hidden states at indices of each sequence; in training without transposes."""
+    if not has_own_gradients(training):
+        return ops.take_along_axis(hidden_states, ops.expand_dims(indices, -1), axis=1)
+    import tensorflow as tf
+
+    return tf.gather(hidden_states, indices, axis=1, batch_dims=1)
 
 
 def _trained_logits(hidden_states, token_embedding, bias):
