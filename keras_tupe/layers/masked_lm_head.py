@@ -121,7 +121,9 @@ def _trained_logits(hidden_states, token_embedding, bias):
     """
     import tensorflow as tf
 
-    table = ops.cast(ops.convert_to_tensor(token_embedding.embeddings), token_embedding.compute_dtype)
+    table = ops.cast(
+        ops.convert_to_tensor(token_embedding.embeddings), token_embedding.compute_dtype
+    )
     rows = tf.reshape(ops.cast(hidden_states, table.dtype), [-1, table.shape[1]])
     logits = tf.matmul(rows, table, transpose_b=True)
     logits = tf.nn.bias_add(logits, bias) if logits.dtype == bias.dtype else _widened(logits, bias)

@@ -176,9 +176,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         ]
 
         def normalization(name):
-            return LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=dtype, name=name
-            )
+            return LayerNormalization(epsilon=layer_norm_epsilon, dtype=dtype, name=name)
 
         # === Functional graph ===
         inputs = {
