@@ -7,7 +7,7 @@ _USUAL = {"from_logits": True, "ignore_class": None, "axis": -1}
 
 
 def few_passes(loss):
-    """Returns the function (targets, outputs) -> losses of a Keras loss, in few passes if it can be.
+    """Returns the function (targets, outputs) -> losses of a loss, in few passes where it can be.
 
     It can be for `SparseCategoricalCrossentropy` of logits over all classes.
 
