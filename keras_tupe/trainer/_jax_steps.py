@@ -6,10 +6,8 @@ import keras
 from keras_tupe._keras_private import JaxFit, put_jax_state
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
-from keras_tupe.trainer._update import updated
+from keras_tupe.trainer._update import COUNTERS, updated
 from keras_tupe.trainer.non_finite_error import NonFiniteError
-
-_COUNTERS = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
 
 
 class JaxSteps(JaxFit):
@@ -36,7 +34,7 @@ class JaxSteps(JaxFit):
         current = {
             id(v): x for v, x in zip(self.non_trainable_variables, non_trainable, strict=True)
         }
-        counters = {name: current[id(getattr(self, f"_{name}"))] for name in _COUNTERS}
+        counters = {name: current[id(getattr(self, f"_{name}"))] for name in COUNTERS}
         seeds = [current[id(v)] for v in self._seed_states]
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
 
@@ -61,7 +59,7 @@ class JaxSteps(JaxFit):
         )
         values = {"trainable": trainable, "optimizer": optimizer_values, **counters}
         new, facts = updated(self.optimizer, (loss, count), gradients, values, self._scales)
-        for name in _COUNTERS:
+        for name in COUNTERS:
             variable = getattr(self, f"_{name}")
             current[id(variable)] = new[name].astype(variable.dtype)
         non_trainable = [current[id(v)] for v in self.non_trainable_variables]

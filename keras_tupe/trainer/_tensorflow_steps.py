@@ -14,9 +14,7 @@ from keras_tupe.trainer._tensorflow_parts import (
     in_parts,
     map_tensors,
 )
-from keras_tupe.trainer._update import updated
-
-_STATE = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
+from keras_tupe.trainer._tensorflow_update import update
 
 
 class TensorFlowSteps(TensorFlowFit):
@@ -24,8 +22,7 @@ class TensorFlowSteps(TensorFlowFit):
 
     A step is three parts. Each replica computes the gradients of its loss sum, in micro-batches,
     compiled by XLA where that pays. Sums and gradients of all replicas are added up. Then every
-    replica does the same update on its own copy of the variables, compiled by XLA: optimizer,
-    clipping and the check for non-finite numbers read and write each weight once.
+    replica does the same update on its own copy of the variables, each where it is in memory.
     """
 
     def make_train_function(self, force=False):
@@ -33,7 +30,6 @@ class TensorFlowSteps(TensorFlowFit):
         steps."""
         if self.train_function is None or force:
             self._gradient_function = self._compiled(self._gradients, self._compiles_passes)
-            self._update_function = self._compiled(self._update, self.xla is not False)
             self.train_function = self._function(self.train_step, self.steps_per_execution)
         return self.train_function
 
@@ -75,7 +71,7 @@ class TensorFlowSteps(TensorFlowFit):
         present = iter(present)
         gradients = [None if g is None else next(present) for g in gradients]
         with tf.control_dependencies([loss, count, *(g for g in gradients if g is not None)]):
-            facts = self._update_function(loss, count, gradients)
+            facts = update(self, loss, count, gradients)
         return {**facts, "stop": tf.cast(stop > 0, "int32")}
 
     def test_step(self, data):
@@ -148,25 +144,6 @@ class TensorFlowSteps(TensorFlowFit):
             None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(scaled, variables)
         ]
         return loss, count, gradients, outputs if self.train_metrics else None
-
-    def _update(self, loss, count, gradients):
-        variables = {
-            "trainable": self.model.trainable_variables,
-            "optimizer": self.optimizer.variables,
-            **{name: getattr(self, f"_{name}") for name in _STATE},
-        }
-        values = tf.nest.map_structure(lambda v: tf.convert_to_tensor(v.value), variables)
-        new, facts = updated(self.optimizer, (loss, count), gradients, values, self._scales)
-        assign = tf.nest.map_structure(
-            # by its handle: this replica's own copy, which no strategy has to merge
-            lambda v, x: tf.raw_ops.AssignVariableOp(
-                resource=v.value.handle, value=tf.cast(x, v.value.dtype)
-            ),
-            variables,
-            new,
-        )
-        del assign  # ordered by TensorFlow, as all that changes variables
-        return facts
 
     _keras_compiles = False  # it would compile the collectives too, which XLA cannot
 

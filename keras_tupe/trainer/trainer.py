@@ -7,7 +7,7 @@ from keras_tupe.models._compile_config import compile_from, seed_generators, wit
 from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.trainer._checks import check_arguments, refuse_layer_losses
 from keras_tupe.trainer._objective import Objective
-from keras_tupe.trainer._pure_optimizer import impure_copy, make_pure
+from keras_tupe.trainer._replica_optimizer import keras_copy, make_for_replicas
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 
 _FIRST_LOSS_SCALE = 2.0**8  # of a sum of losses; doubled and halved from there
@@ -165,7 +165,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         optimizer = keras.optimizers.get(optimizer)
         if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
             optimizer = optimizer.inner_optimizer  # losses are scaled here
-        make_pure(optimizer)
+        make_for_replicas(optimizer)
         optimizer.build(self.model.trainable_variables)
         super().compile(
             optimizer,
@@ -197,7 +197,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         for name in ("loss_weights", "jit_compile"):
             config.pop(name, None)  # the trainer decides
         if config:
-            config["optimizer"] = keras.saving.serialize_keras_object(impure_copy(self.optimizer))
+            config["optimizer"] = keras.saving.serialize_keras_object(keras_copy(self.optimizer))
             config["loss"] = keras.saving.serialize_keras_object(self._loss)
         return with_progress(self, config)
 
