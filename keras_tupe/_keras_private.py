@@ -198,17 +198,21 @@ class InPlaceAdam:
             return super().update_step(gradient, variable, learning_rate)
         index = self._get_variable_index(variable)
         parts = {"var": variable, "m": self._momentums[index], "v": self._velocities[index]}
-        numbers = (self.beta_1, self.beta_2, self.epsilon)
-        beta_1, beta_2, epsilon = (tf.constant(x, dtype) for x in numbers)
-        rate, steps = (tf.cast(x, dtype) for x in (learning_rate, self.iterations + 1))
+        betas = [tf.constant(beta, dtype) for beta in (self.beta_1, self.beta_2)]
+        steps = tf.cast(self.iterations + 1, "float64")
+        # In float32 the kernel's 1 - 0.999 is 1.3e-5 too small, and so is the moment at first.
+        powers = [tf.pow(tf.cast(beta, "float64"), steps) for beta in betas]
+        exact = [tf.pow(tf.constant(beta, "float64"), steps) for beta in (self.beta_1, self.beta_2)]
+        first, second = ((1 - a) / (1 - b) for a, b in zip(powers, exact, strict=True))
+        rate = tf.cast(learning_rate, "float64") * tf.sqrt(second) / first
         return tf.raw_ops.ResourceApplyAdam(
             **{name: _handle(x)[0] for name, x in parts.items()},
-            beta1_power=tf.pow(beta_1, steps),
-            beta2_power=tf.pow(beta_2, steps),
-            lr=rate,
-            beta1=beta_1,
-            beta2=beta_2,
-            epsilon=epsilon,
+            beta1_power=tf.cast(powers[0], dtype),
+            beta2_power=tf.cast(powers[1], dtype),
+            lr=tf.cast(rate, dtype),
+            beta1=betas[0],
+            beta2=betas[1],
+            epsilon=tf.cast(self.epsilon * tf.sqrt(second), dtype),
             grad=tf.cast(gradient, dtype),
         )
 

@@ -30,7 +30,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_the_update_is_that_of_keras_for_every_optimizer(name):
     inputs, targets = linear_rows(20)
-    models = [linear_model(dtype="float64") for _ in range(2)]
+    models = [linear_model() for _ in range(2)]
     start = np.concatenate([w.ravel() for w in models[0].get_weights()])
     models[0].compile(OPTIMIZERS[name](), "mse", jit_compile=False)
     for start_row in range(0, 20, 4):
@@ -40,8 +40,7 @@ def test_the_update_is_that_of_keras_for_every_optimizer(name):
     fit(trainer, inputs, targets)
     expected, got = (np.concatenate([w.ravel() for w in m.get_weights()]) for m in models)
     assert np.linalg.norm(expected - start) > 1e-3
-    # Keras rounds betas to float32
-    assert np.linalg.norm(got - expected) < 2e-5 * np.linalg.norm(expected - start)
+    assert np.linalg.norm(got - expected) < 1e-6 * np.linalg.norm(expected - start)
     assert int(trainer.optimizer.iterations) == 5
 
 
