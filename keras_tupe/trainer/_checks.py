@@ -5,13 +5,15 @@ import keras
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 
 
-def check_arguments(model, micro_batches, xla, skip_bad_steps):
+def check_arguments(model, micro_batches, xla, planned_steps, skip_bad_steps):
     """Refuses impossible arguments of `Trainer`.
 
     Raises:
         ValueError, TypeError: if one of them is not as described there.
     """
     check_positive_integers(micro_batches=micro_batches)
+    if planned_steps is not None:
+        check_positive_integers(planned_steps=planned_steps)
     if not is_integer(skip_bad_steps) or skip_bad_steps < 0:
         raise ValueError(
             f"`skip_bad_steps` must be an integer >= 0. Received: skip_bad_steps={skip_bad_steps!r}"

@@ -122,6 +122,9 @@ class JaxSteps(JaxFit):
     def _set_stop_flag(self, value):
         self._stop_request = bool(value)
 
+    def _look_ahead(self, args, kwargs):
+        pass  # nothing depends on it here
+
     def _check_scope(self):
         pass  # nothing has a scope here
 

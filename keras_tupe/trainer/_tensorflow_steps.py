@@ -15,6 +15,7 @@ from keras_tupe.trainer._tensorflow_parts import (
     map_tensors,
 )
 from keras_tupe.trainer._tensorflow_update import update
+from keras_tupe.trainer._xla_choice import GAIN, XlaChoice, has_one_shape, steps_of_fit
 
 
 class TensorFlowSteps(TensorFlowFit):
@@ -29,14 +30,14 @@ class TensorFlowSteps(TensorFlowFit):
         """Makes, and returns, the function that takes an iterator and does `steps_per_execution`
         steps."""
         if self.train_function is None or force:
-            self._gradient_function = self._compiled(self._gradients, self._compiles_passes)
+            self._gradient_function = None  # not before XLA is chosen
             self.train_function = self._function(self.train_step, self.steps_per_execution)
         return self.train_function
 
     def make_test_function(self, force=False):
         """As `make_train_function`, for evaluation."""
         if self.test_function is None or force:
-            self._forward_function = self._compiled(self._forward, self._compiles_passes)
+            self._forward_function = self._compiled(self._forward, self._compiles_passes())
             one = self._function(self.test_step, 1)
 
             def function(iterator):
@@ -58,9 +59,8 @@ class TensorFlowSteps(TensorFlowFit):
             with tf.control_dependencies(checks_of_rows(inputs, self.micro_batches)):
                 inputs, targets, weights = map_tensors(tf.identity, (inputs, targets, weights))
         context = tf.distribute.get_replica_context()
-        replica = tf.cast(context.replica_id_in_sync_group, "int32")
-        loss, count, gradients, outputs = self._gradient_function(
-            inputs, targets, weights, replica, self._step.value
+        loss, count, gradients, outputs = self._passes(
+            self._gradient_function, (inputs, targets, weights)
         )
         self._track(loss, count)
         if self.train_metrics:
@@ -73,6 +73,10 @@ class TensorFlowSteps(TensorFlowFit):
         with tf.control_dependencies([loss, count, *(g for g in gradients if g is not None)]):
             facts = update(self, loss, count, gradients)
         return {**facts, "stop": tf.cast(stop > 0, "int32")}
+
+    def _passes(self, function, data):
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        return function(*data, tf.cast(replica, "int32"), self._step.value)
 
     def test_step(self, data):
         """Adds a replica's part of a batch to the metrics."""
@@ -147,12 +151,41 @@ class TensorFlowSteps(TensorFlowFit):
 
     _keras_compiles = False  # it would compile the collectives too, which XLA cannot
 
-    @property
     def _compiles_passes(self):
         if self.xla != "auto":
             return self.xla
-        # as measured: on CPUs forward and backward pass gain nothing from XLA
-        return bool(tf.config.list_logical_devices("GPU"))
+        # not measured on GPUs, where forward and backward pass gain by XLA
+        return bool(tf.config.list_logical_devices("GPU")) or bool(self.compiles_passes)
+
+    def _may_measure(self, iterator):
+        return (
+            self.compiles_passes is None
+            and self.xla == "auto"
+            and not self.run_eagerly
+            and not tf.config.list_logical_devices("GPU")
+            and has_one_shape(iterator)
+            and self._steps_ahead > 0
+        )
+
+    def _choose_passes(self, data=None):
+        """Says by which function forward and backward pass are computed; measures on a batch."""
+        choices = [self._compiled(self._gradients, xla) for xla in (False, True)]
+        if data is not None:
+
+            def passes(function):
+                return lambda data: self._passes(
+                    function, keras.utils.unpack_x_y_sample_weight(data)
+                )
+
+            choice = XlaChoice(self.distribute_strategy, *map(passes, choices))
+            self.pass_seconds = choice.seconds(data, self._steps_ahead)
+            plain, *compiled = self.pass_seconds
+            self.compiles_passes = bool(compiled) and compiled[0] < GAIN * plain
+        self.compiles_passes = bool(self._compiles_passes())
+        self._gradient_function = choices[self.compiles_passes]
+
+    def _look_ahead(self, args, kwargs):
+        self._steps_ahead = self.planned_steps or steps_of_fit(args, kwargs)
 
     def _compiled(self, function, xla):
         if self.run_eagerly or not xla:
@@ -220,7 +253,15 @@ class TensorFlowSteps(TensorFlowFit):
             on_data = tf.function(on_data, autograph=False, reduce_retracing=True)
 
         def function(iterator):
-            if isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
+            is_own = isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator))
+            batches = iterator
+            if step == self.train_step and self._gradient_function is None:
+                measures = is_own and self._may_measure(iterator)
+                first = [next(iterator)] if measures else []
+                self._choose_passes(*first)
+                batches = itertools.chain(first, iterator)
+                is_own = is_own and not measures
+            if is_own:
                 before = self.step if count > 1 else None
                 try:
                     facts, logs = many(iterator)
@@ -230,9 +271,10 @@ class TensorFlowSteps(TensorFlowFit):
                     # the data ended within the group: what was done counts
                     facts, logs = self._no_facts(), self._logs(step == self.train_step)
                 return self._checked(facts, logs)
-            for data in itertools.islice(iterator, count):
+            for data in itertools.islice(batches, count):
                 facts, logs = on_data(data)
-            return self._checked(facts, logs)
+                logs = self._checked(facts, logs)
+            return logs
 
         return function
 

@@ -69,9 +69,12 @@ class Trainer(ChecksData, _steps(), keras.Model):
             `.keras` file of the trainer holds the model and all that its training goes on from.
         micro_batches: parts that each replica computes one after the other, to save memory; must
             divide its rows. Defaults to 1.
-        xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass and
-            update. `"auto"` compiles the update everywhere, and forward and backward pass on GPUs:
-            on CPUs they gain nothing in float32 and lose in half precision. JAX compiles always.
+        xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass. `"auto"`
+            compiles them on GPUs. On CPUs it measures both ways for about a second on the first
+            batch of a `fit` of more than five minutes whose batches have one known shape, and
+            compiles no other. JAX compiles always.
+        planned_steps: steps of the whole training, from which `"auto"` knows how long it will be.
+            Defaults to those of the first `fit`.
         skip_bad_steps: bad steps to tolerate. Defaults to 0.
         train_metrics: whether the metrics of `compile` are computed in training too, which needs
             the outputs of the whole batch, or in evaluation only. Defaults to `True`.
@@ -82,6 +85,10 @@ class Trainer(ChecksData, _steps(), keras.Model):
         skipped_steps: number of those that were skipped because something was not finite.
         last_step: `batch_loss`, `gradient_norm` (before it is clipped) and `skipped_steps` after
             the last step, a dictionary.
+        compiles_passes: whether XLA compiles forward and backward pass; `None` before the first
+            step, and on JAX.
+        pass_seconds: tuple of what `"auto"` measured: seconds of forward and backward pass as they
+            are, and compiled.
         stop_requested: whether `request_stop()` has ended the training, on this worker or another.
 
     Raises:
@@ -104,13 +111,22 @@ class Trainer(ChecksData, _steps(), keras.Model):
     """
 
     def __init__(
-        self, model, *, micro_batches=1, xla="auto", skip_bad_steps=0, train_metrics=True, **kwargs
+        self,
+        model,
+        *,
+        micro_batches=1,
+        xla="auto",
+        planned_steps=None,
+        skip_bad_steps=0,
+        train_metrics=True,
+        **kwargs,
     ):
         super().__init__(**kwargs)
-        check_arguments(model, micro_batches, xla, skip_bad_steps)
+        check_arguments(model, micro_batches, xla, planned_steps, skip_bad_steps)
         self.model = model
         self.micro_batches = micro_batches
         self.xla = xla
+        self.planned_steps = planned_steps
         self.skip_bad_steps = skip_bad_steps
         self.train_metrics = train_metrics
         self._scales = any(
@@ -123,6 +139,9 @@ class Trainer(ChecksData, _steps(), keras.Model):
         self._loss_scale = self._counter("loss_scale", _FIRST_LOSS_SCALE, "float32")
         self._seed_states = seed_generators(model)
         self._make_stop_flag()
+        self._steps_ahead = planned_steps or 0
+        self.compiles_passes = None
+        self.pass_seconds = ()
         self.stop_requested = False
         self._seen_skipped = None
         self.last_step = {}
@@ -178,7 +197,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         )
 
     def get_config(self):
-        names = ("micro_batches", "xla", "skip_bad_steps", "train_metrics")
+        names = ("micro_batches", "xla", "planned_steps", "skip_bad_steps", "train_metrics")
         config = super().get_config()
         config.pop("dtype", None)  # the model's counts
         return {
@@ -207,6 +226,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
     def fit(self, *args, **kwargs):
         self._seen_skipped = self.skipped_steps
         self.stop_requested = False
+        self._look_ahead(args, kwargs)
         before = self.step
         history = super().fit(*args, **kwargs)
         if history.epoch and self.step == before:
