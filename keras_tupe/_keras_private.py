@@ -124,6 +124,17 @@ def preset_file(preset, name):
     return keras_hub.src.utils.preset_utils.get_file(preset, name)
 
 
+def without_autocast():
+    """Returns a scope in which variables are read as they are stored.
+
+    What a layer computes in mixed precision reads each weight in the compute dtype; whoever reads
+    all weights of a layer at once must not, since some of its layers compute in float32.
+
+    Public name: none; `Variable.value` would do if it could be asked for without the cast.
+    """
+    return keras.src.backend.AutocastScope(None)
+
+
 class InPlaceOptimizer(_BackendOptimizer):
     """Part of a Keras optimizer on TensorFlow whose `apply_in_place` is that of one replica.
 

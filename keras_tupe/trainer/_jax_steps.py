@@ -4,6 +4,7 @@ import jax
 import keras
 
 from keras_tupe._keras_private import JaxFit, put_jax_state
+from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._update import COUNTERS, updated
@@ -46,7 +47,8 @@ class JaxSteps(JaxFit):
                 *seeds_of(self._seed_states, seeds, counters["step"], part),
             ]
             with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
-                outputs = self.model(inputs, training=True)
+                with recomputation(self.remat):
+                    outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
             refuse_other_state(self.model, self._seed_states, scope, mapping)
             refuse_layer_losses(self.model, scope)

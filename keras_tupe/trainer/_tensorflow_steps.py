@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_tupe._keras_private import TensorFlowFit, has_own_strategy, queued_dataset
+from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._tensorflow_parts import (
@@ -37,7 +38,7 @@ class TensorFlowSteps(TensorFlowFit):
     def make_test_function(self, force=False):
         """As `make_train_function`, for evaluation."""
         if self.test_function is None or force:
-            self._forward_function = self._compiled(self._forward, self._compiles_passes())
+            self._forward_function = self._compiled(self._forward, self._compiles_passes)
             one = self._function(self.test_step, 1)
 
             def function(iterator):
@@ -137,7 +138,8 @@ class TensorFlowSteps(TensorFlowFit):
         values = [v.value for v in self._seed_states]
         seeds = seeds_of(self._seed_states, values, step, part)
         with tf.GradientTape() as tape:
-            with keras.StatelessScope(state_mapping=seeds, collect_losses=True) as scope:
+            scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
+            with scope, recomputation(self.remat):
                 outputs = self.model(inputs, training=True)
             loss, count = self._objective.sums(targets, outputs, weights)
             scaled = loss * tf.cast(self._loss_scale.value, loss.dtype) if self._scales else loss
@@ -151,6 +153,7 @@ class TensorFlowSteps(TensorFlowFit):
 
     _keras_compiles = False  # it would compile the collectives too, which XLA cannot
 
+    @property
     def _compiles_passes(self):
         if self.xla != "auto":
             return self.xla
@@ -169,7 +172,15 @@ class TensorFlowSteps(TensorFlowFit):
 
     def _choose_passes(self, data=None):
         """Says by which function forward and backward pass are computed; measures on a batch."""
-        choices = [self._compiled(self._gradients, xla) for xla in (False, True)]
+
+        def way(xla):
+            def gradients(*args):
+                self.compiles_passes = xla  # while it is traced
+                return self._gradients(*args)
+
+            return self._compiled(gradients, xla)
+
+        choices = [way(False), way(True)]
         if data is not None:
 
             def passes(function):
@@ -181,7 +192,7 @@ class TensorFlowSteps(TensorFlowFit):
             self.pass_seconds = choice.seconds(data, self._steps_ahead)
             plain, *compiled = self.pass_seconds
             self.compiles_passes = bool(compiled) and compiled[0] < GAIN * plain
-        self.compiles_passes = bool(self._compiles_passes())
+        self.compiles_passes = bool(self._compiles_passes)
         self._gradient_function = choices[self.compiles_passes]
 
     def _look_ahead(self, args, kwargs):

@@ -75,6 +75,9 @@ class Trainer(ChecksData, _steps(), keras.Model):
             compiles no other. JAX compiles always.
         planned_steps: steps of the whole training, from which `"auto"` knows how long it will be.
             Defaults to those of the first `fit`.
+        remat: whether the backward pass computes each encoder block again instead of keeping what
+            the forward pass computed in it: memory for about a third more time. The masks of
+            dropout and the gradients are the same. Defaults to `False`.
         skip_bad_steps: bad steps to tolerate. Defaults to 0.
         train_metrics: whether the metrics of `compile` are computed in training too, which needs
             the outputs of the whole batch, or in evaluation only. Defaults to `True`.
@@ -117,16 +120,18 @@ class Trainer(ChecksData, _steps(), keras.Model):
         micro_batches=1,
         xla="auto",
         planned_steps=None,
+        remat=False,
         skip_bad_steps=0,
         train_metrics=True,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_arguments(model, micro_batches, xla, planned_steps, skip_bad_steps)
+        check_arguments(model, micro_batches, xla, planned_steps, remat, skip_bad_steps)
         self.model = model
         self.micro_batches = micro_batches
         self.xla = xla
         self.planned_steps = planned_steps
+        self.remat = remat
         self.skip_bad_steps = skip_bad_steps
         self.train_metrics = train_metrics
         self._scales = any(
@@ -197,7 +202,10 @@ class Trainer(ChecksData, _steps(), keras.Model):
         )
 
     def get_config(self):
-        names = ("micro_batches", "xla", "planned_steps", "skip_bad_steps", "train_metrics")
+        names = (
+            *("micro_batches", "xla", "planned_steps", "remat"),
+            *("skip_bad_steps", "train_metrics"),
+        )
         config = super().get_config()
         config.pop("dtype", None)  # the model's counts
         return {
