@@ -49,6 +49,7 @@ def run_layer_contract(
     check_build(make(), inputs, num_weights, num_states)
     for policy in POLICIES:
         check_calls(make(policy), inputs, output_shape, at_least_float32 or is_position_term)
+    check_open_sizes(make(), inputs, output_shape)
     if is_position_term:
         check_nothing_is_rounded(make, inputs)
     for jit_compile in (False, True):
@@ -117,6 +118,10 @@ def check_calls(layer, inputs, output_shape, at_least_float32):
     symbolic = tree.flatten(call(layer, symbolic_inputs(inputs)))
     assert [output.shape for output in symbolic] == expected
     assert [output.dtype for output in symbolic] == [dtype] * len(eager)
+
+
+def check_open_sizes(layer, inputs, output_shape):
+    expected = output_shape if isinstance(output_shape, list) else [output_shape]
     dynamic = tree.flatten(call(layer, symbolic_inputs(inputs, static=False)))
     for output, shape in zip(dynamic, expected, strict=True):
         assert len(output.shape) == len(shape)
