@@ -1,6 +1,5 @@
 """Every method of the gallery, trained and drawn, and the page about them."""
 
-import dataclasses
 import json
 import pathlib
 
@@ -18,7 +17,6 @@ from training.machine.slowness import slowness
 from training.quickstart import data as quickstart_data
 from training.quickstart import plan, recipe, run
 
-BATCH_SIZE, LEARNING_RATE = 32, 3e-3  # smaller steps than the quickstart's: fewer tokens
 TEXTS = 256  # held-out rows behind attention scores
 PICTURES = "heads"  # folder of the pictures, one per method
 FACTS = "gallery.json"
@@ -36,19 +34,13 @@ def make_gallery(settings):
     with FolderLock(settings.out, "gallery"), Stages("gallery") as stages:
         slow = slowness()
         plan.expect_data(stages, settings.corpus, slow)
-        work, rates = plan.Work(settings.steps, 0), _rates().times(slow)
+        work, rates = plan.Work(settings.steps, 0), plan.Rates().times(slow)
         for name in settings.names():
             for stage, seconds, kind in work.stages(name, rates)[:3]:
                 stages.expect(stage, seconds, kind)
         documents = quickstart_data.load_documents(settings.corpus, stages)
-        data = quickstart_data.prepare(documents, BATCH_SIZE, settings.seed, stages)
+        data = quickstart_data.prepare(documents, recipe.BATCH_SIZE, settings.seed, stages)
         return make(settings, data, stages)
-
-
-def _rates():
-    """The quickstart's rates at the gallery's batch size."""
-    rates, share = plan.Rates(), BATCH_SIZE / recipe.BATCH_SIZE
-    return dataclasses.replace(rates, step=share * rates.step, batch=share * rates.batch)
 
 
 def heads_of(backbone, rows):
@@ -66,7 +58,7 @@ def entry_of(name, data, settings, rows, stages):
     show.begin("compiling")
     model = run.build(name, data, settings.size, settings.seed)
     before = heads_of(model.backbone, rows)
-    _, (loss, _) = run.pretrain(model, data, settings.steps, show, LEARNING_RATE)
+    _, (loss, _) = run.pretrain(model, data, settings.steps, show)
     return Entry(name, before, heads_of(model.backbone, rows), loss)
 
 
@@ -85,7 +77,7 @@ def facts_of(entries, settings, data):
     return {
         "size": settings.size,
         "steps": settings.steps,
-        "tokens": settings.steps * BATCH_SIZE * quickstart_data.LENGTH,
+        "tokens": settings.steps * recipe.BATCH_SIZE * quickstart_data.LENGTH,
         "seed": settings.seed,
         "corpus": data.facts["hash"],
         "methods": {

@@ -78,7 +78,7 @@ def build(position, corpus, size, seed):
     return TupeMaskedLM(backbone)
 
 
-def pretrain(model, corpus, steps, show, learning_rate=LEARNING_RATE):
+def pretrain(model, corpus, steps, show):
     """Trains a new masked language model and tests it, now and then and at the end.
 
     Args:
@@ -86,7 +86,6 @@ def pretrain(model, corpus, steps, show, learning_rate=LEARNING_RATE):
         corpus: a `QuickstartData`.
         steps: steps of the learning rate's way down; as many are done as the curve's points divide.
         show: a `Show`.
-        learning_rate: the highest, for the rows per step of `corpus`.
 
     Returns:
         `((tokens, losses), (loss, accuracy))`: the curve, tokens seen and the loss on some
@@ -95,7 +94,7 @@ def pretrain(model, corpus, steps, show, learning_rate=LEARNING_RATE):
     points = curve_points(steps)
     every = steps // points
     rows = corpus.training
-    training = _training(model, rows, corpus.held_out, learning_rate, steps, beta_2=BETA_2)
+    training = _training(model, rows, corpus.held_out, LEARNING_RATE, steps, beta_2=BETA_2)
     losses = []
     with show.progress(points * every, rows, "pre-training") as progress:
         for step in range(every, points * every + 1, every):

@@ -38,9 +38,9 @@ def quickstart(folder, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("steps", "points", "every"), [(2200, 20, 110), (400, 8, 50), (45, 5, 9), (3, 3, 1)]
+    ("steps", "points", "every"), [(2200, 12, 183), (400, 8, 50), (45, 5, 9), (3, 3, 1)]
 )
-def test_the_curve_has_a_point_for_each_twentieth_of_the_steps_or_fewer(
+def test_the_curve_has_a_point_for_each_twelfth_of_the_steps_or_fewer(
     steps, points, every, monkeypatch
 ):
     fits, tests = [], []
@@ -49,7 +49,7 @@ def test_the_curve_has_a_point_for_each_twentieth_of_the_steps_or_fewer(
         def __init__(self, model, machine, rows, held_out, schedule, optimizer, xla):
             warmup_steps = int(recipe.WARMUP_SHARE * steps)
             assert (schedule.total_steps, schedule.warmup_steps) == (steps, warmup_steps)
-            assert schedule.peak == 0.004
+            assert schedule.peak == recipe.LEARNING_RATE
             assert optimizer == {"beta_2": recipe.BETA_2}
             assert xla == recipe.XLA
 
@@ -64,7 +64,7 @@ def test_the_curve_has_a_point_for_each_twentieth_of_the_steps_or_fewer(
     corpus = types.SimpleNamespace(training=types.SimpleNamespace(batch_size=7), held_out=None)
     stages = Stages("quickstart", tick_seconds=None, stream=io.StringIO())
     stages.expect("none: validation", 1)
-    (tokens, losses), scores = run.pretrain(None, corpus, steps, run.Show(stages, "none"), 0.004)
+    (tokens, losses), scores = run.pretrain(None, corpus, steps, run.Show(stages, "none"))
     ends = [every * (number + 1) for number in range(points)]
     assert fits == [(end - every, end) for end in ends]
     assert tests == [*((end, run.CURVE_BATCHES) for end in ends), (ends[-1], None)]
