@@ -122,6 +122,9 @@ class Bias(Term):
 
     def __init__(self, bias):
         parts = bias if isinstance(bias, dict) else {"bias": bias}
+        self.factors = None  # the whole bias as products of vectors, `(heads, 1, length, rank)`
+        if "query" in parts and "distances" not in parts:
+            self.factors = tuple(ops.expand_dims(parts[name], 1) for name in ("query", "key"))
         if "bias" in parts:
             is_empty = parts["bias"].shape[-1] == 0
             parts = {name: x for name, x in parts.items() if (name == "bias") != is_empty}
