@@ -7,6 +7,7 @@ from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers._parts import fresh, unbuilt_layer
+from keras_tupe.layers._recomputation import recomputed
 from keras_tupe.layers.dropout import Dropout
 from keras_tupe.layers.gelu import gelu
 
@@ -103,6 +104,10 @@ class EncoderBlock(keras.layers.Layer):
         padding_mask=None,
         training=None,
     ):
+        tensors = (hidden_states, position_bias, shared_positions, padding_mask)
+        return recomputed(self, lambda *tensors: self._encoded(*tensors, training), tensors)
+
+    def _encoded(self, hidden_states, position_bias, shared_positions, padding_mask, training):
         def attended(residual, x):
             x = self.attention(
                 x,
