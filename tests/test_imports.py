@@ -61,8 +61,8 @@ MAY_IMPORT_IT_TOO = {
     "benchmarks.serving.models",
     "benchmarks.serving.runtime",
 }
-# Have gradients of their own or compile a function when Keras runs on TensorFlow, add a bias with its op, draw bits, make its
-# data sets on request, load SavedModels: all import it only then.
+# Have gradients of their own or compile a function when Keras runs on TensorFlow, add a bias with
+# its op, make data sets on request, load SavedModels: all import it only then.
 MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._dense",
     "keras_tupe.layers._normalization",
