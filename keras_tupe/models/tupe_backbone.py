@@ -6,6 +6,7 @@ import keras_hub
 from keras_tupe import positions
 from keras_tupe.layers import CombinedPositionBias, Dropout, EncoderBlock, TokenEmbedding
 from keras_tupe.layers._checks import check_positive_integers, is_integer
+from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.models._inputs import check_inputs
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.presets.size_check import check_memory
@@ -175,9 +176,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         ]
 
         def normalization(name):
-            return keras.layers.LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=dtype, name=name
-            )
+            return LayerNormalization(epsilon=layer_norm_epsilon, dtype=dtype, name=name)
 
         # === Functional graph ===
         inputs = {

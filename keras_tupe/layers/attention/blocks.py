@@ -158,7 +158,7 @@ class _Loop:
             return ops.transpose(x, (2, 0, 1, 3, 4))
 
         def together(x):
-            _, heads, batch, size, width = ops.shape(x)
+            _, heads, batch, _, width = ops.shape(x)
             x = ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (heads, batch, padded, width))
             return ops.slice(x, (0, 0, 0, 0), (heads, batch, self.length, width))
 
