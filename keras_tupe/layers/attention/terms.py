@@ -32,6 +32,8 @@ class Term(abc.ABC):
         whole: tensors that every block needs.
     """
 
+    gains_by_known_blocks = False  # whether a block costs less if the graph knows where it begins
+
     def __init__(self, rows=(), whole=()):
         self.rows, self.whole = tuple(rows), tuple(whole)
 
@@ -162,6 +164,8 @@ class DistanceFactors(Term):
 
 class _OfTable(Term):
     """A term with a table `(2 k + 1, heads or 1, key_dim)` by distance, see `distances`."""
+
+    gains_by_known_blocks = True
 
     @staticmethod
     def _expanded(table, length, size):
