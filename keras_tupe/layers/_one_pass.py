@@ -6,6 +6,8 @@ import functools
 
 import keras
 
+from keras_tupe.layers._exporting import is_saved
+
 _COMPILES = contextvars.ContextVar("whether steps become one pass", default=False)
 
 
@@ -55,4 +57,4 @@ def has_own_gradients(training):
     JAX compiles whole steps. Outside training what TensorFlow differentiates itself stays: graphs
     to be served have only operations that converters know, and second derivatives exist.
     """
-    return bool(training) and keras.backend.backend() == "tensorflow"
+    return bool(training) and keras.backend.backend() == "tensorflow" and not is_saved()

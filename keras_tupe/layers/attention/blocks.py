@@ -11,7 +11,7 @@ import contextlib
 import keras
 from keras import ops
 
-from keras_tupe.layers._exporting import is_served
+from keras_tupe.layers._exporting import is_saved
 from keras_tupe.layers.attention.backend import loop, made_late, vector_jacobian_product
 from keras_tupe.layers.attention.distances import join, split_rows
 from keras_tupe.layers.attention.masks import masked
@@ -45,7 +45,7 @@ def attend_in_blocks(terms, value, mask, dropout, rows=None, known=None):
         way = _Loop(length or ops.shape(value)[2], rows)
         terms = [term.in_loop(way.length, way.size) for term in terms]
     attention = _Attention(terms, mask, dropout, way)
-    if is_served():
+    if is_saved():
         return attention.forward(attention.tensors(value))
 
     @ops.custom_gradient
