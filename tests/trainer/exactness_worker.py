@@ -2,10 +2,9 @@
 
 A process of its own, because logical devices and TF_CONFIG come before TensorFlow starts. A route
 is words joined by "-": where (`plain`, `onedevice`, `mirrored` on two logical CPUs, `gpus`,
-`workers`), optimizer (`sgd`,
-`momentum`, `adamw`), and any of `micro4`, `xla`, `noxla`, `group5` (steps per call) and `stock`
-(Keras's own `fit`). Updates, norms and losses go to an `.npz` file, and with `behaviour` what
-`replica_behaviour` finds:
+`workers`), optimizer (`sgd`, `momentum`, `adamw`), and any of `micro4`, `xla`, `noxla`, `group5`
+(steps per call), `remat` and `stock` (Keras's own `fit`). Updates, norms and losses go to an `.npz`
+file, and with `behaviour` what `replica_behaviour` finds:
 
     python tests/trainer/exactness_worker.py OUT.npz plain-sgd mirrored-sgd-micro4-xla behaviour
 """
@@ -58,7 +57,8 @@ def train(strategy, words):
             trainer.compile(optimizer, jit_compile=False)
         else:
             xla = next((XLA[word] for word in words if word in XLA), "auto")
-            trainer = Trainer(model, micro_batches=4 if "micro4" in words else 1, xla=xla)
+            parts = 4 if "micro4" in words else 1
+            trainer = Trainer(model, micro_batches=parts, xla=xla, remat="remat" in words)
             trainer.compile(
                 optimizer,
                 weighted_metrics=["sparse_categorical_accuracy"],
