@@ -25,7 +25,7 @@ def update(model, **settings):
     trainer = Trainer(model, train_metrics=False, **settings)
     trainer.compile(keras.optimizers.SGD(0.5))
     inputs, labels, weights = rows(NUM_STEPS)
-    inputs = {name: inputs[name] for name in model.input_names if name in inputs}
+    inputs = {tensor.name: inputs[tensor.name] for tensor in model.inputs}
     before = live_weights(model)
     data = {"batch_size": ROWS, "shuffle": False, "verbose": 0}
     trainer.fit(inputs, labels, sample_weight=weights, **data)
