@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_tupe._keras_private import TensorFlowFit, has_own_strategy, queued_dataset
+from keras_tupe.layers._one_pass import one_pass_steps
 from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
@@ -137,18 +138,19 @@ class TensorFlowSteps(TensorFlowFit):
         inputs, targets, weights = data
         values = [v.value for v in self._seed_states]
         seeds = seeds_of(self._seed_states, values, step, part)
-        with tf.GradientTape() as tape:
-            scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
-            with scope, recomputation(self.remat):
-                outputs = self.model(inputs, training=True)
-            loss, count = self._objective.sums(targets, outputs, weights)
-            scaled = loss * tf.cast(self._loss_scale.value, loss.dtype) if self._scales else loss
-        refuse_other_state(self.model, self._seed_states, scope, seeds)
-        refuse_layer_losses(self.model, scope)
-        variables = [v.value for v in self.model.trainable_variables]
-        gradients = [
-            None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(scaled, variables)
-        ]
+        with one_pass_steps(self._compiles_steps):
+            with tf.GradientTape() as tape:
+                scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
+                with scope, recomputation(self.remat):
+                    outputs = self.model(inputs, training=True)
+                loss, count = self._objective.sums(targets, outputs, weights)
+                scale = self._loss_scale.value
+                scaled = loss * tf.cast(scale, loss.dtype) if self._scales else loss
+            refuse_other_state(self.model, self._seed_states, scope, seeds)
+            refuse_layer_losses(self.model, scope)
+            variables = [v.value for v in self.model.trainable_variables]
+            found = tape.gradient(scaled, variables)
+        gradients = [None if g is None else tf.convert_to_tensor(g) for g in found]
         return loss, count, gradients, outputs if self.train_metrics else None
 
     _keras_compiles = False  # it would compile the collectives too, which XLA cannot
@@ -197,6 +199,11 @@ class TensorFlowSteps(TensorFlowFit):
 
     def _look_ahead(self, args, kwargs):
         self._steps_ahead = self.planned_steps or steps_of_fit(args, kwargs)
+
+    @property
+    def _compiles_steps(self):
+        """Whether elementwise steps are compiled by themselves, in passes that are not."""
+        return self.xla is not False and not self._compiles_passes and not self.run_eagerly
 
     def _compiled(self, function, xla):
         if self.run_eagerly or not xla:

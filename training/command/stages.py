@@ -155,14 +155,15 @@ class Stages:
             if self._closed.is_set() or self._plan.current is None:
                 return
             now = self._clock()
+            if self._bar.disable and now - self._last_line < self._line_seconds:
+                return
             self._shown_share = max(self._shown_share, min(self.share, 1.0))
             if self._bar.disable:
-                if now - self._last_line >= self._line_seconds:
-                    self._last_line = now
-                    done = f" ({self._plan.done:.0%})" if self._plan.done else ""
-                    stage = f"{self._plan.current.name}{done}{self._more()}"
-                    left = f"{self._shown_share:.0%} done, {self._text_of_left(now)} left"
-                    print(f"{self.name}: {left}: {stage}", file=self._stream, flush=True)
+                self._last_line = now
+                done = f" ({self._plan.done:.0%})" if self._plan.done else ""
+                stage = f"{self._plan.current.name}{done}{self._more()}"
+                left = f"{self._shown_share:.0%} done, {self._text_of_left(now)} left"
+                print(f"{self.name}: {left}: {stage}", file=self._stream, flush=True)
                 return
             self._bar.n = int(_UNITS * self._shown_share)
             text = f"{self._text_of_left(now)} left: {self._plan.current.name}{self._more()}"

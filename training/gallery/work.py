@@ -15,7 +15,7 @@ from training.draw.drawings import patterns_of_scores, telling_logits
 from training.gallery.picture import Entry, Heads, draw_entry
 from training.machine.slowness import slowness
 from training.quickstart import data as quickstart_data
-from training.quickstart import plan, run
+from training.quickstart import plan, recipe, run
 
 TEXTS = 256  # held-out rows behind attention scores
 PICTURES = "heads"  # folder of the pictures, one per method
@@ -39,7 +39,7 @@ def make_gallery(settings):
             for stage, seconds, kind in work.stages(name, rates)[:3]:
                 stages.expect(stage, seconds, kind)
         documents = quickstart_data.load_documents(settings.corpus, stages)
-        data = quickstart_data.prepare(documents, run.BATCH_SIZE, settings.seed, stages)
+        data = quickstart_data.prepare(documents, recipe.BATCH_SIZE, settings.seed, stages)
         return make(settings, data, stages)
 
 
@@ -77,7 +77,7 @@ def facts_of(entries, settings, data):
     return {
         "size": settings.size,
         "steps": settings.steps,
-        "tokens": settings.steps * run.BATCH_SIZE * quickstart_data.LENGTH,
+        "tokens": settings.steps * recipe.BATCH_SIZE * quickstart_data.LENGTH,
         "seed": settings.seed,
         "corpus": data.facts["hash"],
         "methods": {

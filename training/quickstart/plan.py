@@ -43,12 +43,12 @@ class Rates:
         task_step: a step of the task.
     """
 
-    compiling: float = 15.0
-    step: float = 0.034
-    batch: float = 0.014
-    testing: float = 1.5
-    task_compiling: float = 9.0
-    task_step: float = 0.062
+    compiling: float = 17.0
+    step: float = 0.055
+    batch: float = 0.022
+    testing: float = 3.0
+    task_compiling: float = 11.0
+    task_step: float = 0.054
 
     def times(self, factor):
         """Returns the rates of a machine that takes `factor` times as long."""
@@ -80,7 +80,7 @@ class Work:
 
     steps: int = STEPS
     task_steps: int = TASK_STEPS
-    held_out_batches: int = 207
+    held_out_batches: int = 104
 
     def stages(self, name, rates):
         """Returns the name, the seconds and the kind of each stage of a method."""

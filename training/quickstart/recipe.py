@@ -10,15 +10,17 @@ MASK_RATE = 0.2
 TEST_PAIRS = 2000
 BATCH_SIZE = 32
 LEARNING_RATE = 3e-3
+BETA_2 = 0.98
 INITIALIZER_RANGE = 0.09
 STEPS = 2200
+XLA = True  # at this size it saves a fifth of a step, on CPUs too
 TASK_BATCH_SIZE = 64
 TASK_LEARNING_RATE = 1e-3
 TASK_STEPS = 400
 WARMUP_SHARE = 0.06
-CURVE_BATCHES = 40  # held-out batches behind each point of the curve
+CURVE_BATCHES = 20  # held-out batches behind each point of the curve
 
 
 def curve_points(steps):
-    """Returns the points of the curve of so many steps: 5 of few, 20 of many."""
-    return min(steps, max(5, min(20, steps // 50)))
+    """Returns the points of the curve of so many steps: 5 of few, 12 of many."""
+    return min(steps, max(5, min(12, steps // 50)))

@@ -14,7 +14,7 @@ from training.pretrain.loop import Training
 from training.pretrain.progress import Progress
 from training.quickstart.plan import Rates
 from training.quickstart.recipe import (
-    BATCH_SIZE,
+    BETA_2,
     CURVE_BATCHES,
     INITIALIZER_RANGE,
     LEARNING_RATE,
@@ -22,6 +22,7 @@ from training.quickstart.recipe import (
     TASK_BATCH_SIZE,
     TASK_LEARNING_RATE,
     WARMUP_SHARE,
+    XLA,
     curve_points,
 )
 
@@ -92,15 +93,16 @@ def pretrain(model, corpus, steps, show):
     """
     points = curve_points(steps)
     every = steps // points
-    training = _training(model, corpus.training, corpus.held_out, LEARNING_RATE, steps, beta_2=0.98)
+    rows = corpus.training
+    training = _training(model, rows, corpus.held_out, LEARNING_RATE, steps, beta_2=BETA_2)
     losses = []
-    with show.progress(points * every, corpus.training, "pre-training") as progress:
+    with show.progress(points * every, rows, "pre-training") as progress:
         for step in range(every, points * every + 1, every):
             training.fit(step - every, step, progress)
             losses.append(training.evaluate(step, progress, CURVE_BATCHES)[0])
         show.begin("validation")
         scores = training.evaluate(step, progress)
-    tokens = (np.arange(points) + 1) * every * BATCH_SIZE * LENGTH
+    tokens = (np.arange(points) + 1) * every * rows.batch_size * LENGTH
     return (tokens.tolist(), losses), scores
 
 
@@ -159,8 +161,9 @@ def measure(position, corpus, settings, stages):
     start = time.monotonic()
     model = build(position, corpus, settings.size, settings.seed)
     count = 1 + _MEASURED_STEPS
-    training = _training(model, corpus.training, corpus.held_out, LEARNING_RATE, count)
-    with Show(stages, position).progress(count, corpus.training) as progress:
+    rows = corpus.training
+    training = _training(model, rows, corpus.held_out, LEARNING_RATE, count, beta_2=BETA_2)
+    with Show(stages, position).progress(count, rows) as progress:
         compiling, step = _first_and_rest(
             start, lambda first, end: training.fit(first, end, progress), _MEASURED_STEPS
         )
@@ -208,4 +211,4 @@ class Show:
 
 def _training(model, rows, held_out, learning_rate, steps, **optimizer):
     schedule = LinearWarmupDecay(learning_rate, steps, int(WARMUP_SHARE * steps))
-    return Training(model, make_machine("one"), rows, held_out, schedule, optimizer)
+    return Training(model, make_machine("one"), rows, held_out, schedule, optimizer, xla=XLA)

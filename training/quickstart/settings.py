@@ -8,6 +8,7 @@ from training.command.checks import no_folder
 from training.command.settings import setting
 from training.command.without_keras import method_names as known_methods
 from training.command.without_keras import without_keras
+from training.quickstart.recipe import STEPS, TASK_STEPS
 
 with without_keras():
     from keras_tupe.export._folders import check_destination
@@ -25,7 +26,9 @@ class Settings:
         "none,absolute,tupe_r", "Positional methods, or .py files that define one.", by_commas=True
     )
     minutes: float | None = setting(
-        None, "Time for the whole command, minutes > 0; without it 2,200 + 400 steps of each."
+        None,
+        "Time for the whole command, minutes > 0; without it "
+        f"{STEPS:,} + {TASK_STEPS} steps of each.",
     )
     size: str = setting("tiny", f"Size of the encoders: {', '.join(SIZES)}.")
     seed: int = setting(0, "Seed of weights, order and masks, an integer >= 0.")

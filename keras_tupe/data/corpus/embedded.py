@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import gc
 import importlib.util
 import pathlib
@@ -34,6 +35,9 @@ _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
 # parts of Python that some systems leave out or package apart
 _NOT_EVERYWHERE = {"distutils", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "tkinter"}
 _NOT_EVERYWHERE |= {"turtle", "turtledemo", "venv"}
+
+_HOLDERS = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef  # of docstrings
+_STATEMENTS = "body", "handlers", "cases", "orelse", "finalbody"  # fields that hold statements
 
 
 def embedded_documents(sources=SOURCES, progress=iter):
@@ -149,11 +153,20 @@ def _texts(file):
 
 def _docstrings(node):
     """Yields the docstrings of a module, class or function and of all inside it, in order."""
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(node, _HOLDERS):
         docstring = ast.get_docstring(node, clean=False)
         if docstring:
             yield docstring
-    for child in ast.iter_child_nodes(node):
-        # expressions hold no docstring, and are most of the tree
-        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-            yield from _docstrings(child)
+    for field in _fields_of_statements(type(node)):
+        for child in getattr(node, field):
+            if _fields_of_statements(type(child)):
+                yield from _docstrings(child)
+
+
+@functools.cache
+def _fields_of_statements(kind):
+    """The fields of a kind of node that hold statements, in the order in which they are written.
+
+    Expressions hold no docstring and are most of the tree; most statements hold no others.
+    """
+    return [field for field in kind._fields if field in _STATEMENTS]

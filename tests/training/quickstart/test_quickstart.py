@@ -16,7 +16,7 @@ from quickstart_cases import write_corpus
 import keras_tupe
 from training.command.stages import Stages
 from training.machine.slowness import slowness
-from training.quickstart import plan, run
+from training.quickstart import plan, recipe, run
 from training.quickstart.settings import Settings
 
 METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
@@ -38,17 +38,20 @@ def quickstart(folder, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("steps", "points", "every"), [(2200, 20, 110), (400, 8, 50), (45, 5, 9), (3, 3, 1)]
+    ("steps", "points", "every"), [(2200, 12, 183), (400, 8, 50), (45, 5, 9), (3, 3, 1)]
 )
-def test_the_curve_has_a_point_for_each_twentieth_of_the_steps_or_fewer(
+def test_the_curve_has_a_point_for_each_twelfth_of_the_steps_or_fewer(
     steps, points, every, monkeypatch
 ):
     fits, tests = [], []
 
     class Recorder:
-        def __init__(self, model, machine, rows, held_out, schedule, optimizer):
-            assert (schedule.total_steps, schedule.warmup_steps) == (steps, int(0.06 * steps))
-            assert optimizer == {"beta_2": 0.98}
+        def __init__(self, model, machine, rows, held_out, schedule, optimizer, xla):
+            warmup_steps = int(recipe.WARMUP_SHARE * steps)
+            assert (schedule.total_steps, schedule.warmup_steps) == (steps, warmup_steps)
+            assert schedule.peak == recipe.LEARNING_RATE
+            assert optimizer == {"beta_2": recipe.BETA_2}
+            assert xla == recipe.XLA
 
         def fit(self, start, end, progress):
             fits.append((start, end))
@@ -58,16 +61,14 @@ def test_the_curve_has_a_point_for_each_twentieth_of_the_steps_or_fewer(
             return step / 100, 0.5
 
     monkeypatch.setattr(run, "Training", Recorder)
-    corpus = types.SimpleNamespace(
-        training=types.SimpleNamespace(batch_size=run.BATCH_SIZE), held_out=None
-    )
+    corpus = types.SimpleNamespace(training=types.SimpleNamespace(batch_size=7), held_out=None)
     stages = Stages("quickstart", tick_seconds=None, stream=io.StringIO())
     stages.expect("none: validation", 1)
     (tokens, losses), scores = run.pretrain(None, corpus, steps, run.Show(stages, "none"))
     ends = [every * (number + 1) for number in range(points)]
     assert fits == [(end - every, end) for end in ends]
     assert tests == [*((end, run.CURVE_BATCHES) for end in ends), (ends[-1], None)]
-    assert tokens == [end * run.BATCH_SIZE * 32 for end in ends]
+    assert tokens == [end * 7 * 32 for end in ends]
     assert losses == [end / 100 for end in ends]
     assert scores == (ends[-1] / 100, 0.5)
 

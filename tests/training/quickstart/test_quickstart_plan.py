@@ -10,7 +10,7 @@ import pytest
 from keras_tupe.tokenizers import WordPiece
 from training.command.stages import Stages
 from training.quickstart import __main__ as quickstart
-from training.quickstart import plan
+from training.quickstart import plan, recipe
 from training.quickstart.settings import Settings
 from training.quickstart.work import next_steps
 
@@ -66,7 +66,7 @@ def test_the_steps_are_the_most_that_fit(seconds):
     more = plan.proportional(work.steps + 1, 100)
     assert more.seconds(rates, factors) > seconds
     assert work.steps == plan.MIN_STEPS or work.seconds(rates, factors) <= seconds
-    assert work.task_steps == max(1, round(work.steps * 400 / 2200))
+    assert work.task_steps == max(1, round(work.steps * recipe.TASK_STEPS / recipe.STEPS))
 
 
 def go_through(stages, clock, names, work, rates, true):
@@ -117,7 +117,8 @@ def test_the_plan_of_the_default_counts_compiling_of_every_method():
     plan.expect_all(one, Settings(positions="none"), 1.0)
     of_a_method = sum(seconds for _, seconds, _ in plan.Work().stages("", plan.Rates()))
     assert stages.left - one.left == pytest.approx(2 * of_a_method, rel=1e-3)
-    assert of_a_method > plan.Rates.compiling + plan.Rates.task_compiling + 2200 * 0.034
+    steps = recipe.STEPS * plan.Rates.step
+    assert of_a_method > plan.Rates.compiling + plan.Rates.task_compiling + steps
 
 
 def test_it_says_in_five_lines_what_it_is_about_to_do():
