@@ -14,7 +14,7 @@ import keras_tupe.metrics
 
 # Which parts of the package each part may import, at the top of a file or inside a function.
 MAY_IMPORT = {
-    "layers": set(),
+    "layers": {"_keras_private"},
     "positions": {"layers", "_json_file"},
     "models": {"layers", "positions", "tokenizers", "_finite", "_json_file", "_keras_private"},
     "tokenizers": set(),
@@ -62,7 +62,8 @@ MAY_IMPORT_IT_TOO = {
     "benchmarks.serving.runtime",
 }
 # Compile one function when Keras runs on TensorFlow, add a bias with its op, draw bits, make its
-# data sets on request, load SavedModels: all import it only then.
+# data sets on request, load SavedModels, give a block or an update gradients or variables of
+# TensorFlow's own: all import it only then.
 MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._dense",
     "keras_tupe.data.rows.tf_dataset",
@@ -70,6 +71,8 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.models.saved.saved_encoder",
     "keras_tupe.layers._multiplicative_products",
     "keras_tupe.layers.dropout",
+    "keras_tupe.layers._recomputation",
+    "keras_tupe._keras_private",
 }
 
 
