@@ -138,7 +138,9 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
         inputs, targets, weights = data
         values = [v.value for v in self._seed_states]
         seeds = seeds_of(self._seed_states, values, step, part)
-        with one_pass_steps(self._compiles_steps):
+        # each elementwise step by itself, in passes that are not compiled as a whole
+        compiles = self.xla is not False and not self._compiles_passes and not self.run_eagerly
+        with one_pass_steps(compiles):
             with tf.GradientTape() as tape:
                 scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
                 with scope, recomputation(self.remat):
@@ -154,11 +156,6 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
         return loss, count, gradients, outputs if self.train_metrics else None
 
     _keras_compiles = False  # it would compile the collectives too, which XLA cannot
-
-    @property
-    def _compiles_steps(self):
-        """Whether elementwise steps are compiled by themselves, in passes that are not."""
-        return self.xla is not False and not self._compiles_passes and not self.run_eagerly
 
     def _check_scope(self):
         strategy = self.distribute_strategy
