@@ -81,7 +81,23 @@ def recomputed(layer, function, tensors):
 def _on_jax(compute, weights, states, leaves):
     import jax
 
-    return jax.checkpoint(compute)(weights, states, leaves)
+    # not `jax.checkpoint`: gradients of one's own within it may not use the seeds of its trace
+    @jax.custom_vjp
+    def call(weights, states, leaves):
+        return compute(weights, states, leaves)
+
+    def forward(*given):
+        return compute(*given), given
+
+    def backward(given, upstream):
+        given, upstream = jax.lax.optimization_barrier((given, upstream[0]))
+        weights, states, leaves = given
+        _, gradients = jax.vjp(lambda *some: compute(some[0], states, some[1])[0], weights, leaves)
+        of_weights, of_leaves = gradients(upstream)
+        return of_weights, None, of_leaves
+
+    call.defvjp(forward, backward)
+    return call(weights, states, leaves)
 
 
 def _on_tensorflow(compute, weights, states, leaves):
