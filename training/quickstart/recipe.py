@@ -13,7 +13,6 @@ LEARNING_RATE = 3e-3
 BETA_2 = 0.98
 INITIALIZER_RANGE = 0.09
 STEPS = 2200
-XLA = True  # at this size it saves a fifth of a step, on CPUs too
 TASK_BATCH_SIZE = 64
 TASK_LEARNING_RATE = 1e-3
 TASK_STEPS = 400
