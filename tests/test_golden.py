@@ -104,10 +104,10 @@ def attention_logits(model, inputs):
     blocks = [layers[f"block_{index}"] for index in range(backbone.num_layers)]
     probe = keras.Model(
         backbone.inputs,
-        [layers["position_bias"].output, layers["zero_padded"].output]
-        + [block.output for block in blocks],
+        [layers["zero_padded"].output] + [block.output for block in blocks],
     )
-    bias, *hidden_states = probe(inputs)
+    hidden_states = probe(inputs)
+    bias = backbone.position_bias(hidden_states[0])
     logits = []
     for block, states in zip(blocks, hidden_states[:-1], strict=True):
         attention = block.attention

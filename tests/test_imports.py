@@ -52,7 +52,8 @@ MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.
 MAY_IMPORT_IT_TOO = {
     "benchmarks.round_trip",
-    "benchmarks.training.keras_steps",
+    "benchmarks.attention.layer",
+    "benchmarks.training.fit_turns",
     "benchmarks.training.products",
     "benchmarks.exports.cases",
     "benchmarks.formats.cells",
@@ -118,6 +119,7 @@ def test_benchmarks_share_the_harness_and_nothing_else():
         ("methods.peer", {"numpy", "torch", "transformers"}),
         ("training.torch_steps", {"numpy", "torch", "transformers"}),
         ("training.products", {"numpy"}),
+        ("training.keras_hub_steps", {"numpy", "keras", "keras_hub"}),
         ("serving.clients", {"numpy", "tritonclient"}),
     ],
 )

@@ -1,6 +1,7 @@
-"""Python environments of the peer, Hugging Face's BERT on torch, and of the server, MLServer.
+"""Python environments of the peers, Hugging Face's BERT on torch and KerasHub's on JAX, and of the
+server, MLServer.
 
-Neither can be where this package is; each is made once, in the user's cache.
+None can be where this package is; each is made once, in the user's cache.
 """
 
 import dataclasses
@@ -12,6 +13,7 @@ import sys
 import venv
 
 TRANSFORMERS = "4.57.6"  # the last with `relative_key_query`
+KERAS_HUB, JAX = "0.32.0", "0.10.2"
 MLSERVER = "1.7.1"
 SERVED_TENSORFLOW = "2.21"  # of the package itself; the answers of another may differ
 _LOCK_SECONDS = 3600  # while another process makes the same environment
@@ -29,6 +31,7 @@ class OwnEnvironment:
         requirements: what pip installs.
         check: Python code that fails if something is missing.
         below: the first Python that it is not for, or `None`.
+        alone: what pip installs besides, without what it asks for.
     """
 
     name: str
@@ -38,6 +41,7 @@ class OwnEnvironment:
     requirements: tuple
     check: str
     below: tuple | None = None
+    alone: tuple = ()
 
     def default_folder(self):
         """Returns where the environment is made unless told otherwise: in the user's cache."""
@@ -85,7 +89,7 @@ class OwnEnvironment:
     def _make(self, folder, python):
         print(
             f"Making the environment of {self.what}, once, in {folder}: "
-            f"{', '.join(self.requirements)}. {self.cost}",
+            f"{', '.join([*self.requirements, *self.alone])}. {self.cost}",
             file=sys.stderr,
         )
         is_new = not folder.exists()
@@ -93,7 +97,10 @@ class OwnEnvironment:
         try:
             if not python.exists():
                 venv.create(folder, with_pip=True)
-            _call([python, "-m", "pip", "install", "--quiet", "--retries", "2", *self.requirements])
+            install = [python, "-m", "pip", "install", "--quiet", "--retries", "2"]
+            _call([*install, *self.requirements])
+            if self.alone:
+                _call([*install, "--no-deps", *self.alone])
             _call([python, "-c", self.check])
             done = True
         except (OSError, subprocess.CalledProcessError) as error:
@@ -120,6 +127,19 @@ PEER = OwnEnvironment(
     # `==` takes the CPU build, 2.13.0+cpu, where pip's indexes have it, else the full one.
     requirements=(f"transformers=={TRANSFORMERS}", "torch==2.13.0", "numpy"),
     check=f"import torch, transformers; assert transformers.__version__ == '{TRANSFORMERS}'",
+)
+# Without TensorFlow, which KerasHub asks for, though text alone needs it.
+JAX_PEER = OwnEnvironment(
+    name=f"peer-keras-hub-{KERAS_HUB}-jax-{JAX}",
+    option="--jax-environment",
+    what="the peer on JAX",
+    cost="It takes 1 GB of disk.",
+    requirements=(f"jax=={JAX}", "keras>=3.15.1,<4", "grain>=0.2.18,<0.3", "regex", "tokenizers"),
+    check=(
+        "import os; os.environ['KERAS_BACKEND'] = 'jax'\n"
+        f"import grain, jax, keras_hub; assert keras_hub.__version__ == '{KERAS_HUB}'"
+    ),
+    alone=(f"keras-hub=={KERAS_HUB}",),
 )
 # MLServer asks for protobuf < 7, so it can never be where this package and its TensorFlow are.
 SERVER = OwnEnvironment(

@@ -68,7 +68,12 @@ def answer(work):
     def tick():
         print('{"tick": 1}', flush=True)
 
-    print(json.dumps({"result": work(json.loads(sys.argv[1]), tick)}), flush=True)
+    give(work(json.loads(sys.argv[1]), tick))
+
+
+def give(result):
+    """Prints the result of this process, which `run` returns."""
+    print(json.dumps({"result": result}), flush=True)
 
 
 class Worker:
@@ -78,6 +83,7 @@ class Worker:
         module: dotted name of a module that calls `serve`.
         job: what it holds; values that JSON knows.
         python: the interpreter.
+        environment: dictionary of variables that it has besides those of this process.
 
     Attributes:
         facts: what it says about itself, once it is ready.
@@ -86,9 +92,10 @@ class Worker:
         ChildError: if it ends before it is ready; with the end of what it said.
     """
 
-    def __init__(self, module, job, python=sys.executable):
+    def __init__(self, module, job, python=sys.executable, environment=None):
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, closed in `close`
-        self._process = _started(module, job, python, subprocess.PIPE, self._errors)
+        pipe = subprocess.PIPE
+        self._process = _started(module, job, python, pipe, self._errors, environment)
         try:
             self.facts = self._answer()
         except BaseException:
@@ -105,6 +112,10 @@ class Worker:
             self._process.stdin.write(f"{word}\n")
             self._process.stdin.flush()
         return self._answer()
+
+    def resident(self):
+        """Returns the largest memory that the process has held, in bytes."""
+        return resident(self._process.pid)
 
     def close(self):
         """Ends the process."""
@@ -123,43 +134,81 @@ class Worker:
 
 
 def serve(prepare, warm_up_steps):
-    """Does what standard input asks for, a word per line, until it ends.
-
-    `step` is answered with what the step returned, and with `wall` and `cpu`, seconds of this
-    process and all of its threads; `memory` with `mib`, by how much the largest memory of this
-    process has grown since before the first step.
+    """Does what standard input asks for, a word per line, until it ends; see `Turns`.
 
     Args:
         prepare: function (job) -> (step, facts): a function without arguments that does one step
             and returns a dictionary of numbers when all is done; what to say about this process.
             Weights and optimizer state exist when it returns.
-        warm_up_steps: number of steps before the first that is asked for.
+        warm_up_steps: as in `Turns`. `steps_per_turn` may be in the job.
     """
-    step, facts = prepare(json.loads(sys.argv[1]))
-    start = resident()
-    for _ in range(warm_up_steps):
-        step()
-    _say(facts)
-    for line in sys.stdin:
-        if line.strip() == "step":
-            _say(_timed(step))
-        else:
-            _say({"mib": (resident() - start) / 2**20})
+    job = json.loads(sys.argv[1])
+    step, facts = prepare(job)
+    turns = Turns(lambda: facts, warm_up_steps, job.get("steps_per_turn", 1))
+    while True:
+        turns.begin()
+        turns.end(step())
 
 
-def _timed(step):
-    started, cpu_started = time.perf_counter(), time.process_time()
-    found = step()
-    cpu = time.process_time() - cpu_started
-    return {**found, "wall": time.perf_counter() - started, "cpu": cpu}
+class Turns:
+    """What standard input asks for, a word per line, in a process with any loop of steps.
+
+    `step` is answered, after `steps_per_turn` steps, with what the last one returned, and with
+    `wall` and `cpu`, seconds per step of this process and all of its threads; `memory` with `mib`,
+    by how much the largest memory of this process has grown since this object was made. The loop
+    calls `begin` and `end`, and the process ends in `begin` when standard input does.
+
+    Args:
+        facts: function without arguments: what to say about this process, asked when it is ready.
+        warm_up_steps: number of steps before the first that is asked for.
+        steps_per_turn: number of steps, at least, of one answer.
+    """
+
+    def __init__(self, facts, warm_up_steps, steps_per_turn=1):
+        self._facts, self._warm_up, self._wanted = facts, warm_up_steps, steps_per_turn
+        self._start = resident()
+        self._done, self._clocks = 0, None
+
+    def begin(self):
+        """Waits until a step is asked for, unless it belongs to a turn that has begun."""
+        if self._warm_up > 0 or self._clocks is not None:
+            return
+        if self._facts is not None:
+            _say(self._facts())
+            self._facts = None
+        for line in sys.stdin:
+            if line.strip() == "step":
+                self._done, self._clocks = 0, (time.perf_counter(), time.process_time())
+                return
+            _say({"mib": (resident() - self._start) / 2**20})
+        sys.exit()
+
+    def end(self, found, steps=1):
+        """Answers if this ends a turn.
+
+        Args:
+            found: what the step returned, a dictionary.
+            steps: number of steps since `begin`.
+        """
+        if self._clocks is None:
+            self._warm_up -= steps
+            return
+        self._done += steps
+        if self._done >= self._wanted:
+            ends = (time.perf_counter(), time.process_time())
+            wall, cpu = (
+                (end - start) / self._done for end, start in zip(ends, self._clocks, strict=True)
+            )
+            self._clocks = None
+            _say({**found, "wall": wall, "cpu": cpu})
 
 
 def _say(found):
     print(json.dumps({"answer": found}), flush=True)
 
 
-def _started(module, job, python, stdin, errors):
-    variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+def _started(module, job, python, stdin, errors, environment=None):
+    variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **(environment or {})}
     if python != sys.executable:
         variables.pop("PYTHONPATH", None)  # would mix the packages of two environments
     return subprocess.Popen(

@@ -33,8 +33,13 @@ def work(job, tick):
     cases = [Case(**entry) for entry in job["cases"]]
     if job["memory"]:
         model, small = build(cases[0], job), batch(job, *memory.SMALL)
+
+        def small_step():
+            model.train_on_batch(*small)
+            model.make_train_function(force=True)  # else lengths are unknown from here on
+
         return memory.peak_mib(
-            lambda: model.train_on_batch(*small),
+            small_step,
             lambda: model.train_on_batch(inputs, targets),
             *memory.gauges(),
         )

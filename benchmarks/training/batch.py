@@ -29,3 +29,19 @@ def batch(vocabulary_size, batch_size, length):
     mask_positions = np.sort(positions, axis=1).astype("int32")
     labels = np.take_along_axis(token_ids, mask_positions, axis=1)
     return token_ids, mask_positions, labels, np.ones(labels.shape, "float32")
+
+
+def keras_batch(job):
+    """Returns the batch of a job as Keras takes it: a dictionary of inputs, labels, weights.
+
+    Args:
+        job: dictionary with `vocabulary_size`, `batch_size` and `length`.
+    """
+    arrays = batch(job["vocabulary_size"], job["batch_size"], job["length"])
+    token_ids, mask_positions, labels, weights = arrays
+    inputs = {
+        "token_ids": token_ids,
+        "padding_mask": np.ones_like(token_ids),
+        "mask_positions": mask_positions,
+    }
+    return inputs, labels, weights

@@ -2,11 +2,16 @@
 
 from benchmarks.harness import report
 from benchmarks.training import batch as batches
+from benchmarks.training.settings import STEPS_PER_TURN
 
 
 def _quartiles(row):
     found = row["ratio_quartiles"]
     return None if found is None else "{:.2f} - {:.2f}".format(*found)
+
+
+def _compiled(row):
+    return {True: "yes", False: "no"}.get(row.get("compiles_passes"))
 
 
 COLUMNS = (
@@ -15,15 +20,21 @@ COLUMNS = (
     ("n", "length", "d"),
     ("batch", "batch_size", "d"),
     ("system", "label", "s"),
+    ("XLA", _compiled, "s"),
     ("ms", "ms", ".1f"),
-    ("to peer", "ratio", ".2f"),
+    ("CPU ms", "cpu_ms", ".1f"),
+    ("to fastest", "ratio", ".2f"),
     ("quartiles", _quartiles, "s"),
-    ("to peer, CPU", "cpu_ratio", ".2f"),
+    ("CPU", "cpu_ratio", ".2f"),
+    ("to KerasHub", "hub_ratio", ".2f"),
+    ("CPU", "hub_cpu_ratio", ".2f"),
     ("to first", "baseline_ratio", ".2f"),
-    ("to first, CPU", "baseline_cpu_ratio", ".2f"),
+    ("CPU", "baseline_cpu_ratio", ".2f"),
     ("tokens/s", "tokens_per_second", ",.0f"),
-    ("peak MiB", "peak_memory_mib", ".0f"),
     ("of peak", "peak_share", ".1%"),
+    ("peak MiB", "peak_memory_mib", ".0f"),
+    ("to KerasHub", "hub_memory_ratio", ".2f"),
+    ("to torch", "torch_memory_ratio", ".2f"),
 )
 
 
@@ -56,29 +67,38 @@ def markdown(record):
     for name, facts in record["facts"].items():
         if facts:
             lines.append(f"- {name}: {report.facts_text(facts)}.")
-    if record["left_out"]:
-        lines.append(f"- Rows of transformers are left out: {record['left_out']}.")
+    lines += [f"- Left out: {reason}." for reason in record["left_out"]]
     lines += [f"- Failed: {problem}." for problem in record["problems"]]
     return "\n".join([*lines, "", table(record["rows"])]) + "\n"
 
 
 def definitions(settings):
     """Returns what the numbers are, one sentence each."""
+    numbers = dict.fromkeys(settings.rounds_of(size) for size in settings.sizes)
+    rounds = " or ".join(map(str, numbers))
+    turns = ", ".join(f"{steps} of {size}" for size, steps in STEPS_PER_TURN.items())
     return [
         "One train step: forward and backward pass, clipping by the global norm 1, AdamW; dropout "
         f"{batches.DROPOUT} everywhere, {batches.MASKED:.0%} of the tokens "
         "masked, logits at those alone. bfloat16 is `mixed_bfloat16` in Keras and "
         "`torch.autocast` in torch, with weights in float32.",
-        "To peer: median over the rounds of the time by that of the faster peer in the same round "
-        "(KerasHub; transformers with its head at the masked tokens alone, which it can do but "
-        "does not by itself: the row with the head at all tokens is what it does). To first: by "
-        f"`{settings.positions[0]}`. CPU: the same of the processor time of all threads, which "
-        "tells less of what else the machine did.",
-        f"{settings.rounds} rounds, each with one step of every system in turn, every other one in "
-        f"reverse order, after {batches.WARM_UP_STEPS + 1} steps of each that are not "
-        "counted.",
+        "To fastest: median over the rounds of the time by that of the fastest peer in the same "
+        "round: KerasHub in `fit`, as it is, compiled by XLA (`jit_compile=True`) and on JAX; "
+        "transformers with its head at the masked tokens alone, which it can do but does not by "
+        "itself (the row with the head at all tokens is what it does), with SDPA, as it is and "
+        "with `torch.compile`. To KerasHub: by KerasHub without XLA. To first: by "
+        f"`{settings.positions[0]}`. CPU: the same of the processor time of all threads, by the "
+        "least of the peers; it tells less of what else the machine did, and more of threads that "
+        "wait by spinning, as torch's do.",
+        f"{rounds} rounds, each with one turn of every system, every other one in reverse order, "
+        f"after {batches.WARM_UP_STEPS} steps and a turn of each that are not counted. A turn is "
+        f"one step ({turns}), of this package and KerasHub in `fit`, from when it calls its "
+        "callbacks before a step until it has the loss.",
+        "XLA: whether the trainer compiled forward and backward pass, which it may have measured; "
+        "what that took is part of the warm-up and of the memory.",
         "Peak MiB: growth of a process's largest memory from before its first step, when weights "
-        "and optimizer state exist, to the end; compiled graphs are part of it.",
+        "and optimizer state exist, to the end; compiled graphs are part of it. To KerasHub, to "
+        "torch: by that of KerasHub without XLA, of transformers without `torch.compile`.",
         "Of peak: model FLOPs per second, without recomputation, by those of the largest matrix "
         "product in the same run, the best of TensorFlow and torch.",
         "Waiting for rows: share of the wall time of the step spent in `next` of "

@@ -1,65 +1,116 @@
 """The settings of `benchmarks.training`."""
 
 import dataclasses
+import re
 
-from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items, wrong_numbers
-from benchmarks.harness.environments import PEER, folder_of
-from training.command.checks import COUNT, no_folder, out_of_range
+from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items
+from benchmarks.harness.environments import JAX_PEER, PEER, folder_of
+from benchmarks.training.systems import PEERS
+from training.command.checks import COUNT, SWITCHES, no_folder, out_of_range
 from training.command.settings import setting
 from training.command.without_keras import method_names
 
-FEWER_TOKENS = {"base": 1024, "large": 512}
-LARGE_VOCABULARY = {"base": 30522, "large": 30522}
-DEFAULT_TOKENS, DEFAULT_VOCABULARY = 2048, 8192
+ALL_SIZES = ("tiny", "mini", "base")
+SHAPES = {"tiny": ("32x32", "64x32"), "base": ("8x128", "2x512"), "large": ("4x128", "1x512")}
+DEFAULT_SHAPES = ("16x128", "4x512")
+LARGE = ("base", "large")
+ROUNDS, FEW_ROUNDS = 11, 3
+STEPS_PER_TURN = {"tiny": 10}  # what a clock tells of one such step is not much
+DEFAULT_VOCABULARY, LARGE_VOCABULARY = 8192, 30522
 SPECIAL_TOKENS = 5
 POSITIONS = ("absolute", "tupe_r", "qkr_4")
 VOCABULARY_SIZE = (
     f"above the {SPECIAL_TOKENS} special tokens",
     lambda value: value > SPECIAL_TOKENS,
 )
+_SHAPE = re.compile(r"([1-9][0-9]*)x([1-9][0-9]*)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Lists):
     """Settings of `benchmarks.training`."""
 
-    sizes: tuple = setting(("mini",), f"Sizes of the model: {', '.join(SIZES)}.")
-    positions: tuple = setting(POSITIONS, "Position methods; the first is the baseline.")
+    sizes: tuple = setting(ALL_SIZES, f"Sizes of the model, of {', '.join(SIZES)}.")
+    positions: tuple = setting(
+        POSITIONS, f"Position methods; the first is the baseline. {LARGE} take the first two."
+    )
     precisions: tuple = setting(PRECISIONS, "Precisions.")
-    lengths: tuple = setting((128, 512), "Sequence lengths in tokens, each >= 1.")
-    rounds: int = setting(11, "Interleaved rounds, >= 1.")
-    tokens: int | None = setting(
-        None, f"Tokens of a batch, >= 1. Default: {DEFAULT_TOKENS}; {FEWER_TOKENS}."
+    shapes: tuple = setting(
+        (),
+        f"Batches as ROWSxTOKENS, such as 16x128. Default: {' '.join(DEFAULT_SHAPES)}; {SHAPES}.",
+    )
+    rounds: int | None = setting(
+        None, f"Interleaved rounds, >= 1. Default: {ROUNDS}; {FEW_ROUNDS} of {LARGE}."
     )
     vocabulary_size: int | None = setting(
-        None, f"Number of tokens known. Default: {DEFAULT_VOCABULARY}; {LARGE_VOCABULARY}."
+        None,
+        f"Number of tokens known. Default: {DEFAULT_VOCABULARY}; {LARGE_VOCABULARY} of {LARGE}.",
     )
-    peers: bool = setting(True, "Time KerasHub, torch too.")
+    xla: tuple = setting(
+        ("auto",),
+        f"How ours are compiled, of {' '.join(SWITCHES)}; others than the first as extras.",
+    )
+    peers: tuple = setting(("all",), f"What to compare with: all, none, or of {' '.join(PEERS)}.")
     peer_environment: str = setting(str(PEER.default_folder()), "Made if it is not there.")
+    jax_environment: str = setting(str(JAX_PEER.default_folder()), "Made if it is not there.")
     out: str = setting(
         "benchmarks/results/training", "Folder to write training.json and training.md to."
     )
 
-    NUMBERS = ("lengths",)
-
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
         known = {"sizes": SIZES, "positions": method_names(), "precisions": PRECISIONS}
-        ranges = {"rounds": COUNT, "tokens": COUNT, "vocabulary_size": VOCABULARY_SIZE}
+        known["xla"] = SWITCHES
+        if len(self.peers) != 1 or self.peers[0] not in ("all", "none"):
+            known["peers"] = (*PEERS, "all", "none") if len(self.peers) == 1 else PEERS
+        ranges = {"rounds": COUNT, "vocabulary_size": VOCABULARY_SIZE}
         found = [
             *wrong_items(self, known),
-            *wrong_numbers(self, "lengths"),
+            *(
+                f"--shapes must be of the form ROWSxTOKENS, such as 16x128. Received: {shape!r}"
+                for shape in self.shapes
+                if not _SHAPE.fullmatch(shape)
+            ),
             *out_of_range(self, ranges).values(),
             *no_folder(self.out),
         ]
-        if self.peers:
-            found += filter(None, [PEER.problem(folder_of(self.peer_environment))])
+        libraries = {PEERS[name].library for name in self.peer_names if name in PEERS}
+        for library, (environment, folder) in self.environments().items():
+            if library in libraries:
+                found += filter(None, [environment.problem(folder)])
         return found
 
-    def tokens_of(self, size):
-        """Returns the tokens of a batch of a size."""
-        return self.tokens or FEWER_TOKENS.get(size, DEFAULT_TOKENS)
+    def environments(self):
+        """Returns, for each library of an environment of its own, that and its folder."""
+        return {
+            "torch": (PEER, folder_of(self.peer_environment)),
+            "jax": (JAX_PEER, folder_of(self.jax_environment)),
+        }
+
+    @property
+    def peer_names(self):
+        """Names of the peers, of `PEERS`."""
+        if self.peers == ("all",):
+            return tuple(PEERS)
+        return () if self.peers == ("none",) else self.peers
+
+    def positions_of(self, size):
+        """Returns the methods of a size."""
+        return self.positions[:2] if size in LARGE else self.positions
+
+    def has_extras(self, size):
+        """Returns whether what ratios are not to is measured of a size: it costs time alone."""
+        return size not in LARGE
+
+    def shapes_of(self, size):
+        """Returns rows and tokens per row of each batch of a size."""
+        texts = self.shapes or SHAPES.get(size, DEFAULT_SHAPES)
+        return [tuple(map(int, text.split("x"))) for text in texts]
+
+    def rounds_of(self, size):
+        """Returns the number of rounds of a size."""
+        return self.rounds or (FEW_ROUNDS if size in LARGE else ROUNDS)
 
     def vocabulary_of(self, size):
         """Returns the vocabulary's size of a size."""
-        return self.vocabulary_size or LARGE_VOCABULARY.get(size, DEFAULT_VOCABULARY)
+        return self.vocabulary_size or (LARGE_VOCABULARY if size in LARGE else DEFAULT_VOCABULARY)

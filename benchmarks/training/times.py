@@ -30,30 +30,31 @@ def measure(workers, rounds, tick):
     return {label: found[1:] for label, found in answers.items() if label not in failures}, failures
 
 
-def times(answers, peers, baseline):
+def times(answers, references):
     """Returns the numbers of every system: medians over rounds, of ratios within a round.
 
     Args:
         answers: label -> answers of each round, with `wall` and `cpu`.
-        peers: labels of the peers; the faster of them in a round is what others are compared with.
-        baseline: label of the system that all are compared with too.
+        references: dictionary: beginning of a name -> labels of the systems to compare with: with
+            the fastest of them in each round, and with the one that took the least processor time.
 
     Returns:
-        Dictionary, label -> `ms`, `ratio`, `ratio_quartiles` and `cpu_ratio` to the faster peer,
-        `baseline_ratio` and `baseline_cpu_ratio`; a ratio to nothing is `None`.
+        Dictionary, label -> `ms` and `cpu_ms`, and of each reference, behind the beginning of its
+        name, `ratio`, `ratio_quartiles` and `cpu_ratio`; a ratio to nothing is `None`.
     """
     found = {}
-    peers = [label for label in peers if label in answers]
     for label, own in answers.items():
-        row = {"ms": 1e3 * statistics.median(answer["wall"] for answer in own)}
-        for part, name in (("wall", "ratio"), ("cpu", "cpu_ratio")):
-            mine = [answer[part] for answer in own]
-            rivals = list(zip(*([a[part] for a in answers[peer]] for peer in peers), strict=True))
-            to_peer = ratios(mine, [min(rival) for rival in rivals]) if rivals else None
-            row[name] = statistics.median(to_peer) if to_peer else None
-            if part == "wall":
-                row["ratio_quartiles"] = quartiles(to_peer) if to_peer else None
-            base = [answer[part] for answer in answers.get(baseline, ())]
-            row[f"baseline_{name}"] = statistics.median(ratios(mine, base)) if base else None
+        row = {}
+        for part, ms in (("wall", "ms"), ("cpu", "cpu_ms")):
+            row[ms] = 1e3 * statistics.median(answer[part] for answer in own)
+        for beginning, labels in references.items():
+            others = [answers[other] for other in labels if other in answers]
+            for part, name in (("wall", "ratio"), ("cpu", "cpu_ratio")):
+                rivals = list(zip(*([a[part] for a in other] for other in others), strict=True))
+                mine = [answer[part] for answer in own]
+                to_best = ratios(mine, [min(rival) for rival in rivals]) if rivals else None
+                row[f"{beginning}{name}"] = statistics.median(to_best) if to_best else None
+                if part == "wall":
+                    row[f"{beginning}ratio_quartiles"] = quartiles(to_best) if to_best else None
         found[label] = row
     return found

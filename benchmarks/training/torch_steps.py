@@ -17,7 +17,8 @@ def prepare(job):
     Args:
         job: dictionary with `sizes`, `vocabulary_size`, `batch_size`, `length`, `precision`, and
             `head`: `"masked"` computes vocabulary logits at masked tokens only, with the parts of
-            `BertForMaskedLM`, `"all"` at all tokens, as that class does by itself.
+            `BertForMaskedLM`, `"all"` at all tokens, as that class does by itself; and `compile`:
+            whether `torch.compile` compiles forward and backward pass, which takes a C++ compiler.
     """
     torch.manual_seed(1)
     model = _model(job)
@@ -26,6 +27,8 @@ def prepare(job):
     )
     _make_state(model, optimizer)
     loss_of = _loss(model, job)
+    if job["compile"]:
+        loss_of = torch.compile(loss_of)
 
     def step():
         half = job["precision"] == "bfloat16"
@@ -41,6 +44,7 @@ def prepare(job):
     return step, {
         "versions": {name: importlib.metadata.version(name) for name in names},
         "attention": model.config._attn_implementation,
+        "torch_compile": job["compile"],
         "threads": torch.get_num_threads(),
         "omp_wait_policy": os.environ.get("OMP_WAIT_POLICY", "default"),
     }

@@ -50,8 +50,14 @@ class FoldedEncoder:
             fed = {"padding_mask": fed["padding_mask"], "position_embedding": layer.output}
         if "position_bias" in layers and self._is_constant(layers["position_bias"]):
             layer = layers["position_bias"]
-            self._constants["position_bias"] = self._of(layer)
-            fed["position_bias"] = layer.output
+            whole = self._of(layer)
+            handed = keras.tree.flatten(layer.output)
+            if len(handed) > 1:  # by its parts; the bias itself is the first of them
+                handed = {**layer(self._hidden_states(layer), as_parts=True), "bias": whole}
+                whole = keras.tree.flatten(handed)
+            for key, value in _flat(whole).items():
+                self._constants[f"position_bias{key}"] = value
+            fed |= {f"position_bias{key}": x for key, x in _flat(layer.output).items()}
         if "shared_positions" in layers and self._is_constant(layers["shared_positions"]):
             layer = layers["shared_positions"]
             for key, value in _flat(self._of(layer)).items():
@@ -91,11 +97,16 @@ class FoldedEncoder:
             return value
         if name == "position_embedding":
             return value[:, :length]
+        if name.startswith("position_bias") and len(value.shape) != 4:
+            return value  # a part of the bias, which is not used where the bias itself is there
         return value[..., :length, :length]
 
     def _of(self, layer, length=None):
         """Returns what a layer answers where there are no words."""
-        return layer(ops.convert_to_tensor(self._nothing[:, :length], layer.compute_dtype))
+        return layer(self._hidden_states(layer, length))
+
+    def _hidden_states(self, layer, length=None):
+        return ops.convert_to_tensor(self._nothing[:, :length], layer.compute_dtype)
 
     def _words(self, layer):
         """Returns hidden states that are not zero."""

@@ -5,12 +5,18 @@ import math
 import keras
 from keras import ops
 
+from keras_tupe.layers._one_pass import has_own_gradients
+from keras_tupe.layers.gelu import gelu, trained_gelu
+
 
 class Dense(keras.layers.Dense):
     """`keras.layers.Dense` by one product of matrices; same weights, same names."""
 
     def call(self, inputs, training=None):
-        return _affine(inputs, self.kernel, self.bias, self.kernel.shape[-1:], self.activation)
+        activation = self.activation
+        if activation is gelu and has_own_gradients(training):
+            activation = trained_gelu
+        return _affine(inputs, self.kernel, self.bias, self.kernel.shape[-1:], activation)
 
 
 class HeadsDense(keras.layers.EinsumDense):

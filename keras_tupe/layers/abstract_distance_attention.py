@@ -5,9 +5,9 @@ import abc
 import keras
 from keras import ops
 
-from keras_tupe.layers._cls import untie_cls
 from keras_tupe.layers._parts import unbuilt_layer
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
+from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.layers.relative_position_table import RelativePositionTable
 
 
@@ -20,7 +20,7 @@ class AbstractDistanceAttention(AbstractSelfAttention):
 
     An untied [CLS] has the same f with its own factors: row 0 and column 0 have no distance.
 
-    A subclass is final and answers `distance_logits`, for all pairs with their distances, and
+    A subclass is final and answers `distance_terms`, for all pairs with their distances, and
     `pair_logits`, for all pairs with one and the same factor.
 
     Args:
@@ -54,30 +54,30 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         return (self.key_dim,)
 
     @abc.abstractmethod
-    def distance_logits(self, query, key, table):
-        """Returns the attention logits `(batch, num_heads, length, length)`.
+    def distance_terms(self, query, key, table):
+        """Returns the terms of the logits, a list of `keras_tupe.layers.attention.terms.Term`.
 
         Args:
-            query: `(batch, length, num_heads, key_dim)`.
+            query: `(num_heads, batch, length, key_dim)`.
             key: the same.
             table: `(2 k + 1, num_heads or 1, width)`, row r for distance r - k.
         """
 
     @abc.abstractmethod
     def pair_logits(self, query, key, factor):
-        """Returns the same with one factor for all pairs instead of that of their distance.
+        """Returns the logits with one factor for all pairs instead of that of their distance.
 
         Args:
-            query: `(batch, query_length, num_heads, key_dim)`.
-            key: `(batch, key_length, num_heads, key_dim)`.
-            factor: `(num_heads or 1, width)`.
+            query: `(num_heads, batch, query_length, key_dim)`.
+            key: `(num_heads, batch, key_length, key_dim)`.
+            factor: `(num_heads or 1, width)`, for all sequences.
         """
 
     def table(self, hidden_states, shared_positions):
         """Returns the layer's own table or the shared one, in `logits_dtype`.
 
         Args:
-            hidden_states: `(batch, length, ...)`; only its length is used.
+            hidden_states: tensor whose axis 1 is the length.
             shared_positions: as in the call arguments.
         """
         if (self.position_table is None) == (shared_positions is None):
@@ -90,12 +90,13 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         table = shared_positions if own is None else own(hidden_states)
         return {name: ops.cast(rows, self.logits_dtype) for name, rows in table.items()}
 
-    def logits(self, query, key, position_bias, shared_positions):
-        table = self.table(query, shared_positions)
-        logits = self.distance_logits(query, key, table["distances"])
-        if "cls" in table:
-            logits = untie_cls(logits, query, key, table["cls"], self.pair_logits)
-        return logits if position_bias is None else logits + position_bias
+    def logit_terms(self, query, key, shared_positions):
+        table = self.table(query[0], shared_positions)
+        terms = self.distance_terms(query, key, table["distances"])
+        if "cls" not in table:
+            return terms
+        factors = ops.unstack(table["cls"])
+        return [*terms, untied_cls(query, key, factors, self.pair_logits)]
 
     def compute_output_spec(self, hidden_states, *args, **kwargs):
         if self.position_table is not None:

@@ -7,18 +7,21 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
-from keras_tupe.layers._exporting import is_served
-from keras_tupe.layers._parts import at_least_float32, fresh, mask_logits, with_mask_channel
+from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers.attention.core import attend, scores, whole_logits
+from keras_tupe.layers.attention.position_terms import whole_bias
+from keras_tupe.layers.attention.terms import Bias, Given, Products
+from keras_tupe.layers.attention.weighted_values import ScoreDropout
 from keras_tupe.layers.dropout import Dropout
-
-MASKED_LOGIT = -1e30  # far below any logit, finite: a row of only such values has a softmax
 
 
 class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
-    """Multi-head self-attention that asks its subclass one question: the logits.
+    """Multi-head self-attention that asks its subclass one question: the terms of the logits.
 
     Projections, padding mask, softmax, dropout and output are here, once. A subclass is final
-    and answers `logits(query, key, position_bias, shared_positions)`.
+    and answers `logit_terms(query, key, shared_positions)`, with which long sequences are done in
+    blocks of query rows, without any tensor of shape (length, length); or, if its logits are no sum
+    of such terms, all of them at once: `logits(query, key, position_bias, shared_positions)`.
 
     Equation (Vaswani et al. 2017):
 
@@ -35,7 +38,8 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`.
-        position_bias: optional logits `(1 or batch, num_heads, length, length)`.
+        position_bias: optional logits `(1 or batch, num_heads, length, length)`, or what a
+            `CombinedPositionBias` makes in their place with `as_parts=True`.
         shared_positions: optional position tensors that all layers share, for methods whose
             position term depends on content too.
         padding_mask: optional integers or booleans `(batch, length)`, 1 = real token.
@@ -93,17 +97,36 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             dense.build(hidden_states_shape)
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
 
-    # whether the logits are `content_logits` plus `position_bias` and nothing else
-    is_content_and_bias = False
-
     @property
     def logits_dtype(self):
         """Name of the dtype of logits, biases and scores."""
         return at_least_float32(self.compute_dtype)
 
-    @abc.abstractmethod
+    def logit_terms(self, query, key, shared_positions):
+        """Returns the terms of the logits, a list of `keras_tupe.layers.attention.terms.Term`.
+
+        Args:
+            query: `(num_heads, batch, length, key_dim)` in `logits_dtype`.
+            key: the same.
+            shared_positions: as in the call arguments.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} must say what its logits are: define `logit_terms`, or `logits`"
+        )
+
+    def products(self, query, key, num_terms):
+        """Returns the term `q_i . k_j / sqrt(num_terms * key_dim)` per head.
+
+        Args:
+            query: `(num_heads, batch, length, key_dim)`.
+            key: the same.
+            num_terms: number of dot products that the logits sum up, so that their variance
+                stays that of one (Ke et al. 2021, below eq. 6).
+        """
+        return Products(query, key, (num_terms * self.key_dim) ** -0.5)
+
     def logits(self, query, key, position_bias, shared_positions):
-        """Returns the attention logits `(batch, num_heads, length, length)`.
+        """Returns the attention logits `(batch, num_heads, length, length)`, all at once.
 
         Args:
             query: `(batch, length, num_heads, key_dim)` in `logits_dtype`.
@@ -111,15 +134,20 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             position_bias: as in the call arguments, in `logits_dtype`, or `None`.
             shared_positions: as in the call arguments.
         """
+        terms = self._terms(
+            ops.transpose(query, (2, 0, 1, 3)),
+            ops.transpose(key, (2, 0, 1, 3)),
+            position_bias,
+            shared_positions,
+        )
+        return ops.swapaxes(whole_logits(terms, ops.shape(query)[1]), 0, 1)
 
     def content_logits(self, query, key, num_terms):
-        """Returns `q_i . k_j / sqrt(num_terms * key_dim)` per head.
+        """Returns `q_i . k_j / sqrt(num_terms * key_dim)`, for `logits` of a subclass.
 
         Args:
-            query: `(batch, length, num_heads, key_dim)`.
-            key: the same.
-            num_terms: number of dot products that the logits sum up, so that their variance
-                stays that of one (Ke et al. 2021, below eq. 6).
+            query, key: as for `logits`.
+            num_terms: as for `products`.
         """
         query = query * (num_terms * self.key_dim) ** -0.5
         return ops.einsum("bthd,bshd->bhts", query, key)
@@ -130,30 +158,12 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         Args:
             hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
         """
-        scores, has_tokens = self._scores(
-            hidden_states, position_bias, shared_positions, padding_mask
-        )
-        return scores if has_tokens is None else scores * ops.cast(has_tokens, scores.dtype)
-
-    def _scores(self, hidden_states, position_bias, shared_positions, padding_mask):
-        """Returns scores, and whether a sequence has any token, `(batch, 1, 1, 1)`: if it has not,
-        its scores mean nothing."""
-        self._check_bias(position_bias, hidden_states)
-        query = ops.cast(self.query_dense(hidden_states), self.logits_dtype)
-        key = ops.cast(self.key_dense(hidden_states), self.logits_dtype)
-        if position_bias is not None:
-            position_bias = ops.cast(position_bias, self.logits_dtype)
-        if padding_mask is None:
-            return _softmax(self.logits(query, key, position_bias, shared_positions)), None
-        is_real = _over_keys(padding_mask, hidden_states)
-        if self.is_content_and_bias and position_bias is not None and is_served():
-            query, key = with_mask_channel(query, key, is_real, MASKED_LOGIT)
-            logits = self.logits(query, key, position_bias, shared_positions)
-        else:
-            # added, which takes one pass where a choice takes three; far below any logit
-            logits = self.logits(query, key, position_bias, shared_positions)  # (b, h, t, s)
-            logits = logits + mask_logits(is_real, MASKED_LOGIT, logits.dtype)
-        return _softmax(logits), ops.any(is_real, axis=-1, keepdims=True)
+        terms = self._terms_of(hidden_states, position_bias, shared_positions)
+        is_real = self._over_keys(padding_mask, hidden_states)
+        found = scores(terms, ops.shape(hidden_states)[1], is_real)
+        if is_real is not None:
+            found = found * _has_tokens(is_real, found.dtype)
+        return ops.swapaxes(found, 0, 1)
 
     def call(
         self,
@@ -163,19 +173,55 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         padding_mask=None,
         training=None,
     ):
-        scores, has_tokens = self._scores(
-            hidden_states, position_bias, shared_positions, padding_mask
-        )
-        scores = self.dropout_layer(ops.cast(scores, self.compute_dtype), training=training)
-        value = self.value_dense(hidden_states)  # (b, s, h, d)
-        context = ops.einsum("bhts,bshd->bthd", scores, value)
-        if has_tokens is not None:
-            context = context * ops.cast(has_tokens, context.dtype)
-        return self.output_dense(context)
+        terms = self._terms_of(hidden_states, position_bias, shared_positions)
+        is_real = self._over_keys(padding_mask, hidden_states)
+        value = ops.transpose(self.value_dense(hidden_states), (2, 0, 1, 3))  # (h, b, s, d)
+        dropout = None
+        if training and self.dropout > 0:
+            dropout = ScoreDropout(self.dropout, self.dropout_layer.seed_generator.next())
+        context = attend(terms, value, is_real, dropout)
+        if is_real is not None:
+            context = context * _has_tokens(is_real, context.dtype)
+        return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
+
+    def _terms_of(self, hidden_states, position_bias, shared_positions):
+        self._check_bias(position_bias, hidden_states)
+        dtype = self.logits_dtype
+        query = ops.cast(self.query_dense(hidden_states), dtype)
+        key = ops.cast(self.key_dense(hidden_states), dtype)
+        if position_bias is not None:
+            position_bias = keras.tree.map_structure(lambda x: ops.cast(x, dtype), position_bias)
+        if type(self).logits is not AbstractSelfAttention.logits:
+            if isinstance(position_bias, dict):
+                position_bias = whole_bias(position_bias, ops.shape(hidden_states)[1])
+            logits = self.logits(query, key, position_bias, shared_positions)
+            return [Given(ops.swapaxes(logits, 0, 1))]
+        query, key = (ops.transpose(x, (2, 0, 1, 3)) for x in (query, key))
+        return self._terms(query, key, position_bias, shared_positions)
+
+    def _terms(self, query, key, position_bias, shared_positions):
+        terms = self.logit_terms(query, key, shared_positions)
+        if position_bias is None:
+            return terms
+        bias = Bias(position_bias)
+        if len(terms) == 1 and isinstance(terms[0], Products):
+            return [terms[0].with_bias(bias)]  # one op
+        return [*terms, bias]
+
+    def _over_keys(self, padding_mask, hidden_states):
+        """Returns the mask as booleans `(batch, length)`; a mask of another shape fails."""
+        if padding_mask is None:
+            return None
+        batch, length = ops.shape(hidden_states)[:2]
+        return ops.reshape(ops.cast(padding_mask, "bool"), (batch, length))
 
     def _check_bias(self, position_bias, hidden_states):
         if position_bias is None:
             return
+        if isinstance(position_bias, dict):
+            if position_bias["bias"].shape[-1] == 0:
+                return
+            position_bias = position_bias["bias"]
         batch, length = hidden_states.shape[:2]
         received = tuple(position_bias.shape)
         expected = (batch, self.num_heads, length, length)
@@ -204,12 +250,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         }
 
 
-def _over_keys(padding_mask, hidden_states):
-    """Returns the mask as booleans `(batch, 1, 1, length)`; a mask of another shape fails."""
-    batch, length = ops.shape(hidden_states)[:2]
-    return ops.reshape(ops.cast(padding_mask, "bool"), (batch, 1, 1, length))
-
-
-def _softmax(logits):
-    """Returns the softmax over keys; Keras warns of a softmax over one element."""
-    return ops.ones_like(logits) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
+def _has_tokens(is_real, dtype):
+    """Returns 1 for sequences with a token, 0 for others, `(1, batch, 1, 1)`."""
+    found = ops.any(is_real, axis=-1)
+    return ops.cast(ops.reshape(found, (1, -1, 1, 1)), dtype)

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_tupe.layers._cls import replace_cls
 from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers.attention.position_terms import reset_parts
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -84,6 +85,17 @@ class ClsReset(keras.layers.Layer):
         theta = ops.cast(self.theta if theta is None else theta, dtype)
         row, column = ops.split(ops.reshape(theta, (2, 1, -1, 1, 1)), 2, axis=0)
         return replace_cls(bias, ops.squeeze(row, 0), ops.squeeze(column, 0))
+
+    def reset_parts(self, parts, length, theta=None):
+        """Returns the same for a bias by its parts, see `CombinedPositionBias`.
+
+        Args:
+            parts: dictionary of `query` and `key`, and `distances`.
+            length: number of tokens.
+            theta: as in the call arguments.
+        """
+        theta = self.theta if theta is None else theta
+        return reset_parts(parts, ops.cast(theta, at_least_float32(self.compute_dtype)), length)
 
     def compute_output_spec(self, position_bias, theta=None):
         return keras.KerasTensor(position_bias.shape, at_least_float32(self.compute_dtype))

@@ -1,8 +1,11 @@
 """A sum of position biases, with [CLS] reset or not."""
 
 import keras
+from keras import ops
 
 from keras_tupe.layers._parts import at_least_float32, unbuilt_layer
+from keras_tupe.layers.attention.core import in_blocks
+from keras_tupe.layers.attention.position_terms import matrix_of_parts, sum_of_parts
 from keras_tupe.layers.cls_reset import ClsReset
 
 
@@ -24,9 +27,14 @@ class CombinedPositionBias(keras.layers.Layer):
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`; only its length is used.
+        as_parts: whether to return a dictionary for attention layers, in which long sequences have
+            low-rank factors and values by distance in place of the bias. Defaults to `False`.
 
     Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32. As parts:
+        `bias`, which is empty for sequences of more than 512 tokens, `query` and `key`,
+        `(num_heads, length, rank)`, and `distances`, `(num_heads, 2 * length)`, whichever there
+        are; the bias alone if a layer of `parts` has no method `bias_parts`.
 
     Masking: none; padding is masked later, in attention.
 
@@ -71,16 +79,47 @@ class CombinedPositionBias(keras.layers.Layer):
         hidden_states = keras.KerasTensor(hidden_states_shape, self.compute_dtype)
         return self.parts[0].compute_output_spec(hidden_states).shape
 
-    def call(self, hidden_states):
+    @property
+    def has_parts(self):
+        """Whether the bias can be returned by its parts."""
+        return all(getattr(part, "has_parts", hasattr(part, "bias_parts")) for part in self.parts)
+
+    def bias_parts(self, hidden_states):
+        """Returns the bias by its parts: `query` and `key`, and `distances`, as above.
+
+        Args:
+            hidden_states: as in the call arguments.
+        """
+        parts = sum_of_parts([part.bias_parts(hidden_states) for part in self.parts])
+        if self.cls_reset is None:
+            return parts
+        return self.cls_reset.reset_parts(parts, ops.shape(hidden_states)[1], self._theta())
+
+    def _theta(self):
+        return self.parts[0].theta() if self._computes_theta else None
+
+    def call(self, hidden_states, as_parts=False):
+        if not as_parts or not self.has_parts:
+            return self._bias(hidden_states)
+        parts = self.bias_parts(hidden_states)
+        if not in_blocks(hidden_states.shape[1]):
+            return {"bias": matrix_of_parts(parts, ops.shape(hidden_states)[1]), **parts}
+        heads = next(iter(parts.values())).shape[0]
+        return {"bias": ops.zeros((1, heads, 0, 0), at_least_float32(self.compute_dtype)), **parts}
+
+    def _bias(self, hidden_states):
         bias = sum(part(hidden_states) for part in self.parts)
         if self.cls_reset is None:
             return bias
-        return self.cls_reset(bias, theta=self.parts[0].theta() if self._computes_theta else None)
+        return self.cls_reset(bias, theta=self._theta())
 
-    def compute_output_spec(self, hidden_states):
+    def compute_output_spec(self, hidden_states, as_parts=False):
         for part in self.parts:
             shape = part.compute_output_spec(hidden_states).shape
-        return keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
+        bias = keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
+        if not as_parts or not self.has_parts:
+            return bias
+        return {**super().compute_output_spec(hidden_states, as_parts=True), "bias": bias}
 
     def get_config(self):
         parts = [keras.saving.serialize_keras_object(part) for part in self.parts]

@@ -1,9 +1,12 @@
 """Dropout whose seed generator can be replaced."""
 
+import functools
 import math
 
 import keras
 from keras import ops
+
+from keras_tupe.layers._one_pass import has_own_gradients, one_pass
 
 _LEVELS = 2**16
 
@@ -66,19 +69,79 @@ class Dropout(keras.layers.Layer):
     def call(self, inputs, training=False):
         if not training or self.rate == 0:
             return inputs
-        shape = ops.shape(inputs)
-        bits = _random_int16(shape, self.seed_generator.next())
+        if has_own_gradients(training):
+            return _dropped(inputs, self._bits(inputs), self._dropped_levels)
+        bits = self._bits(inputs)
         if bits is None:
             return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
-        dropped = round(self.rate * _LEVELS)  # of all integers, the lowest
-        keep = ops.cast(bits >= dropped - _LEVELS // 2, inputs.dtype)
-        return inputs * (keep * ops.cast(_LEVELS / (_LEVELS - dropped), inputs.dtype))
+        return inputs * _factors(bits, inputs, self._dropped_levels)
+
+    def added(self, residual, inputs, training=False):
+        """Returns `residual + dropout(inputs)`, in one pass where passes are compiled.
+
+        Args:
+            residual: tensor of the shape and dtype of `inputs`.
+            inputs, training: as in the call arguments.
+        """
+        if training and self.rate and has_own_gradients(training):
+            return _dropped(inputs, self._bits(inputs), self._dropped_levels, residual)
+        return residual + self(inputs, training=training)
+
+    @property
+    def _dropped_levels(self):
+        return round(self.rate * _LEVELS)  # of all integers, the lowest
+
+    def _bits(self, inputs):
+        return _random_int16(ops.shape(inputs), self.seed_generator.next())
 
     def compute_output_shape(self, input_shape):
         return input_shape
 
     def get_config(self):
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
+
+
+def _factors(bits, like, dropped):
+    """Returns what elements are multiplied by, in the dtype of `like`."""
+    keep = ops.cast(bits >= dropped - _LEVELS // 2, like.dtype)
+    return keep * ops.cast(_LEVELS / (_LEVELS - dropped), like.dtype)
+
+
+def _dropped(inputs, bits, dropped, residual=None):
+    """Returns the elements after dropout, plus the residual if there is one, on TensorFlow.
+
+    Kept for the backward pass are two bytes an element, the bits, instead of a factor.
+    """
+    import tensorflow as tf
+
+    forward, backward = _passes(dropped)
+
+    @tf.custom_gradient
+    def without_residual(inputs):
+        return forward(inputs, bits), lambda upstream: backward(upstream, bits)
+
+    @tf.custom_gradient
+    def with_residual(inputs, residual):
+        outputs = forward(inputs, bits, residual)
+        return outputs, lambda upstream: (backward(upstream, bits), upstream)
+
+    return without_residual(inputs) if residual is None else with_residual(inputs, residual)
+
+
+@functools.cache
+def _passes(dropped):
+    """Returns the pass forward and the one backward of dropout at a rate."""
+
+    @one_pass
+    def forward(inputs, bits, residual=None):
+        outputs = inputs * _factors(bits, inputs, dropped)
+        return outputs if residual is None else residual + outputs
+
+    @one_pass
+    def backward(upstream, bits):
+        return upstream * _factors(bits, upstream, dropped)
+
+    return forward, backward
 
 
 def _random_int16(shape, seed):

@@ -5,7 +5,9 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import Dense
+from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers._parts import fresh, unbuilt_layer
+from keras_tupe.layers._recomputation import recomputed
 from keras_tupe.layers.dropout import Dropout
 from keras_tupe.layers.gelu import gelu
 
@@ -78,7 +80,7 @@ class EncoderBlock(keras.layers.Layer):
         )
 
     def _normalization(self, name):
-        return keras.layers.LayerNormalization(
+        return LayerNormalization(
             epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
         )
 
@@ -102,7 +104,11 @@ class EncoderBlock(keras.layers.Layer):
         padding_mask=None,
         training=None,
     ):
-        def attend(x):
+        tensors = (hidden_states, position_bias, shared_positions, padding_mask)
+        return recomputed(self, lambda *tensors: self._encoded(*tensors, training), tensors)
+
+    def _encoded(self, hidden_states, position_bias, shared_positions, padding_mask, training):
+        def attended(residual, x):
             x = self.attention(
                 x,
                 position_bias=position_bias,
@@ -110,18 +116,18 @@ class EncoderBlock(keras.layers.Layer):
                 padding_mask=padding_mask,
                 training=training,
             )
-            return self.attention_dropout(x, training=training)
+            return self.attention_dropout.added(residual, x, training=training)
 
-        def feed_forward(x):
+        def fed_forward(residual, x):
             x = self.output_dense(self.intermediate_dense(x))
-            return self.feedforward_dropout(x, training=training)
+            return self.feedforward_dropout.added(residual, x, training=training)
 
         x = ops.cast(hidden_states, self.compute_dtype)
         if self.normalize_first:
-            x = x + attend(self.attention_norm(x))
-            return x + feed_forward(self.feedforward_norm(x))
-        x = self.attention_norm(x + attend(x))
-        return self.feedforward_norm(x + feed_forward(x))
+            x = attended(x, self.attention_norm(x))
+            return fed_forward(x, self.feedforward_norm(x))
+        x = self.attention_norm(attended(x, x))
+        return self.feedforward_norm(fed_forward(x, x))
 
     def compute_output_spec(self, hidden_states, *args, **kwargs):
         self.attention.compute_output_spec(hidden_states, *args, **kwargs)  # refuses misfits

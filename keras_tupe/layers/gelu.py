@@ -6,6 +6,8 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._exporting import conversion_format
+from keras_tupe.layers._one_pass import one_pass
+from keras_tupe.layers._parts import at_least_float32
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -32,3 +34,41 @@ def gelu(x):
     if conversion_format() is not None:  # LiteRT has no erf, and takes this one for its own GELU
         return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
     return x * ((ops.erf(x * math.sqrt(0.5)) + 1.0) * 0.5)  # in an order that TensorFlow fuses
+
+
+def trained_gelu(x):
+    """Returns `gelu(x)` with a gradient of its own, on TensorFlow.
+
+    Equation, with phi and Phi the density and distribution function of a standard normal:
+
+        d gelu(x) / dx = Phi(x) + x phi(x)
+
+    Kept for the backward pass is x alone, and everything is computed in at least float32. There is
+    no second derivative.
+    """
+    import tensorflow as tf
+
+    @tf.custom_gradient
+    def with_gradient(x):
+        return _trained(x), lambda upstream: _slope(x, upstream)
+
+    return with_gradient(x)
+
+
+@one_pass
+def _trained(x):
+    wide = ops.cast(x, at_least_float32(x.dtype))
+    return ops.cast(wide * _below(wide), x.dtype)
+
+
+@one_pass
+def _slope(x, upstream):
+    wide = ops.cast(x, at_least_float32(x.dtype))
+    density = ops.exp(ops.square(wide) * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
+    slope = _below(wide) + wide * density
+    return ops.cast(ops.cast(upstream, wide.dtype) * slope, x.dtype)
+
+
+def _below(x):
+    """Returns the probability that a standard normal is below x."""
+    return (ops.erf(x * math.sqrt(0.5)) + 1.0) * 0.5

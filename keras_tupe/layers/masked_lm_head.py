@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._dense import Dense
+from keras_tupe.layers._normalization import LayerNormalization
+from keras_tupe.layers._one_pass import has_own_gradients, one_pass
 from keras_tupe.layers._parts import at_least_float32, beyond_if_negative, fresh, unbuilt_layer
 from keras_tupe.layers.gelu import gelu
 
@@ -25,6 +27,7 @@ class MaskedLMHead(keras.layers.Layer):
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`.
         mask_positions: integers `(batch, predictions)`, positions in `[0, length)`.
+        training: whether gradients are to come; no number depends on it.
 
     Returns:
         Logits `(batch, predictions, vocabulary_size)`, in at least float32.
@@ -57,7 +60,7 @@ class MaskedLMHead(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="dense",
         )
-        self.normalization = keras.layers.LayerNormalization(
+        self.normalization = LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
         )
 
@@ -73,16 +76,17 @@ class MaskedLMHead(keras.layers.Layer):
             name="output_bias",
         )
 
-    def call(self, hidden_states, mask_positions):
-        length = ops.shape(hidden_states)[1]
-        indices = ops.expand_dims(beyond_if_negative(mask_positions, length), -1)
-        masked = ops.take_along_axis(hidden_states, indices, axis=1)  # (b, predictions, m)
+    def call(self, hidden_states, mask_positions, training=None):
+        indices = beyond_if_negative(mask_positions, ops.shape(hidden_states)[1])
+        masked = _at(hidden_states, indices, training)  # (b, predictions, m)
         transformed = self.normalization(self.dense(masked))
         dtype = at_least_float32(self.compute_dtype)
-        logits = ops.cast(self.token_embedding(transformed, reverse=True), dtype)
-        return logits + ops.cast(self.output_bias, dtype)
+        bias = ops.cast(self.output_bias, dtype)
+        if has_own_gradients(training):
+            return _trained_logits(transformed, self.token_embedding, bias)
+        return ops.cast(self.token_embedding(transformed, reverse=True), dtype) + bias
 
-    def compute_output_spec(self, hidden_states, mask_positions):
+    def compute_output_spec(self, hidden_states, mask_positions, training=None):
         shape = (*mask_positions.shape, self.token_embedding.vocabulary_size)
         return keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
 
@@ -98,3 +102,48 @@ class MaskedLMHead(keras.layers.Layer):
     def from_config(cls, config):
         embedding = unbuilt_layer(config["token_embedding"])
         return cls(**{**config, "token_embedding": embedding})
+
+
+def _at(hidden_states, indices, training):
+    """Returns the hidden states at indices of each sequence; in training without transposes."""
+    if not has_own_gradients(training):
+        return ops.take_along_axis(hidden_states, ops.expand_dims(indices, -1), axis=1)
+    import tensorflow as tf
+
+    return tf.gather(hidden_states, indices, axis=1, batch_dims=1)
+
+
+def _trained_logits(hidden_states, token_embedding, bias):
+    """Returns the logits in the dtype of the bias, on TensorFlow.
+
+    As one product, whose gradient for the embedding matrix is of its shape and needs no transpose;
+    the bias joins in the product, or in half precision in the pass that widens the logits.
+    """
+    import tensorflow as tf
+
+    table = ops.cast(
+        ops.convert_to_tensor(token_embedding.embeddings), token_embedding.compute_dtype
+    )
+    rows = tf.reshape(ops.cast(hidden_states, table.dtype), [-1, table.shape[1]])
+    logits = tf.matmul(rows, table, transpose_b=True)
+    logits = tf.nn.bias_add(logits, bias) if logits.dtype == bias.dtype else _widened(logits, bias)
+    return tf.reshape(logits, tf.concat([tf.shape(hidden_states)[:-1], [table.shape[0]]], 0))
+
+
+def _widened(logits, bias):
+    import tensorflow as tf
+
+    @tf.custom_gradient
+    def with_gradient(logits, bias):
+        def gradient(upstream):
+            sums = tf.raw_ops.BiasAddGrad(out_backprop=upstream)
+            return tf.cast(upstream, logits.dtype), sums
+
+        return _wide_sum(logits, bias), gradient
+
+    return with_gradient(logits, bias)
+
+
+@one_pass
+def _wide_sum(logits, bias):
+    return ops.cast(logits, bias.dtype) + bias

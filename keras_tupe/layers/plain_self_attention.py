@@ -22,8 +22,5 @@ class PlainSelfAttention(AbstractSelfAttention):
         (3, 5, 8)
     """
 
-    is_content_and_bias = True
-
-    def logits(self, query, key, position_bias, shared_positions):
-        logits = self.content_logits(query, key, num_terms=1)
-        return logits if position_bias is None else logits + position_bias
+    def logit_terms(self, query, key, shared_positions):
+        return [self.products(query, key, num_terms=1)]

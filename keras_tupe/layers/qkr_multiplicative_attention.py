@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._distances import expand_table
-from keras_tupe.layers._multiplicative_products import multiplicative_products
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
+from keras_tupe.layers.attention.distances import table_values
+from keras_tupe.layers.attention.terms import DistanceFactors, DistanceWeightedProducts
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -46,12 +46,12 @@ class QKRMultiplicativeAttention(AbstractDistanceAttention):
     def table_widths(self):
         return 1, self.key_dim
 
-    def distance_logits(self, query, key, table):
+    def distance_terms(self, query, key, table):
         if table.shape[-1] == 1:
-            factors = expand_table(table, ops.shape(query)[1])  # (h, n, n)
-            return self.content_logits(query, key, num_terms=1) * factors
-        query = ops.transpose(query * self.key_dim**-0.5, (0, 2, 1, 3))
-        return multiplicative_products(query, ops.transpose(key, (0, 2, 1, 3)), table)
+            factors = DistanceFactors(table_values(table, ops.shape(query)[2]))
+            return [self.products(query, key, num_terms=1), factors]
+        return [DistanceWeightedProducts(query * self.key_dim**-0.5, key, table)]
 
     def pair_logits(self, query, key, factor):
-        return self.content_logits(query * factor, key, num_terms=1)
+        query = query * factor[:, None, None] * self.key_dim**-0.5
+        return ops.matmul(query, ops.swapaxes(key, -1, -2))

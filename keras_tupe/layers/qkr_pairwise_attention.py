@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._distances import key_distance_products, query_distance_products
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
+from keras_tupe.layers.attention.terms import KeyDistances, QueryDistances
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -38,15 +38,14 @@ class QKRPairwiseAttention(AbstractDistanceAttention):
         of EMNLP 2020. https://arxiv.org/abs/2009.13658
     """
 
-    def distance_logits(self, query, key, table):
+    def distance_terms(self, query, key, table):
         table = table * self.key_dim**-0.5  # scales both of its terms
-        logits = self.content_logits(query, key, num_terms=1)
-        logits += query_distance_products(ops.transpose(query, (0, 2, 1, 3)), table)
-        return logits + key_distance_products(ops.transpose(key, (0, 2, 1, 3)), table)
+        content = self.products(query, key, num_terms=1)
+        return [content, QueryDistances(query, table), KeyDistances(key, table)]
 
     def pair_logits(self, query, key, factor):
-        factor = factor * self.key_dim**-0.5
-        of_query = ops.expand_dims(ops.sum(query * factor, axis=-1), -1)  # (b, t, h, 1)
-        of_key = ops.expand_dims(ops.sum(key * factor, axis=-1), -1)
-        logits = self.content_logits(query, key, num_terms=1)
-        return logits + ops.transpose(of_query, (0, 2, 1, 3)) + ops.transpose(of_key, (0, 2, 3, 1))
+        factor = factor[:, None, None]
+        scale = self.key_dim**-0.5
+        of_query = ops.sum(query * factor, axis=-1, keepdims=True)  # (h, b, t, 1)
+        of_key = ops.swapaxes(ops.sum(key * factor, axis=-1, keepdims=True), -1, -2)
+        return (ops.matmul(query, ops.swapaxes(key, -1, -2)) + of_query + of_key) * scale

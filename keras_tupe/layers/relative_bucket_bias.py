@@ -4,9 +4,9 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._distances import expand_distances
 from keras_tupe.layers._parts import at_least_float32, bias_spec, take_rows
 from keras_tupe.layers._relative_buckets import relative_buckets
+from keras_tupe.layers.attention.position_terms import matrix_of_parts
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -90,14 +90,21 @@ class RelativeBucketBias(keras.layers.Layer):
         )
 
     def call(self, hidden_states):
+        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+
+    def bias_parts(self, hidden_states):
+        """Returns the bias by distance: `distances`, `(num_heads, 2 * length)`.
+
+        Args:
+            hidden_states: as in the call arguments.
+        """
         length = ops.shape(hidden_states)[1]
         distances = ops.arange(2 * length, dtype="int32") - (length - 1)
         buckets = relative_buckets(
             distances, self.num_buckets, self.max_distance, self.bidirectional
         )
         table = ops.cast(self.embeddings, at_least_float32(self.compute_dtype))
-        values = ops.transpose(take_rows(table, buckets))  # (h, 2n)
-        return ops.expand_dims(expand_distances(values, length), 0)  # (1, h, n, n)
+        return {"distances": ops.transpose(take_rows(table, buckets))}
 
     def compute_output_spec(self, hidden_states):
         return bias_spec(self, hidden_states)

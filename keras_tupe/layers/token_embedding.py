@@ -64,15 +64,18 @@ class TokenEmbedding(keras.layers.Layer):
         self.embeddings = self.add_weight(
             shape=(self.vocabulary_size, self.hidden_dim),
             initializer=self.initializer,
+            autocast=False,  # rows are cast once they are taken: they are fewer
             name="embeddings",
         )
 
     def call(self, inputs, reverse=False):
         if reverse:
-            return ops.matmul(inputs, ops.transpose(ops.convert_to_tensor(self.embeddings)))
+            table = ops.cast(ops.convert_to_tensor(self.embeddings), self.compute_dtype)
+            return ops.matmul(inputs, ops.transpose(table))
         self._check_dtype(inputs)
         self._check_ids(inputs)
-        return take_rows(self.embeddings, beyond_if_negative(inputs, self.vocabulary_size))
+        rows = take_rows(self.embeddings, beyond_if_negative(inputs, self.vocabulary_size))
+        return ops.cast(rows, self.compute_dtype)
 
     def _check_dtype(self, token_ids):
         dtype = keras.backend.standardize_dtype(token_ids.dtype)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._parts import bias_spec, fresh
+from keras_tupe.layers.attention.position_terms import matrix_of_parts
 from keras_tupe.layers.position_projection import PositionProjection
 
 
@@ -101,8 +102,17 @@ class UntiedPositionBias(keras.layers.Layer):
             )
 
     def call(self, hidden_states):
+        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+
+    def bias_parts(self, hidden_states):
+        """Returns the bias by its factors: `query` and `key`, `(num_heads, length, key_dim)`.
+
+        Args:
+            hidden_states: as in the call arguments.
+        """
         query, key = self.projection(hidden_states)  # (n, h, d)
-        return ops.expand_dims(ops.einsum("thd,shd->hts", query * self.scale, key), 0)
+        query, key = (ops.swapaxes(x, 0, 1) for x in (query * self.scale, key))
+        return {"query": query, "key": key}
 
     def theta(self):
         """Returns theta_1 and theta_2 of the reset function, `(2, num_heads)`.

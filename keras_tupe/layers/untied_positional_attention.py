@@ -37,13 +37,14 @@ class UntiedPositionalAttention(AbstractSelfAttention):
         https://arxiv.org/abs/2006.15595
     """
 
-    is_content_and_bias = True
+    def logit_terms(self, query, key, shared_positions):
+        return [self.products(query, key, num_terms=2)]
 
-    def logits(self, query, key, position_bias, shared_positions):
+    def _check_bias(self, position_bias, hidden_states):
         if position_bias is None:
             raise ValueError(
                 "`UntiedPositionalAttention` scales the content for two terms and needs the second "
                 "one. Pass the output of `UntiedPositionBias`, or use `PlainSelfAttention`. "
                 "Received: position_bias=None"
             )
-        return self.content_logits(query, key, num_terms=2) + position_bias
+        super()._check_bias(position_bias, hidden_states)

@@ -17,6 +17,11 @@ _SENTENCES = (
         "Received: a label {0}",
     ),
     (
+        r"indices\S* = (-?\d+) is not in \[0, (\d+)\)\s.*label_of_class",
+        "Labels must lie in [0, {1}), one number for each class, token or position. "
+        "Received: a label {0}",
+    ),
+    (
         r"indices\S* = (-?\d+) is not in \[0, (\d+)\)\s.*token_embedding",
         "Token ids must lie in [0, {1}). Was the text encoded with another vocabulary? Received: "
         "a token id {0}, which also stands for negative ones",

@@ -4,8 +4,9 @@ import keras
 import keras_hub
 
 from keras_tupe import positions
-from keras_tupe.layers import Dropout, EncoderBlock, TokenEmbedding
+from keras_tupe.layers import CombinedPositionBias, Dropout, EncoderBlock, TokenEmbedding
 from keras_tupe.layers._checks import check_positive_integers, is_integer
+from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.models._inputs import check_inputs
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.presets.size_check import check_memory
@@ -175,9 +176,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         ]
 
         def normalization(name):
-            return keras.layers.LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=dtype, name=name
-            )
+            return LayerNormalization(epsilon=layer_norm_epsilon, dtype=dtype, name=name)
 
         # === Functional graph ===
         inputs = {
@@ -202,7 +201,10 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         x = Dropout(dropout, dtype=dtype, name="embeddings_dropout")(x)
         if zero_padded_embeddings:
             x = _ZeroPadded(dtype=dtype, name="zero_padded")(x, padding_mask=padding_mask)
-        bias = position_bias(x) if position_bias else None
+        bias = None
+        if position_bias:
+            takes_parts = isinstance(position_bias, CombinedPositionBias)
+            bias = position_bias(x, **({"as_parts": True} if takes_parts else {}))
         shared = shared_positions(x) if shared_positions else None
         for block in blocks:
             x = block(x, position_bias=bias, shared_positions=shared, padding_mask=padding_mask)

@@ -7,8 +7,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._distances import expand_distances
 from keras_tupe.layers._parts import at_least_float32, bias_spec
+from keras_tupe.layers.attention.position_terms import matrix_of_parts
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
@@ -55,12 +55,19 @@ class AlibiBias(keras.layers.Layer):
         self.num_heads = num_heads
 
     def call(self, hidden_states):
+        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+
+    def bias_parts(self, hidden_states):
+        """Returns the bias by distance: `distances`, `(num_heads, 2 * length)`.
+
+        Args:
+            hidden_states: as in the call arguments.
+        """
         dtype = at_least_float32(self.compute_dtype)
         length = ops.shape(hidden_states)[1]
         distances = ops.cast(ops.abs(ops.arange(2 * length, dtype="int32") - (length - 1)), dtype)
         slopes = ops.cast(_slopes(self.num_heads), dtype)
-        values = -ops.expand_dims(slopes, 1) * ops.expand_dims(distances, 0)  # (h, 2n)
-        return ops.expand_dims(expand_distances(values, length), 0)
+        return {"distances": -ops.expand_dims(slopes, 1) * ops.expand_dims(distances, 0)}
 
     def compute_output_spec(self, hidden_states):
         return bias_spec(self, hidden_states)

@@ -25,11 +25,12 @@ class FourTermAttention(AbstractSelfAttention):
     that `shared_positions`, the pair that `PositionProjection` returns, is required.
     """
 
-    def logits(self, query, key, position_bias, shared_positions):
+    def logit_terms(self, query, key, shared_positions):
         position_query, position_key = (
-            ops.cast(part, query.dtype) for part in shared_positions
-        )  # (n, h, d) each
-        return self.content_logits(query + position_query, key + position_key, num_terms=4)
+            ops.expand_dims(ops.swapaxes(ops.cast(part, query.dtype), 0, 1), 1)
+            for part in shared_positions
+        )  # (h, 1, n, d) each
+        return [self.products(query + position_query, key + position_key, num_terms=4)]
 
 
 def shared(dims, options):

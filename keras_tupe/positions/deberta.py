@@ -8,9 +8,8 @@ from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._checks import check_positive_integers, is_integer
-from keras_tupe.layers._cls import untie_cls
-from keras_tupe.layers._distances import key_distance_products, query_distance_products
 from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers.attention.terms import KeyDistances, QueryDistances, untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,
@@ -147,7 +146,7 @@ class DisentangledAttention(AbstractSelfAttention):
         for dense in (self.distance_query_dense, self.distance_key_dense):
             dense.build((None, hidden_states_shape[-1]))
 
-    def logits(self, query, key, position_bias, shared_positions):
+    def logit_terms(self, query, key, shared_positions):
         scale = (3 * self.key_dim) ** -0.5
         for_query = self.distance_key_dense(shared_positions) * scale  # r W^Kr, (2k, h, d)
         for_key = self.distance_query_dense(shared_positions) * scale
@@ -157,19 +156,22 @@ class DisentangledAttention(AbstractSelfAttention):
         of_key = _with_last_twice(for_key[:rows])  # by j - i
         if is_released(self.variant):
             of_key = ops.flip(of_key, axis=0)
-        logits = self.content_logits(query, key, num_terms=3)
-        logits += query_distance_products(ops.transpose(query, (0, 2, 1, 3)), of_query)
-        logits += key_distance_products(ops.transpose(key, (0, 2, 1, 3)), of_key)
-        if self.untie_cls:
-            factors = [(for_query[rows + row], for_key[rows + row]) for row in (0, 1)]
-            logits = untie_cls(logits, query, key, factors, self._pair_logits)
-        return logits if position_bias is None else logits + position_bias
+        terms = [
+            self.products(query, key, num_terms=3),
+            QueryDistances(query, of_query),
+            KeyDistances(key, of_key),
+        ]
+        if not self.untie_cls:
+            return terms
+        factors = [(for_query[rows + row], for_key[rows + row]) for row in (0, 1)]
+        return [*terms, untied_cls(query, key, factors, self._pair_logits)]
 
     def _pair_logits(self, query, key, factor):
-        of_query = ops.sum(query * factor[0], axis=-1, keepdims=True)  # (b, t, h, 1)
-        of_key = ops.sum(key * factor[1], axis=-1, keepdims=True)
-        logits = self.content_logits(query, key, num_terms=3)
-        return logits + ops.transpose(of_query, (0, 2, 1, 3)) + ops.transpose(of_key, (0, 2, 3, 1))
+        for_query, for_key = (x[:, None, None] for x in factor)
+        of_query = ops.sum(query * for_query, axis=-1, keepdims=True)  # (h, b, t, 1)
+        of_key = ops.swapaxes(ops.sum(key * for_key, axis=-1, keepdims=True), -1, -2)
+        content = ops.matmul(query * (3 * self.key_dim) ** -0.5, ops.swapaxes(key, -1, -2))
+        return content + of_query + of_key
 
     def get_config(self):
         return {**super().get_config(), "untie_cls": self.untie_cls, "variant": self.variant}

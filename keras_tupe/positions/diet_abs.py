@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
 from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
+from keras_tupe.layers.attention.position_terms import matrix_of_parts
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,
@@ -76,13 +77,21 @@ class LowRankPositionBias(keras.layers.Layer):
         )
 
     def call(self, hidden_states):
+        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+
+    def bias_parts(self, hidden_states):
+        """Returns the bias by its factors: `query` and `key`, `(num_heads, length, rank)`.
+
+        Args:
+            hidden_states: as in the call arguments.
+        """
         length = checked_length(hidden_states, self.max_sequence_length, self.name)
         dtype = at_least_float32(self.compute_dtype)
         query, key = (
-            ops.cast(table, dtype)[:length]
+            ops.swapaxes(ops.cast(table, dtype)[:length], 0, 1)
             for table in (self.query_embeddings, self.key_embeddings)
         )
-        return ops.expand_dims(ops.einsum("thr,shr->hts", query, key), 0)
+        return {"query": query, "key": key}
 
     def compute_output_spec(self, hidden_states):
         checked_length(hidden_states, self.max_sequence_length, self.name)

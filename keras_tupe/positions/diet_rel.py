@@ -7,8 +7,9 @@ from keras import ops
 
 from keras_tupe.layers import AbstractDistanceAttention
 from keras_tupe.layers._cls import replace_cls
-from keras_tupe.layers._distances import expand_table
 from keras_tupe.layers._exporting import position_constant
+from keras_tupe.layers.attention.distances import expand_table, table_values
+from keras_tupe.layers.attention.terms import Bias
 from keras_tupe.positions import distance_method, oracle
 
 
@@ -30,12 +31,12 @@ class DistanceBiasAttention(AbstractDistanceAttention):
     def table_widths(self):
         return (1,)
 
-    def logits(self, query, key, position_bias, shared_positions):
+    def logit_terms(self, query, key, shared_positions):
         added = position_constant(self)
         if added is None:
-            return super().logits(query, key, position_bias, shared_positions)
-        logits = self.content_logits(query, key, num_terms=1) + added
-        return logits if position_bias is None else logits + position_bias
+            return super().logit_terms(query, key, shared_positions)
+        bias = Bias(ops.expand_dims(added, 0))
+        return [self.products(query, key, num_terms=1).with_bias(bias)]
 
     def position_logits(self, hidden_states, shared_positions=None):
         """Returns what is added to the logits whatever the words are, for exports.
@@ -54,12 +55,13 @@ class DistanceBiasAttention(AbstractDistanceAttention):
         row, column = (ops.expand_dims(table["cls"][place], -1) for place in (0, 1))
         return replace_cls(added, row, column)
 
-    def distance_logits(self, query, key, table):
-        bias = expand_table(table, ops.shape(query)[1])
-        return self.content_logits(query, key, num_terms=1) + bias
+    def distance_terms(self, query, key, table):
+        bias = Bias({"distances": table_values(table, ops.shape(query)[2])})
+        return [self.products(query, key, num_terms=1).with_bias(bias)]
 
     def pair_logits(self, query, key, factor):
-        return self.content_logits(query, key, num_terms=1) + ops.expand_dims(factor, -1)
+        products = ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
+        return products + factor[:, None, None]
 
 
 def logits_oracle(tokens, weights, dims, options):

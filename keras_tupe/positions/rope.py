@@ -7,8 +7,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
-from keras_tupe.layers._cls import untie_cls
 from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import EITHER_CLS, PositionMethod, attention, is_untied, oracle
 
 
@@ -85,25 +85,25 @@ class RotaryAttention(AbstractSelfAttention):
         super().__init__(num_heads, key_dim, **kwargs)
         self.untie_cls = untie_cls
 
-    def logits(self, query, key, position_bias, shared_positions):
+    def logit_terms(self, query, key, shared_positions):
         rotated = (_rotate(x, *shared_positions) for x in (query, key))
-        logits = self.content_logits(*rotated, num_terms=1)
-        if self.untie_cls:
-            logits = untie_cls(logits, query, key, (None, None), self._pair_logits)
-        return logits if position_bias is None else logits + position_bias
+        terms = [self.products(*rotated, num_terms=1)]
+        if not self.untie_cls:
+            return terms
+        return [*terms, untied_cls(query, key, (None, None), self._pair_logits)]
 
     def _pair_logits(self, query, key, factor):
-        return self.content_logits(query, key, num_terms=1)
+        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
 
     def get_config(self):
         return {**super().get_config(), "untie_cls": self.untie_cls}
 
 
 def _rotate(x, cosines, sines):
-    """Returns `(batch, length, heads, dim)` with each pair of channels turned."""
+    """Returns `(heads, batch, length, dim)` with each pair of channels turned."""
     half = x.shape[-1] // 2
     first, second, *rest = ops.split(x, [half, 2 * half] if x.shape[-1] % 2 else 2, axis=-1)
-    cosines, sines = (ops.expand_dims(ops.cast(wave, x.dtype), 1) for wave in (cosines, sines))
+    cosines, sines = (ops.cast(wave, x.dtype) for wave in (cosines, sines))
     turned = [first * cosines - second * sines, first * sines + second * cosines]
     return ops.concatenate([*turned, *rest], axis=-1)
 

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractDistanceAttention
-from keras_tupe.layers._distances import query_distance_products
+from keras_tupe.layers.attention.terms import QueryDistances
 from keras_tupe.positions import distance_method, oracle
 
 
@@ -26,13 +26,13 @@ class ShawAttention(AbstractDistanceAttention):
     the table has the width `key_dim`.
     """
 
-    def distance_logits(self, query, key, table):
-        logits = self.content_logits(query, key, num_terms=1)
-        table = table * self.key_dim**-0.5
-        return logits + query_distance_products(ops.transpose(query, (0, 2, 1, 3)), table)
+    def distance_terms(self, query, key, table):
+        of_distance = QueryDistances(query, table * self.key_dim**-0.5)
+        return [self.products(query, key, num_terms=1), of_distance]
 
     def pair_logits(self, query, key, factor):
-        return self.content_logits(query, key + factor, num_terms=1)
+        key = key + factor[:, None, None]
+        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
 
 
 def logits_oracle(tokens, weights, dims, options):

@@ -7,8 +7,9 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._distances import expand_table
 from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
+from keras_tupe.layers.attention.distances import table_values
+from keras_tupe.layers.attention.position_terms import matrix_of_parts
 from keras_tupe.positions import EITHER_CLS, DeadWeight, combined_bias, is_untied, oracle, tupe_a
 
 
@@ -69,6 +70,14 @@ class LowRankDistanceBias(keras.layers.Layer):
         )
 
     def call(self, hidden_states):
+        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+
+    def bias_parts(self, hidden_states):
+        """Returns the bias by distance: `distances`, `(num_heads, 2 * length)`.
+
+        Args:
+            hidden_states: as in the call arguments.
+        """
         dtype = at_least_float32(self.compute_dtype)
         rows = ops.cast(self.embeddings, dtype)
         query, key = (
@@ -76,7 +85,7 @@ class LowRankDistanceBias(keras.layers.Layer):
             for kernel in (self.query_kernel, self.key_kernel)
         )
         values = ops.sum(query * key, axis=-1, keepdims=True)  # (2k + 1, h, 1)
-        return ops.expand_dims(expand_table(values, ops.shape(hidden_states)[1]), 0)
+        return {"distances": table_values(values, ops.shape(hidden_states)[1])}
 
     def compute_output_spec(self, hidden_states):
         return bias_spec(self, hidden_states)

@@ -7,9 +7,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
-from keras_tupe.layers._cls import untie_cls
-from keras_tupe.layers._distances import query_distance_products
 from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers.attention.terms import QueryDistances, untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     KEY_BIAS,
@@ -122,24 +121,26 @@ class XLNetAttention(AbstractSelfAttention):
             shape=shape, initializer=fresh(self.kernel_initializer), autocast=False, name=name
         )
 
-    def logits(self, query, key, position_bias, shared_positions):
+    def logit_terms(self, query, key, shared_positions):
         table = self.distance_dense(shared_positions) * self.key_dim**-0.5  # (2n - 1, h, d)
-        of_distance = ops.transpose(self._biased(query, "distance_bias"), (0, 2, 1, 3))
-        logits = self.content_logits(self._biased(query, "content_bias"), key, num_terms=1)
-        logits += query_distance_products(of_distance, table)
-        if self.untie_cls:
-            factors = ops.cast(self.cls_embeddings, self.logits_dtype)
-            logits = untie_cls(logits, query, key, factors, self._pair_logits)
-        return logits if position_bias is None else logits + position_bias
+        terms = [
+            self.products(self._biased(query, "content_bias"), key, num_terms=1),
+            QueryDistances(self._biased(query, "distance_bias"), table),
+        ]
+        if not self.untie_cls:
+            return terms
+        factors = ops.unstack(ops.cast(self.cls_embeddings, self.logits_dtype))
+        return [*terms, untied_cls(query, key, factors, self._pair_logits)]
 
     def _biased(self, query, name):
-        return query + ops.cast(getattr(self, name), query.dtype) if self.use_biases else query
+        if not self.use_biases:
+            return query
+        return query + ops.cast(getattr(self, name), query.dtype)[:, None, None]
 
     def _pair_logits(self, query, key, factor):
-        of_distance = self._biased(query, "distance_bias") * factor * self.key_dim**-0.5
-        of_distance = ops.transpose(ops.sum(of_distance, axis=-1, keepdims=True), (0, 2, 1, 3))
-        content = self.content_logits(self._biased(query, "content_bias"), key, num_terms=1)
-        return content + of_distance
+        of_distance = self._biased(query, "distance_bias") * factor[:, None, None]
+        content = ops.matmul(self._biased(query, "content_bias"), ops.swapaxes(key, -1, -2))
+        return (content + ops.sum(of_distance, axis=-1, keepdims=True)) * self.key_dim**-0.5
 
     def get_config(self):
         return {

@@ -2,16 +2,20 @@
 
 import keras
 
+from keras_tupe._keras_private import all_layers
+from keras_tupe.layers import EncoderBlock
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 
 
-def check_arguments(model, micro_batches, xla, skip_bad_steps):
+def check_arguments(model, micro_batches, xla, planned_steps, remat, skip_bad_steps):
     """Refuses impossible arguments of `Trainer`.
 
     Raises:
         ValueError, TypeError: if one of them is not as described there.
     """
     check_positive_integers(micro_batches=micro_batches)
+    if planned_steps is not None:
+        check_positive_integers(planned_steps=planned_steps)
     if not is_integer(skip_bad_steps) or skip_bad_steps < 0:
         raise ValueError(
             f"`skip_bad_steps` must be an integer >= 0. Received: skip_bad_steps={skip_bad_steps!r}"
@@ -22,6 +26,14 @@ def check_arguments(model, micro_batches, xla, skip_bad_steps):
         raise ValueError(
             "`model` must be a built Keras model. Call it once, or make it with the functional "
             f"API. Received: model={model!r}"
+        )
+    if remat not in (True, False):
+        raise ValueError(f"`remat` must be True or False. Received: remat={remat!r}")
+    if remat and not any(isinstance(layer, EncoderBlock) for layer in all_layers(model)):
+        raise ValueError(
+            "`remat=True` computes encoder blocks again, so the model must have some "
+            "(`keras_tupe.layers.EncoderBlock`). Leave it out. Received: a model without any, "
+            f"{model.name!r}"
         )
     outputs = keras.tree.flatten(getattr(model, "outputs", None) or [None])
     if len(outputs) != 1:

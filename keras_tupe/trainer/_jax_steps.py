@@ -4,12 +4,11 @@ import jax
 import keras
 
 from keras_tupe._keras_private import JaxFit, put_jax_state
+from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
-from keras_tupe.trainer._update import updated
+from keras_tupe.trainer._update import COUNTERS, updated
 from keras_tupe.trainer.non_finite_error import NonFiniteError
-
-_COUNTERS = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
 
 
 class JaxSteps(JaxFit):
@@ -36,7 +35,7 @@ class JaxSteps(JaxFit):
         current = {
             id(v): x for v, x in zip(self.non_trainable_variables, non_trainable, strict=True)
         }
-        counters = {name: current[id(getattr(self, f"_{name}"))] for name in _COUNTERS}
+        counters = {name: current[id(getattr(self, f"_{name}"))] for name in COUNTERS}
         seeds = [current[id(v)] for v in self._seed_states]
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
 
@@ -48,7 +47,8 @@ class JaxSteps(JaxFit):
                 *seeds_of(self._seed_states, seeds, counters["step"], part),
             ]
             with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
-                outputs = self.model(inputs, training=True)
+                with recomputation(self.remat):
+                    outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
             refuse_other_state(self.model, self._seed_states, scope, mapping)
             refuse_layer_losses(self.model, scope)
@@ -61,7 +61,7 @@ class JaxSteps(JaxFit):
         )
         values = {"trainable": trainable, "optimizer": optimizer_values, **counters}
         new, facts = updated(self.optimizer, (loss, count), gradients, values, self._scales)
-        for name in _COUNTERS:
+        for name in COUNTERS:
             variable = getattr(self, f"_{name}")
             current[id(variable)] = new[name].astype(variable.dtype)
         non_trainable = [current[id(v)] for v in self.non_trainable_variables]
@@ -123,6 +123,9 @@ class JaxSteps(JaxFit):
 
     def _set_stop_flag(self, value):
         self._stop_request = bool(value)
+
+    def _look_ahead(self, args, kwargs):
+        pass  # nothing depends on it here
 
     def _check_scope(self):
         pass  # nothing has a scope here

@@ -39,6 +39,10 @@ class Objective:
         if not isinstance(loss, keras.losses.Loss):  # a function: Keras makes its ranks fit
             loss = loss_of_function(loss)
         self._values = loss.call
+        if keras.backend.backend() == "tensorflow":
+            from keras_tupe.trainer._cross_entropy import few_passes
+
+            self._values = few_passes(loss)
         self._count_weights = reduction == "mean_with_sample_weight"
 
     def sums(self, targets, outputs, weights):

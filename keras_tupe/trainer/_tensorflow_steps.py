@@ -6,6 +6,8 @@ import keras
 import tensorflow as tf
 
 from keras_tupe._keras_private import TensorFlowFit, has_own_strategy, queued_dataset
+from keras_tupe.layers._one_pass import one_pass_steps
+from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._tensorflow_parts import (
@@ -14,9 +16,8 @@ from keras_tupe.trainer._tensorflow_parts import (
     in_parts,
     map_tensors,
 )
-from keras_tupe.trainer._update import updated
-
-_STATE = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
+from keras_tupe.trainer._tensorflow_update import update
+from keras_tupe.trainer._xla_choice import GAIN, XlaChoice, has_one_shape, steps_of_fit
 
 
 class TensorFlowSteps(TensorFlowFit):
@@ -24,16 +25,14 @@ class TensorFlowSteps(TensorFlowFit):
 
     A step is three parts. Each replica computes the gradients of its loss sum, in micro-batches,
     compiled by XLA where that pays. Sums and gradients of all replicas are added up. Then every
-    replica does the same update on its own copy of the variables, compiled by XLA: optimizer,
-    clipping and the check for non-finite numbers read and write each weight once.
+    replica does the same update on its own copy of the variables, each where it is in memory.
     """
 
     def make_train_function(self, force=False):
         """Makes, and returns, the function that takes an iterator and does `steps_per_execution`
         steps."""
         if self.train_function is None or force:
-            self._gradient_function = self._compiled(self._gradients, self._compiles_passes)
-            self._update_function = self._compiled(self._update, self.xla is not False)
+            self._gradient_function = None  # not before XLA is chosen
             self.train_function = self._function(self.train_step, self.steps_per_execution)
         return self.train_function
 
@@ -62,9 +61,8 @@ class TensorFlowSteps(TensorFlowFit):
             with tf.control_dependencies(checks_of_rows(inputs, self.micro_batches)):
                 inputs, targets, weights = map_tensors(tf.identity, (inputs, targets, weights))
         context = tf.distribute.get_replica_context()
-        replica = tf.cast(context.replica_id_in_sync_group, "int32")
-        loss, count, gradients, outputs = self._gradient_function(
-            inputs, targets, weights, replica, self._step.value
+        loss, count, gradients, outputs = self._passes(
+            self._gradient_function, (inputs, targets, weights)
         )
         self._track(loss, count)
         if self.train_metrics:
@@ -75,8 +73,12 @@ class TensorFlowSteps(TensorFlowFit):
         present = iter(present)
         gradients = [None if g is None else next(present) for g in gradients]
         with tf.control_dependencies([loss, count, *(g for g in gradients if g is not None)]):
-            facts = self._update_function(loss, count, gradients)
+            facts = update(self, loss, count, gradients)
         return {**facts, "stop": tf.cast(stop > 0, "int32")}
+
+    def _passes(self, function, data):
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        return function(*data, tf.cast(replica, "int32"), self._step.value)
 
     def test_step(self, data):
         """Adds a replica's part of a batch to the metrics."""
@@ -136,37 +138,20 @@ class TensorFlowSteps(TensorFlowFit):
         inputs, targets, weights = data
         values = [v.value for v in self._seed_states]
         seeds = seeds_of(self._seed_states, values, step, part)
-        with tf.GradientTape() as tape:
-            with keras.StatelessScope(state_mapping=seeds, collect_losses=True) as scope:
-                outputs = self.model(inputs, training=True)
-            loss, count = self._objective.sums(targets, outputs, weights)
-            scaled = loss * tf.cast(self._loss_scale.value, loss.dtype) if self._scales else loss
-        refuse_other_state(self.model, self._seed_states, scope, seeds)
-        refuse_layer_losses(self.model, scope)
-        variables = [v.value for v in self.model.trainable_variables]
-        gradients = [
-            None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(scaled, variables)
-        ]
+        with one_pass_steps(self._compiles_steps):
+            with tf.GradientTape() as tape:
+                scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
+                with scope, recomputation(self.remat):
+                    outputs = self.model(inputs, training=True)
+                loss, count = self._objective.sums(targets, outputs, weights)
+                scale = self._loss_scale.value
+                scaled = loss * tf.cast(scale, loss.dtype) if self._scales else loss
+            refuse_other_state(self.model, self._seed_states, scope, seeds)
+            refuse_layer_losses(self.model, scope)
+            variables = [v.value for v in self.model.trainable_variables]
+            found = tape.gradient(scaled, variables)
+        gradients = [None if g is None else tf.convert_to_tensor(g) for g in found]
         return loss, count, gradients, outputs if self.train_metrics else None
-
-    def _update(self, loss, count, gradients):
-        variables = {
-            "trainable": self.model.trainable_variables,
-            "optimizer": self.optimizer.variables,
-            **{name: getattr(self, f"_{name}") for name in _STATE},
-        }
-        values = tf.nest.map_structure(lambda v: tf.convert_to_tensor(v.value), variables)
-        new, facts = updated(self.optimizer, (loss, count), gradients, values, self._scales)
-        assign = tf.nest.map_structure(
-            # by its handle: this replica's own copy, which no strategy has to merge
-            lambda v, x: tf.raw_ops.AssignVariableOp(
-                resource=v.value.handle, value=tf.cast(x, v.value.dtype)
-            ),
-            variables,
-            new,
-        )
-        del assign  # ordered by TensorFlow, as all that changes variables
-        return facts
 
     _keras_compiles = False  # it would compile the collectives too, which XLA cannot
 
@@ -174,8 +159,51 @@ class TensorFlowSteps(TensorFlowFit):
     def _compiles_passes(self):
         if self.xla != "auto":
             return self.xla
-        # as measured: on CPUs forward and backward pass gain nothing from XLA
-        return bool(tf.config.list_logical_devices("GPU"))
+        # not measured on GPUs, where forward and backward pass gain by XLA
+        return bool(tf.config.list_logical_devices("GPU")) or bool(self.compiles_passes)
+
+    def _may_measure(self, iterator):
+        return (
+            self.compiles_passes is None
+            and self.xla == "auto"
+            and not self.run_eagerly
+            and not tf.config.list_logical_devices("GPU")
+            and has_one_shape(iterator)
+            and self._steps_ahead > 0
+        )
+
+    def _choose_passes(self, data=None):
+        """Says by which function forward and backward pass are computed; measures on a batch."""
+
+        def way(xla):
+            def gradients(*args):
+                self.compiles_passes = xla  # while it is traced
+                return self._gradients(*args)
+
+            return self._compiled(gradients, xla)
+
+        choices = [way(False), way(True)]
+        if data is not None:
+
+            def passes(function):
+                return lambda data: self._passes(
+                    function, keras.utils.unpack_x_y_sample_weight(data)
+                )
+
+            choice = XlaChoice(self.distribute_strategy, *map(passes, choices))
+            self.pass_seconds = choice.seconds(data, self._steps_ahead)
+            plain, *compiled = self.pass_seconds
+            self.compiles_passes = bool(compiled) and compiled[0] < GAIN * plain
+        self.compiles_passes = bool(self._compiles_passes)
+        self._gradient_function = choices[self.compiles_passes]
+
+    def _look_ahead(self, args, kwargs):
+        self._steps_ahead = self.planned_steps or steps_of_fit(args, kwargs)
+
+    @property
+    def _compiles_steps(self):
+        """Whether elementwise steps are compiled by themselves, in passes that are not."""
+        return self.xla is not False and not self._compiles_passes and not self.run_eagerly
 
     def _compiled(self, function, xla):
         if self.run_eagerly or not xla:
@@ -243,7 +271,15 @@ class TensorFlowSteps(TensorFlowFit):
             on_data = tf.function(on_data, autograph=False, reduce_retracing=True)
 
         def function(iterator):
-            if isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
+            is_own = isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator))
+            batches = iterator
+            if step == self.train_step and self._gradient_function is None:
+                measures = is_own and self._may_measure(iterator)
+                first = [next(iterator)] if measures else []
+                self._choose_passes(*first)
+                batches = itertools.chain(first, iterator)
+                is_own = is_own and not measures
+            if is_own:
                 before = self.step if count > 1 else None
                 try:
                     facts, logs = many(iterator)
@@ -253,9 +289,10 @@ class TensorFlowSteps(TensorFlowFit):
                     # the data ended within the group: what was done counts
                     facts, logs = self._no_facts(), self._logs(step == self.train_step)
                 return self._checked(facts, logs)
-            for data in itertools.islice(iterator, count):
+            for data in itertools.islice(batches, count):
                 facts, logs = on_data(data)
-            return self._checked(facts, logs)
+                logs = self._checked(facts, logs)
+            return logs
 
         return function
 

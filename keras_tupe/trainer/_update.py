@@ -1,10 +1,13 @@
-"""From summed gradients to new weights: one pure function for every backend."""
+"""From summed gradients to new weights as a pure function, and the counters of every backend."""
 
 import warnings
 
 import keras
 from keras import ops
 
+COUNTERS = ("step", "skipped_steps", "last_skipped_step", "loss_scale", "good_steps")
+# as no part of masked language modeling
+NO_GRADIENT = "Gradients do not exist for variables .'pooled_dense"
 _GROWTH_STEPS = 2000  # good steps after which the loss scale is doubled
 
 
@@ -20,7 +23,7 @@ def updated(optimizer, sums, gradients, values, scales_loss):
     scale; 2,000 good steps double it.
 
     Args:
-        optimizer: a pure optimizer, built.
+        optimizer: a Keras optimizer, built.
         sums: `(loss_sum, count)` of the whole batch.
         gradients: the summed gradients, `None` for variables that the loss does not depend on.
         values: dictionary of `trainable` and `optimizer`, lists of tensors, and of the scalars
@@ -40,10 +43,9 @@ def updated(optimizer, sums, gradients, values, scales_loss):
     gradients = _in_one_dtype(gradients)
     squares = [ops.cast(ops.sum(ops.square(g)), loss_sum.dtype) for g in gradients if g is not None]
     norm = ops.sqrt(sum(squares[1:], squares[0]))
-    is_good = ops.logical_and(ops.isfinite(norm), ops.isfinite(loss_sum))
+    is_good = is_finite(loss_sum, norm)
     with warnings.catch_warnings():
-        # no part of masked language modeling
-        warnings.filterwarnings("ignore", "Gradients do not exist for variables .'pooled_dense")
+        warnings.filterwarnings("ignore", NO_GRADIENT)
         trainable, optimizer_values = optimizer.stateless_apply(
             values["optimizer"], gradients, values["trainable"]
         )
@@ -51,11 +53,33 @@ def updated(optimizer, sums, gradients, values, scales_loss):
     def kept(new, old):
         return [ops.where(is_good, a, b) for a, b in zip(new, old, strict=True)]
 
+    new, facts = counted(values, loss_sum, count, norm, scales_loss)
+    new["trainable"] = kept(trainable, values["trainable"])
+    new["optimizer"] = kept(optimizer_values, values["optimizer"])
+    return new, facts
+
+
+def is_finite(loss_sum, norm):
+    """Returns whether a step changes the weights, a boolean scalar."""
+    return ops.logical_and(ops.isfinite(norm), ops.isfinite(loss_sum))
+
+
+def counted(values, loss_sum, count, norm, scales_loss):
+    """Returns the counters after a step, and what is told of it.
+
+    Args:
+        values: dictionary of the scalars of `COUNTERS`.
+        loss_sum, count: of the whole batch.
+        norm: that of the gradient.
+        scales_loss: whether losses are scaled.
+
+    Returns:
+        `(counters, facts)`, see `updated`.
+    """
+    is_good = is_finite(loss_sum, norm)
     good = ops.cast(is_good, "int32")
     step = values["step"]
     new = {
-        "trainable": kept(trainable, values["trainable"]),
-        "optimizer": kept(optimizer_values, values["optimizer"]),
         "step": step + 1,
         "loss_scale": values["loss_scale"],
         "good_steps": values["good_steps"],
@@ -68,8 +92,8 @@ def updated(optimizer, sums, gradients, values, scales_loss):
         scale = values["loss_scale"]
         grown = ops.where(grows, scale * 2, scale)
         new["loss_scale"] = ops.where(is_good, grown, ops.maximum(scale / 2, 1.0))
-        counted = ops.where(grows, 0, values["good_steps"] + 1)
-        new["good_steps"] = ops.where(is_good, counted, 0)
+        steps = ops.where(grows, 0, values["good_steps"] + 1)
+        new["good_steps"] = ops.where(is_good, steps, 0)
     new["skipped_steps"] = values["skipped_steps"] + bad
     new["last_skipped_step"] = ops.where(bad > 0, step, values["last_skipped_step"])
     facts = {name: new[name] for name in ("skipped_steps", "last_skipped_step")}

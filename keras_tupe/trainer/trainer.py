@@ -7,7 +7,7 @@ from keras_tupe.models._compile_config import compile_from, seed_generators, wit
 from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.trainer._checks import check_arguments, refuse_layer_losses
 from keras_tupe.trainer._objective import Objective
-from keras_tupe.trainer._pure_optimizer import impure_copy, make_pure
+from keras_tupe.trainer._replica_optimizer import keras_copy, make_for_replicas
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 
 _FIRST_LOSS_SCALE = 2.0**8  # of a sum of losses; doubled and halved from there
@@ -69,9 +69,15 @@ class Trainer(ChecksData, _steps(), keras.Model):
             `.keras` file of the trainer holds the model and all that its training goes on from.
         micro_batches: parts that each replica computes one after the other, to save memory; must
             divide its rows. Defaults to 1.
-        xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass and
-            update. `"auto"` compiles the update everywhere, and forward and backward pass on GPUs:
-            on CPUs they gain nothing in float32 and lose in half precision. JAX compiles always.
+        xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass. `"auto"`
+            compiles them on GPUs. On CPUs it measures both ways for about a second on the first
+            batch of a `fit` of more than five minutes whose batches have one known shape, and
+            compiles no other. JAX compiles always.
+        planned_steps: steps of the whole training, from which `"auto"` knows how long it will be.
+            Defaults to those of the first `fit`.
+        remat: whether the backward pass computes each encoder block again instead of keeping what
+            the forward pass computed in it: memory for about a third more time. The masks of
+            dropout and the gradients are the same. Defaults to `False`.
         skip_bad_steps: bad steps to tolerate. Defaults to 0.
         train_metrics: whether the metrics of `compile` are computed in training too, which needs
             the outputs of the whole batch, or in evaluation only. Defaults to `True`.
@@ -82,6 +88,10 @@ class Trainer(ChecksData, _steps(), keras.Model):
         skipped_steps: number of those that were skipped because something was not finite.
         last_step: `batch_loss`, `gradient_norm` (before it is clipped) and `skipped_steps` after
             the last step, a dictionary.
+        compiles_passes: whether XLA compiles forward and backward pass; `None` before the first
+            step, and on JAX.
+        pass_seconds: tuple of what `"auto"` measured: seconds of forward and backward pass as they
+            are, and compiled.
         stop_requested: whether `request_stop()` has ended the training, on this worker or another.
 
     Raises:
@@ -104,13 +114,24 @@ class Trainer(ChecksData, _steps(), keras.Model):
     """
 
     def __init__(
-        self, model, *, micro_batches=1, xla="auto", skip_bad_steps=0, train_metrics=True, **kwargs
+        self,
+        model,
+        *,
+        micro_batches=1,
+        xla="auto",
+        planned_steps=None,
+        remat=False,
+        skip_bad_steps=0,
+        train_metrics=True,
+        **kwargs,
     ):
         super().__init__(**kwargs)
-        check_arguments(model, micro_batches, xla, skip_bad_steps)
+        check_arguments(model, micro_batches, xla, planned_steps, remat, skip_bad_steps)
         self.model = model
         self.micro_batches = micro_batches
         self.xla = xla
+        self.planned_steps = planned_steps
+        self.remat = remat
         self.skip_bad_steps = skip_bad_steps
         self.train_metrics = train_metrics
         self._scales = any(
@@ -123,6 +144,9 @@ class Trainer(ChecksData, _steps(), keras.Model):
         self._loss_scale = self._counter("loss_scale", _FIRST_LOSS_SCALE, "float32")
         self._seed_states = seed_generators(model)
         self._make_stop_flag()
+        self._steps_ahead = planned_steps or 0
+        self.compiles_passes = None
+        self.pass_seconds = ()
         self.stop_requested = False
         self._seen_skipped = None
         self.last_step = {}
@@ -165,7 +189,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         optimizer = keras.optimizers.get(optimizer)
         if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
             optimizer = optimizer.inner_optimizer  # losses are scaled here
-        make_pure(optimizer)
+        make_for_replicas(optimizer)
         optimizer.build(self.model.trainable_variables)
         super().compile(
             optimizer,
@@ -178,7 +202,10 @@ class Trainer(ChecksData, _steps(), keras.Model):
         )
 
     def get_config(self):
-        names = ("micro_batches", "xla", "skip_bad_steps", "train_metrics")
+        names = (
+            *("micro_batches", "xla", "planned_steps", "remat"),
+            *("skip_bad_steps", "train_metrics"),
+        )
         config = super().get_config()
         config.pop("dtype", None)  # the model's counts
         return {
@@ -197,7 +224,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         for name in ("loss_weights", "jit_compile"):
             config.pop(name, None)  # the trainer decides
         if config:
-            config["optimizer"] = keras.saving.serialize_keras_object(impure_copy(self.optimizer))
+            config["optimizer"] = keras.saving.serialize_keras_object(keras_copy(self.optimizer))
             config["loss"] = keras.saving.serialize_keras_object(self._loss)
         return with_progress(self, config)
 
@@ -207,6 +234,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
     def fit(self, *args, **kwargs):
         self._seen_skipped = self.skipped_steps
         self.stop_requested = False
+        self._look_ahead(args, kwargs)
         before = self.step
         history = super().fit(*args, **kwargs)
         if history.epoch and self.step == before:

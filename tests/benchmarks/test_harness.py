@@ -2,12 +2,14 @@
 
 import importlib
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from benchmarks.harness import environments, process, report, rounds
-from benchmarks.harness.environments import PEER, SERVER
+from benchmarks.harness.environments import JAX_PEER, PEER, SERVER
 
 RESULTS = process.ROOT / "benchmarks" / "results"
 
@@ -18,6 +20,7 @@ RESULTS = process.ROOT / "benchmarks" / "results"
         ("methods", "methods"),
         ("methods", "memory/methods"),
         ("training", "training/training"),
+        ("attention", "attention/attention"),
         ("serving", "serving/serving"),
         ("exports", "exports"),
     ],
@@ -68,7 +71,42 @@ def test_a_process_answers_and_then_tells_why_it_stopped():
         worker.close()
 
 
-@pytest.mark.parametrize("environment", [PEER, SERVER])
+def test_a_loop_of_another_answers_after_the_steps_of_a_turn(monkeypatch, capsys):
+    """As `fit` does, which calls back before and after its steps, several at a time."""
+    monkeypatch.setattr(process.sys, "stdin", iter(["step\n", "memory\n", "step\n"]))
+    turns = process.Turns(lambda: {"ready": 1}, warm_up_steps=4, steps_per_turn=3)
+    for number in range(6):
+        turns.begin()
+        turns.end({"number": number}, steps=2)
+    with pytest.raises(SystemExit):  # standard input ended
+        turns.begin()
+    lines = capsys.readouterr().out.splitlines()
+    facts, first, memory, second = (json.loads(line)["answer"] for line in lines)
+    assert facts == {"ready": 1}
+    assert (first["number"], second["number"]) == (3, 5), "2 warm up, 2 are a turn of 4 steps"
+    assert set(first) == {"number", "wall", "cpu"}
+    assert memory["mib"] >= 0
+
+
+HOLD_MORE = """
+import os, time
+from benchmarks.harness import memory
+memory.end_above(60, lambda: os._exit(7))
+held = [bytearray(os.urandom(2**20)) for _ in range({mib})]
+time.sleep({seconds})
+"""
+
+
+@pytest.mark.parametrize(("mib", "seconds", "code"), [(20, 0.1, 0), (120, 60, 7)])
+def test_a_process_is_ended_when_it_holds_more_than_it_may(mib, seconds, code):
+    program = HOLD_MORE.format(mib=mib, seconds=seconds)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=process.ROOT, timeout=50, check=False
+    )
+    assert done.returncode == code
+
+
+@pytest.mark.parametrize("environment", [PEER, JAX_PEER, SERVER])
 def test_an_environment_is_not_made_over_other_files(environment, tmp_path):
     (tmp_path / "mine.txt").touch()
     assert "must be a virtual environment" in environment.problem(tmp_path)

@@ -26,11 +26,19 @@ MISTAKES = [
     ("training", ["--sizes", "tny"], ["--sizes must be of", "nearest is 'tiny'", "'tny'"]),
     ("training", ["--positions", "tupe_q"], ["nearest is 'tupe_", "Received: 'tupe_q'"]),
     ("training", ["--precisions", "bfloat61"], ["nearest is 'bfloat16'", "Received: 'bfloat61'"]),
-    ("training", ["--lengths", "0"], ["--lengths must be integers >= 1. Received: 0"]),
-    ("training", ["--rounds", "x"], ["--rounds must be an integer. Received: 'x'"]),
-    ("training", ["--tokens", "-1"], ["--tokens must be an integer >= 1. Received: -1"]),
+    ("training", ["--shapes", "4x0"], ["--shapes must be of the form ROWSxTOKENS", "'4x0'"]),
+    ("training", ["--peers", "keras"], ["nearest is 'keras_hub", "Received: 'keras'"]),
+    ("training", ["--peers", "none,transformers"], ["--peers must be of", "Received: 'none'"]),
+    ("training", ["--xla", "of"], ["--xla must be of", "nearest is 'off'. Received: 'of'"]),
+    ("training", ["--rounds", "x"], ["--rounds must be an integer, or none. Received: 'x'"]),
     ("training", ["--vocabulary-size", "5"], ["above the 5 special tokens. Received: 5"]),
     ("training", ["--rounds", "0", "--sizes", ","], ["--rounds must", "--sizes must be of"]),
+    ("attention", ["--positions", "tupe_q"], ["nearest is 'tupe_", "Received: 'tupe_q'"]),
+    ("attention", ["--positions", "shaw:q=1"], ["shaw has no option 'q'; the nearest"]),
+    ("attention", ["--heads", "0", "--lengths", "x"], ["--heads must be", "--lengths must be"]),
+    ("attention", ["--limit-mib", "0"], ["--limit-mib must be an integer >= 1. Received: 0"]),
+    ("attention", ["--step-seconds", "0"], ["--step-seconds must be a number above 0"]),
+    ("attention", ["--precision", "bfloat61"], ["nearest is 'bfloat16'"]),
     ("gpu", ["--peak-flops", "-1"], ["operations per second", "Received: -1"]),
     ("gpu", ["--peak-flops", "fast"], ["--peak-flops must be a number", "Received: 'fast'"]),
     ("gpu", ["--sizes", "bsae"], ["nearest is 'base'", "Received: 'bsae'"]),
@@ -55,7 +63,7 @@ MISTAKES = [
     ("round_trip", ["--sentences", "0"], ["--data must", "--input must", "--sentences must"]),
     ("squad_answers", ["--length", "0"], ["--squad must", "One of --vocabulary", "--length must"]),
 ]
-ROOMS = ("methods", "training", "gpu", "serving", "exports", "formats", "data")
+ROOMS = ("methods", "training", "attention", "gpu", "serving", "exports", "formats", "data")
 FILES = ("prepare", "round_trip", "squad_answers")
 
 
@@ -82,7 +90,13 @@ def test_mistakes_are_all_answered_at_once(name, arguments, expected, capsys, tm
 
 
 @pytest.mark.parametrize(
-    ("name", "option"), [("methods", "--peer-environment"), ("serving", "--environment")]
+    ("name", "option"),
+    [
+        ("methods", "--peer-environment"),
+        ("training", "--peer-environment"),
+        ("training", "--jax-environment"),
+        ("serving", "--environment"),
+    ],
 )
 def test_folders_that_cannot_be_used_are_refused(name, option, capsys, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")

@@ -1,18 +1,21 @@
 """The benchmarks of training, run as a user runs them, on tiny models."""
 
+import dataclasses
 import json
 
 import pytest
 
 from benchmarks.harness.process import ChildError
 from benchmarks.training import __main__ as training
-from benchmarks.training import batch, products, systems
+from benchmarks.training import batch, collect, products, systems
 from benchmarks.training.report import table
 from benchmarks.training.settings import Settings
 from benchmarks.training.times import measure, times
 from keras_tupe.trainer import step_flops
 
-TINY = ["--sizes", "tiny", "--lengths", "16", "--tokens", "64", "--vocabulary-size", "100"]
+TINY = ["--sizes", "tiny", "--shapes", "4x16", "--vocabulary-size", "100"]
+SIZES = ("mini", "base")
+EVERYWHERE = {"tensorflow": "/a/python", "jax": "/b/python", "torch": "/c/python"}
 
 
 class Steps:
@@ -33,7 +36,16 @@ class Steps:
 def folder(tmp_path_factory):
     """What a run of one method in float32 writes."""
     folder = tmp_path_factory.mktemp("benchmark") / "results"
-    arguments = ["--positions", "tupe_r", "--precisions", "float32", "--rounds", "2", "--no-peers"]
+    arguments = [
+        "--positions",
+        "tupe_r",
+        "--precisions",
+        "float32",
+        "--rounds",
+        "2",
+        "--peers",
+        "none",
+    ]
     training.main([*arguments, *TINY, "--out", str(folder)])
     return folder
 
@@ -59,7 +71,8 @@ def test_a_row_has_time_memory_loss_and_share_of_the_peak(record):
     assert (row["label"], row["batch_size"], row["length"]) == ("tupe_r", 4, 16)
     assert row["tokens_per_second"] == pytest.approx(1e3 * 64 / row["ms"])
     assert row["baseline_ratio"] == row["baseline_cpu_ratio"] == 1
-    assert row["ratio"] is None, "there is no peer"
+    assert row["ratio"] is row["hub_ratio"] is row["hub_memory_ratio"] is None, "there is no peer"
+    assert row["cpu_ms"] > 0
     assert row["peak_memory_mib"] > 0
     assert 3 < row["loss"] < 6, "a new model guesses among 100 words: log(100) = 4.6"
     assert 0 < row["peak_share"] < 1
@@ -91,7 +104,7 @@ def test_waiting_for_real_rows_is_measured(record):
 def test_the_page_has_the_table_and_why_peers_are_missing(folder, record):
     page = (folder / "training.md").read_text(encoding="utf-8")
     assert record["command"] in page
-    assert "Rows of transformers are left out: --no-peers was given." in page
+    assert "Left out: peers: --peers none was given." in page
     assert page.endswith(table(record["rows"]) + "\n")
 
 
@@ -105,7 +118,7 @@ def test_every_system_masks_the_same_tokens_of_the_same_batch():
 
 
 def test_peers_are_what_ratios_are_to_and_the_unfair_head_is_not_one():
-    found = systems.systems_for(Settings(sizes=("tiny",)), "tiny", "/usr/bin/python")
+    found = systems.systems_for(Settings(), "tiny", EVERYWHERE)
     kinds = {system.label: system.kind for system in found}
     assert [label for label, kind in kinds.items() if kind == systems.OURS] == [
         "absolute",
@@ -113,8 +126,97 @@ def test_peers_are_what_ratios_are_to_and_the_unfair_head_is_not_one():
         "qkr_4",
     ]
     peers = [label for label, kind in kinds.items() if kind == systems.PEER]
-    assert peers == ["KerasHub", "transformers"]
+    assert peers == [
+        "KerasHub",
+        "transformers",
+        "KerasHub, XLA",
+        "transformers, torch.compile",
+        "KerasHub, JAX",
+    ]
     assert kinds["transformers, head at all tokens"] == systems.EXTRA
+
+
+def test_each_peer_runs_where_its_library_is_and_in_its_way():
+    found = {one.label: one for one in systems.systems_for(Settings(), "tiny", EVERYWHERE)}
+    assert {label: (one.python, one.backend) for label, one in found.items() if "Hub" in label} == {
+        "KerasHub": ("/a/python", "tensorflow"),
+        "KerasHub, XLA": ("/a/python", "tensorflow"),
+        "KerasHub, JAX": ("/b/python", "jax"),
+    }
+    assert [found[label].job["jit_compile"] for label in ("KerasHub", "KerasHub, XLA")] == [0, 1]
+    compiled = {label: one.job["compile"] for label, one in found.items() if "compile" in one.job}
+    assert compiled == {
+        "transformers": False,
+        "transformers, head at all tokens": False,
+        "transformers, torch.compile": True,
+    }
+
+
+def test_a_library_that_is_not_there_costs_its_rows_alone():
+    found = systems.systems_for(Settings(), "base", {"tensorflow": "/a/python"})
+    assert [system.label for system in found] == [
+        *["absolute", "tupe_r", "KerasHub", "KerasHub, XLA", "product by tensorflow"]
+    ]
+
+
+def test_large_sizes_are_measured_without_extras():
+    names = [{s.label for s in systems.systems_for(Settings(), size, EVERYWHERE)} for size in SIZES]
+    assert names[0] - names[1] == {"qkr_4", "transformers, head at all tokens"}
+
+
+def test_other_ways_to_compile_ours_are_extras_beside_the_first():
+    settings = Settings(positions=("tupe_r",), xla=("auto", "on"), peers=("none",))
+    found = systems.systems_for(settings, "mini", EVERYWHERE)
+    ours = [(one.label, one.kind, one.job["xla"]) for one in found if "xla" in one.job]
+    assert ours == [
+        ("tupe_r", systems.OURS, "auto"),
+        ("tupe_r, xla on", systems.EXTRA, "on"),
+    ]
+
+
+def test_every_size_has_its_batches_rounds_and_methods():
+    settings = Settings()
+    assert [settings.shapes_of(size) for size in settings.sizes] == [
+        [(32, 32), (64, 32)],
+        [(16, 128), (4, 512)],
+        [(8, 128), (2, 512)],
+    ]
+    rounds = {size: settings.rounds_of(size) for size in settings.sizes}
+    assert rounds["tiny"] == rounds["mini"] > rounds["base"] > 1
+    assert settings.positions_of("base") == settings.positions_of("mini")[:2]
+    given = Settings(shapes=("2x7",), rounds=3)
+    assert given.shapes_of("base") == given.shapes_of("tiny") == [(2, 7)]
+    assert given.rounds_of("base") == 3
+
+
+def test_a_system_without_memory_left_is_left_out_and_the_others_run(monkeypatch):
+    class Process:
+        def __init__(self, label):
+            self.label, self.facts = label, {}
+
+        def ask(self, word):
+            return {"mib": 1.0} if word == "memory" else {"wall": 1, "cpu": 1, "loss": 5, "wait": 0}
+
+        def resident(self):
+            return 2**30
+
+        def close(self):
+            pass
+
+    left = iter([2**40, 1.4 * 2**30, 1.2 * 2**30, 2**40, 2**40])
+    monkeypatch.setattr(collect, "available", lambda: next(left))
+    monkeypatch.setattr(systems.System, "start", lambda system, job: Process(system.label))
+    settings = Settings(
+        sizes=("tiny",), precisions=("float32",), positions=("tupe_r",), shapes=("4x16",), rounds=1
+    )
+    settings = dataclasses.replace(settings, peers=("keras_hub", "keras_hub_xla"))
+    found = collect.collect(settings)
+    assert [row["label"] for row in found["rows"]] == ["tupe_r", "KerasHub"]
+    assert found["rows"][0]["hub_memory_ratio"] == 1
+    assert found["left_out"] == [
+        "KerasHub, XLA (tiny, float32, 16): it needs about 1.3 GiB of memory, and 1.2 are free"
+    ]
+    assert found["problems"] == []
 
 
 def test_rounds_are_interleaved_and_a_process_that_fails_costs_only_its_rows():
@@ -130,17 +232,20 @@ def test_rounds_are_interleaved_and_a_process_that_fails_costs_only_its_rows():
     assert [answer["wall"] for answer in answers["c"]] == [4, 1, 8]
 
 
-def test_a_ratio_is_to_the_faster_peer_of_the_same_round():
+def test_a_ratio_is_to_the_fastest_peer_of_the_same_round():
     walls = {"ours": [2, 2, 2], "x": [1, 4, 4], "y": [4, 1, 2]}
     answers = {
         label: [{"wall": wall, "cpu": 2 * wall} for wall in found] for label, found in walls.items()
     }
-    rows = times(answers, ["x", "y", "did not start"], "ours")
+    references = {"": ["x", "y", "did not start"], "hub_": ["y"], "baseline_": ["ours"]}
+    rows = times(answers, references)
+    assert (rows["ours"]["ms"], rows["ours"]["cpu_ms"]) == (2000, 4000)
     assert rows["ours"]["ratio"] == 2  # of 2, 2 and 1
     assert rows["ours"]["ratio_quartiles"] == [1.5, 2]
     assert rows["ours"]["cpu_ratio"] == 2
+    assert rows["ours"]["hub_ratio"] == rows["ours"]["hub_cpu_ratio"] == 1  # of 0.5, 2 and 1
     assert rows["x"]["baseline_ratio"] == 2  # of 0.5, 2 and 2
-    alone = times({"ours": answers["ours"]}, ["x"], "other")
+    alone = times({"ours": answers["ours"]}, {"": ["x"], "baseline_": ["other"]})
     assert alone["ours"]["ratio"] is None
     assert alone["ours"]["baseline_ratio"] is None
 

@@ -11,6 +11,7 @@ from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, positions
 from keras_tupe.export import export_encoder, export_text_model
 from keras_tupe.export._folding import FoldedEncoder
 from keras_tupe.export._names import input_specs
+from keras_tupe.layers import PlainSelfAttention, UntiedPositionalAttention
 from keras_tupe.tokenizers import WordPiece
 
 LENGTH = 9
@@ -21,7 +22,8 @@ DIMS = positions.Dims(2, 3, 12)
 
 def is_content_free(method):
     attention = method.attention(DIMS, method.options)
-    return attention.is_content_and_bias or hasattr(attention, "position_logits")
+    plain = (PlainSelfAttention, UntiedPositionalAttention)
+    return isinstance(attention, plain) or hasattr(attention, "position_logits")
 
 
 CONTENT_FREE = [name for name, method in positions.METHODS.items() if is_content_free(method)]
@@ -61,8 +63,29 @@ def op_counts(graph):
 
 
 @pytest.fixture(scope="module")
-def trunk_ops():
-    return op_counts(traced(FoldedEncoder(scrambled("none"), LENGTH), LENGTH).graph)
+def trunk():
+    """The ops of an encoder without positions, and how many weights it has."""
+    backbone = scrambled("none")
+    function = traced(FoldedEncoder(backbone, LENGTH), LENGTH)
+    return op_counts(function.graph), len(backbone.weights)
+
+
+@pytest.fixture(scope="module")
+def tupe_r(tmp_path_factory):
+    """The folder of an export of `TupeMaskedLM(scrambled("tupe_r"))`, which tests load anew."""
+    folder = tmp_path_factory.mktemp("folded") / "tupe_r"
+    model = TupeMaskedLM(scrambled("tupe_r"))
+    export_encoder(model, folder, length=LENGTH, dynamic_length=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def none(tmp_path_factory):
+    """An encoder without positions whose pooler has a regularizer, and its export, loaded."""
+    folder, backbone = tmp_path_factory.mktemp("folded") / "none", scrambled("none")
+    backbone.get_layer("pooled_dense").kernel.regularizer = keras.regularizers.L2(0.1)
+    export_encoder(backbone, folder, length=LENGTH)
+    return backbone, tf.saved_model.load(str(folder))
 
 
 @pytest.mark.parametrize(
@@ -74,15 +97,16 @@ def trunk_ops():
         if positions.get(name).options.get("cls") == "tied"
     ],
 )
-def test_a_term_without_words_is_one_addition(position, options, trunk_ops):
+def test_a_term_without_words_is_one_addition(position, options, trunk):
     backbone = scrambled(position, position_options=options)
     function = traced(FoldedEncoder(backbone, LENGTH), LENGTH)
+    trunk_ops, num_weights = trunk
     added = op_counts(function.graph) - trunk_ops
     if position == "tupe_r":
         assert "AddV2" not in added, "the bias is added in place of the mask, which is multiplied"
     # the channel of the mask is made of the last four
-    assert set(added) <= {"AddV2", "Placeholder", "Const", *MASK_CHANNEL}, added
-    assert len(function.graph.variables) == len(scrambled("none").weights), "those of the trunk"
+    assert set(added) <= {"AddV2", "Placeholder", "Const", "ExpandDims", *MASK_CHANNEL}, added
+    assert len(function.graph.variables) == num_weights, "those of the trunk"
     inputs = {name: tf.constant(value) for name, value in rows().items()}
     assert_same(function(**inputs), backbone(rows()))
 
@@ -104,12 +128,9 @@ def test_every_method_answers_as_before_at_all_lengths(position):
             assert_same(fixed(**tensors), backbone(inputs))
 
 
-def test_no_signature_of_an_export_computes_positions_and_call_does(tmp_path):
-    model = TupeMaskedLM(scrambled("tupe_r"))
-    export_encoder(model, tmp_path / "tupe_r", length=LENGTH, dynamic_length=True)
-    export_encoder(scrambled("none"), tmp_path / "none", length=LENGTH)
-    ours, none = (tf.saved_model.load(str(tmp_path / name)) for name in ("tupe_r", "none"))
-    trunk = op_counts(none.signatures["serving_default"].graph)
+def test_no_signature_of_an_export_computes_positions_and_call_does(tupe_r, none):
+    ours = tf.saved_model.load(str(tupe_r))
+    trunk = op_counts(none[1].signatures["serving_default"].graph)
     arithmetic = {"MatMul", "BatchMatMulV2", "Einsum", "Log", "GatherV2", "ResourceGather"}
     arithmetic |= {"ReadVariableOp", "VarHandleOp", "Minimum", "SelectV2"}
     assert sorted(ours.signatures) == ["dynamic_length", "encode", "serving_default"]
@@ -122,10 +143,9 @@ def test_no_signature_of_an_export_computes_positions_and_call_does(tmp_path):
     assert op_counts(called.graph)["ReadVariableOp"] > trunk["ReadVariableOp"], "can be trained"
 
 
-def test_training_changes_what_is_called_and_a_new_export_what_is_served(tmp_path):
+def test_training_changes_what_is_called_and_a_new_export_what_is_served(tupe_r, tmp_path):
     backbone = scrambled("tupe_r")
-    export_encoder(backbone, tmp_path / "before", length=LENGTH)
-    loaded = tf.saved_model.load(str(tmp_path / "before"))
+    loaded = tf.saved_model.load(str(tupe_r))
     inputs = {k: tf.constant(v) for k, v in rows().items()}
     hub = {"input_word_ids": inputs["token_ids"], "input_mask": inputs["padding_mask"]}
     hub["input_type_ids"] = tf.zeros_like(inputs["token_ids"])
@@ -155,29 +175,24 @@ def test_products_of_large_position_weights_are_constants_at_all_lengths_too():
         if "position" in weight.path:
             weight.assign(generator.normal(size=weight.shape) * 0.3)
     anything = FoldedEncoder(backbone, 64, dynamic_length=True)
-    assert sorted(anything._constants) == ["position_bias"]
+    assert {name.partition("/")[0] for name in anything._constants} == {"position_bias"}
 
 
-def test_lengths_above_the_constant_are_refused(tmp_path):
-    export_encoder(scrambled("t5"), tmp_path / "model", length=LENGTH, dynamic_length=True)
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    longer = {name: tf.ones((1, LENGTH + 1), tf.int32) for name in
-              ("input_word_ids", "input_mask", "input_type_ids")}  # fmt: skip
-    assert loaded(longer)["sequence_output"].shape[1] == LENGTH + 1, "the method itself has no end"
+def test_lengths_above_the_constant_or_the_table_are_refused(tupe_r):
+    loaded = tf.saved_model.load(str(tupe_r))
+
+    def ones(length):
+        names = ("input_word_ids", "input_mask", "input_type_ids")
+        return {name: tf.ones((1, length), tf.int32) for name in names}
+
+    longer = ones(LENGTH + 1)
+    assert loaded(longer)["sequence_output"].shape[1] == LENGTH + 1, "its table has 12 positions"
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 9 tokens"):
         loaded.signatures["dynamic_length"](**longer)
     with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
         loaded.signatures["serving_default"](**longer)
-
-
-def test_a_table_is_not_read_beyond_its_end(tmp_path):
-    backbone = scrambled("shaw")  # clips silently where it is not stopped
-    export_encoder(backbone, tmp_path / "model")
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    longer = {name: tf.ones((1, 13), tf.int32) for name in
-              ("input_word_ids", "input_mask", "input_type_ids")}  # fmt: skip
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 12 tokens"):
-        loaded(longer)
+        loaded(ones(13))
 
 
 @pytest.mark.parametrize("kind", ["middle", "words"])
@@ -215,14 +230,10 @@ def test_a_term_that_changes_with_length_or_words_is_not_a_constant(kind):
         del positions.METHODS["own"]
 
 
-def test_weight_regularizers_become_losses(tmp_path):
-    backbone = scrambled("none")
-    kernel = backbone.get_layer("pooled_dense").kernel
-    kernel.regularizer = keras.regularizers.L2(0.1)
-    export_encoder(backbone, tmp_path / "model")
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
+def test_weight_regularizers_become_losses(none):
+    backbone, loaded = none
     (loss,) = loaded.regularization_losses
-    expected = 0.1 * np.square(kernel.numpy()).sum()
+    expected = 0.1 * np.square(backbone.get_layer("pooled_dense").kernel.numpy()).sum()
     np.testing.assert_allclose(loss(), expected, rtol=1e-5)
 
 

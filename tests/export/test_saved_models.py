@@ -23,11 +23,14 @@ import json, sys
 import numpy as np
 import tensorflow as tf
 
-folder, example, answers = sys.argv[1:]
+folder, example, answers, *more = sys.argv[1:]
 inputs = {name: tf.constant(value) for name, value in np.load(example).items()}
 positions = inputs.pop("masked_lm_positions")
 encoder = tf.saved_model.load(folder)
-results = {"call": encoder(inputs), "serve": encoder.signatures["serving_default"](**inputs)}
+serve = encoder.signatures["serving_default"]
+length = serve.structured_input_signature[1]["input_word_ids"].shape[1]
+results = {"call": encoder(inputs)}
+results["serve"] = serve(**{name: value[:, :length] for name, value in inputs.items()})
 results["mlm"] = encoder.mlm({**inputs, "masked_lm_positions": positions})
 results["short"] = encoder({name: value[:, :4] for name, value in inputs.items()})
 with tf.GradientTape() as tape:
@@ -48,12 +51,10 @@ print(json.dumps({
 """
 
 FILL = """
-import json, sys
-import tensorflow as tf
 import tensorflow_text
 
-model = tf.saved_model.load(sys.argv[1])
-texts = tf.constant(json.loads(sys.argv[2]))
+model = tf.saved_model.load(more[0])
+texts = tf.constant(json.loads(more[1]))
 fill = model.signatures["fill_mask"](text=texts)
 serve = model.signatures["serving_default"](text=texts)
 embed = model.signatures["embed"](text=texts)
@@ -66,22 +67,19 @@ print(json.dumps({
     "embedding": embed["embedding"].numpy().tolist(),
 }))
 """
+TEXTS = ["a [MASK] c", "a b", "a b c d e f g h"]
 
 
-def scrambled_model(dtype="float32", **kwargs):
+def scrambled_model(dtype="float32", num_layers=1, **kwargs):
     keras.utils.set_random_seed(3)
     backbone = TupeBackbone(
-        len(VOCABULARY), 2, 2, 6, 11, max_sequence_length=7, dtype=dtype, **kwargs
+        len(VOCABULARY), num_layers, 2, 6, 11, max_sequence_length=7, dtype=dtype, **kwargs
     )
     model = TupeMaskedLM(backbone)
     generator = np.random.default_rng(5)
     for variable in model.trainable_variables:
         variable.assign(generator.normal(size=variable.shape) * 0.5)
     return model
-
-
-def run(script, *arguments):
-    return json.loads(python("-c", script, *arguments).splitlines()[-1])
 
 
 def example(num_segments=0):
@@ -93,41 +91,80 @@ def example(num_segments=0):
     return token_ids, padding_mask, segment_ids, mask_positions
 
 
-@pytest.mark.parametrize(
-    ("num_segments", "dtype"),
-    [(2, "float32"), pytest.param(0, "mixed_bfloat16", marks=pytest.mark.slow)],
-)
-def test_exported_encoder_answers_as_the_model_in_another_process(tmp_path, num_segments, dtype):
-    model = scrambled_model(dtype, num_segments=num_segments)
+def text_model():
+    """A masked language model without segments, and its tokenizer."""
+    return scrambled_model(), WordPiece(VOCABULARY)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A masked language model, and the folder of its SavedModel: signatures of 5 tokens."""
+    model = scrambled_model(num_segments=2, dropout=0.5)
+    path = tmp_path_factory.mktemp("saved") / "model"
+    export_encoder(model, path, length=5, dynamic_length=True)
+    return model, path
+
+
+@pytest.fixture(scope="module")
+def elsewhere(exported, tmp_path_factory):
+    """What one other process makes of both exports: folder, facts of the encoder, and of texts."""
+    _, path = exported
+    folder = tmp_path_factory.mktemp("elsewhere")
+    write_example(folder, 2)
+    export_text_model(*text_model(), folder / "text", top=3)
+    words = (path, folder / "example.npz", folder / "answers.npz", folder / "text")
+    printed = python("-c", ANSWER + FILL, *words, json.dumps(TEXTS)).splitlines()
+    return folder, *map(json.loads, printed[-2:])
+
+
+def write_example(folder, num_segments):
+    names = ("input_word_ids", "input_mask", "input_type_ids", "masked_lm_positions")
+    given = dict(zip(names, example(num_segments), strict=True))
+    np.savez(folder / "example.npz", **given)
+
+
+def check_answers(model, facts, answers, num_segments, length, tolerance):
+    """Compares what `ANSWER` found, with signatures of a length, with the model itself."""
     token_ids, padding_mask, segment_ids, mask_positions = example(num_segments)
     inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
     if num_segments:
         inputs["segment_ids"] = segment_ids
-    expected = model.backbone(inputs)
-    expected = {name: tf.cast(value, "float32").numpy() for name, value in expected.items()}
-    logits = model({**inputs, "mask_positions": mask_positions}).numpy()
-    np.savez(
-        tmp_path / "example.npz",
-        input_word_ids=token_ids,
-        input_mask=padding_mask,
-        input_type_ids=segment_ids,
-        masked_lm_positions=mask_positions,
-    )
-    export_encoder(model, tmp_path / "model")
-    facts = run(ANSWER, tmp_path / "model", tmp_path / "example.npz", tmp_path / "answers.npz")
-    answers = np.load(tmp_path / "answers.npz")
-    tolerance = 1e-5 if dtype == "float32" else 3e-2  # bfloat16 keeps 8 bits
-    for call in ("call", "serve", "mlm"):
-        for name, value in expected.items():
-            np.testing.assert_allclose(answers[f"{call}/{name}"], value, atol=tolerance)
+    short = {name: value[:, :length] for name, value in inputs.items()}
+    for call, given in (("call", inputs), ("mlm", inputs), ("serve", short)):
+        for name, value in model.backbone(given).items():
+            expected = tf.cast(value, "float32").numpy()
+            np.testing.assert_allclose(answers[f"{call}/{name}"], expected, atol=tolerance)
             assert answers[f"{call}/{name}"].dtype == np.float32
         np.testing.assert_array_equal(answers[f"{call}/default"], answers[f"{call}/pooled_output"])
+    logits = model({**inputs, "mask_positions": mask_positions}).numpy()
     np.testing.assert_allclose(answers["mlm/mlm_logits"], logits, atol=tolerance * 3)
     assert answers["short/sequence_output"].shape == (3, 4, 6)
     assert facts["ours"] == []
     assert facts["variables"] == len(model.backbone.variables)
     assert facts["trainable"] == len(model.backbone.trainable_variables) == facts["with_gradient"]
     assert facts["regularization_losses"] == 0
+
+
+def test_exported_encoder_answers_as_the_model_in_another_process(exported, elsewhere):
+    folder, facts, _ = elsewhere
+    check_answers(exported[0], facts, np.load(folder / "answers.npz"), 2, 5, 1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("num_segments", "dtype", "tolerance"),
+    [(2, "float32", 1e-5), (0, "mixed_bfloat16", 3e-2)],  # bfloat16 keeps 8 bits
+)
+def test_two_layers_and_half_precision_answer_as_the_model(
+    tmp_path, num_segments, dtype, tolerance
+):
+    model = scrambled_model(dtype, num_layers=2, num_segments=num_segments)
+    export_encoder(model, tmp_path / "model")
+    write_example(tmp_path, num_segments)
+    paths = (tmp_path / name for name in ("model", "example.npz", "answers.npz"))
+    facts = json.loads(python("-c", ANSWER, *paths).splitlines()[-1])
+    answers = np.load(tmp_path / "answers.npz")
+    check_answers(model, facts, answers, num_segments, 7, tolerance)
 
 
 @pytest.mark.slow
@@ -150,11 +187,9 @@ def test_default_signature_has_one_length_and_the_dynamic_one_must_be_asked_for(
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
-    """A masked language model, and its SavedModel: signatures of 5 tokens."""
-    model = scrambled_model(num_segments=2)
-    path = tmp_path_factory.mktemp("saved") / "model"
-    export_encoder(model, path, length=5, dynamic_length=True)
+def loaded(exported):
+    """The masked language model of `exported`, and its SavedModel."""
+    model, path = exported
     return model, tf.saved_model.load(str(path))
 
 
@@ -210,10 +245,8 @@ def test_types_may_be_left_out_of_a_call_and_are_zeros(loaded):
             np.testing.assert_array_equal(value, wanted[name])
 
 
-def test_training_flag_of_the_loaded_encoder_turns_dropout_on(tmp_path):
-    model = scrambled_model(dropout=0.5)
-    export_encoder(model.backbone, tmp_path / "model")
-    encoder = tf.saved_model.load(str(tmp_path / "model"))
+def test_training_flag_of_the_loaded_encoder_turns_dropout_on(loaded):
+    _, encoder = loaded
     ids = tf.constant(example()[0])
     inputs = dict.fromkeys(("input_mask", "input_type_ids"), tf.ones_like(ids))
     inputs["input_word_ids"] = ids
@@ -222,12 +255,9 @@ def test_training_flag_of_the_loaded_encoder_turns_dropout_on(tmp_path):
     assert np.abs(calls[0] - calls[2]).max() > 1e-3
 
 
-def test_text_model_fills_blanks_and_embeds_in_another_process(tmp_path, capsys):
-    model = scrambled_model()
-    tokenizer = WordPiece(VOCABULARY)
-    export_text_model(model, tokenizer, tmp_path / "text", top=3)
-    texts = ["a [MASK] c", "a b", "a b c d e f g h"]
-    answers = run(FILL, tmp_path / "text", json.dumps(texts))
+def test_text_model_fills_blanks_and_embeds_in_another_process(elsewhere, capsys):
+    folder, _, answers = elsewhere
+    model, _ = text_model()
     rows = [[2, 5, 1, 1, 1, 7, 3], [2, 5, 6, 3, 0, 0, 0], [2, 5, 6, 7, 8, 9, 3]]
     token_ids = np.array(rows, "int32")  # [MASK] is text, but for fill_mask
     inputs = {"token_ids": token_ids, "padding_mask": (token_ids > 0).astype("int32")}
@@ -245,7 +275,7 @@ def test_text_model_fills_blanks_and_embeds_in_another_process(tmp_path, capsys)
     mean = outputs["sequence_output"].numpy()[1, 1:3].mean(axis=0)
     expected = mean / np.linalg.norm(mean)
     np.testing.assert_allclose(answers["embedding"][1], expected, atol=1e-5)
-    asked = Settings(str(tmp_path), fill=("a [MASK] c",), nearest=("a b",))
+    asked = Settings(str(folder), fill=("a [MASK] c",), nearest=("a b",))
     assert query.answer(asked), "the questions of training.query"
     assert capsys.readouterr().out.startswith("a [MASK] c\n    ")
 

@@ -6,23 +6,62 @@ import pytest
 from keras import ops
 from tolerances import in_float64
 
-from keras_tupe.layers._distances import (
-    MOST_BLOCKS,
-    expand_distances,
-    key_distance_products,
-    query_distance_products,
-    row_blocks,
+from keras_tupe.layers.attention.backend import loop
+from keras_tupe.layers.attention.distances import MOST_TILES, expand_distances, tiles
+from keras_tupe.layers.attention.row_block import RowBlock, whole_sequence
+from keras_tupe.layers.attention.terms import (
+    DistanceWeightedProducts,
+    KeyDistances,
+    QueryDistances,
 )
-from keras_tupe.layers._multiplicative_products import multiplicative_products
 
-# Lengths around the size of a block, 64, and distances around it and around the length.
+# Lengths around the size of a tile, 64, and distances around it and around the length.
 LENGTHS = (1, 2, 3, 63, 64, 65, 139, 200)
 REACHES = (1, 2, 63, 64, 70, 138, 300)
+
+
+def query_term(q, k, table):
+    return QueryDistances(q, table)
+
+
+def key_term(q, k, table):
+    return KeyDistances(k, table)
+
+
 PRODUCTS = {
-    "query": ("bhtd,htsd->bhts", lambda q, k, table: query_distance_products(q, table)),
-    "key": ("bhsd,htsd->bhts", lambda q, k, table: key_distance_products(k, table)),
-    "multiplicative": ("bhtd,bhsd,htsd->bhts", multiplicative_products),
+    "query": ("bhtd,htsd->bhts", query_term),
+    "key": ("bhsd,htsd->bhts", key_term),
+    "multiplicative": ("bhtd,bhsd,htsd->bhts", DistanceWeightedProducts),
 }
+
+
+def products(name, q, k, table, way="whole", size=50):
+    """Returns what the term of a name gives, all rows at once or in blocks, batch first."""
+    term = PRODUCTS[name][1](ops.swapaxes(q, 0, 1), ops.swapaxes(k, 0, 1), table)
+    length = ops.shape(q)[2]
+    if way == "whole":
+        blocks = [whole_sequence(length)]
+    elif way == "blocks":
+        blocks = [RowBlock(i, min(size, length - i), length) for i in range(0, length, size)]
+    if way != "loop":
+        found = [
+            term.on(0.0, [x[:, :, b.start : b.end] for x in term.rows], term.whole, b)
+            for b in blocks
+        ]
+        return ops.swapaxes(ops.concatenate(found, axis=2), 0, 1)
+    count = -(-length // size)
+    term = term.in_loop(length, size)
+    rows = [ops.pad(x, ((0, 0), (0, 0), (0, count * size - length), (0, 0))) for x in term.rows]
+    rows = [ops.stack(ops.split(x, count, axis=2)) for x in rows]
+
+    def step(index, sums, rows):
+        block = RowBlock(index * size, size, length)
+        return sums, [term.on(0.0, rows, term.whole, block)]
+
+    like = [("float64", (q.shape[1], q.shape[0], size, length))]
+    _, (found,) = loop(step, count, [], rows, like)
+    found = ops.concatenate(ops.unstack(found, count), axis=2)
+    return ops.swapaxes(found[:, :, :length], 0, 1)
 
 
 def random_inputs(length, reach, heads=2, table_heads=2):
@@ -49,13 +88,14 @@ def tensors(*arrays):
     return [ops.convert_to_tensor(array, dtype="float64") for array in arrays]
 
 
+@pytest.mark.parametrize("way", ["whole", "blocks", "loop"])
 @pytest.mark.parametrize("table_heads", [1, 2])
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_equal_those_with_a_vector_per_pair(name, table_heads):
+def test_products_equal_those_with_a_vector_per_pair(name, table_heads, way):
     for length in LENGTHS:
         for reach in REACHES:
             arrays = random_inputs(length, reach, table_heads=table_heads)
-            got = ops.convert_to_numpy(PRODUCTS[name][1](*tensors(*arrays)))
+            got = ops.convert_to_numpy(products(name, *tensors(*arrays), way=way))
             wanted = expected(name, *arrays)
             np.testing.assert_allclose(
                 got, wanted, rtol=0, atol=in_float64(1e-12), err_msg=f"n={length} k={reach}"
@@ -71,13 +111,13 @@ def test_gradients_equal_those_of_a_vector_per_pair(name, length, reach, tensorf
     inputs = [tensorflow.constant(array) for array in arrays]
 
     @tensorflow.function
-    def gradients(function, q, k, table):
+    def gradients(q, k, table):
         with tensorflow.GradientTape() as tape:
             tape.watch([q, k, table])
-            loss = tensorflow.reduce_sum(function(q, k, table) * upstream)
+            loss = tensorflow.reduce_sum(products(name, q, k, table) * upstream)
         return tape.gradient(loss, [q, k, table])
 
-    got = gradients(PRODUCTS[name][1], *inputs)
+    got = gradients(*inputs)
     vectors = vectors_of_pairs(arrays[2], length, 2)
     q, k, _ = arrays
     by_pair = {
@@ -110,15 +150,15 @@ def test_one_graph_serves_sizes_that_are_not_known_before(name, reach, shape, te
     of_table = tensorflow.TensorSpec((2 * reach + 1, 2, 5), "float64")
 
     @tensorflow.function(input_signature=[of_words, of_words, of_table])
-    def products(q, k, table):
-        return PRODUCTS[name][1](q, k, table)
+    def by_pair(q, k, table):
+        return products(name, q, k, table)
 
     for length in (1, 2, 20, 139):
         if shape[2] in (None, length):
             arrays = random_inputs(length, reach)
-            got = products(*map(tensorflow.constant, arrays))
+            got = by_pair(*map(tensorflow.constant, arrays))
             np.testing.assert_allclose(got, expected(name, *arrays), rtol=0, atol=1e-12)
-    assert products.experimental_get_tracing_count() == 1
+    assert by_pair.experimental_get_tracing_count() == 1
 
 
 @pytest.mark.parametrize("reach", [8, 299])
@@ -132,7 +172,7 @@ def test_no_tensor_has_a_vector_per_pair_forward_or_backward(name, reach, tensor
     def gradients(q, k, table):
         with tensorflow.GradientTape() as tape:
             tape.watch([q, k, table])
-            loss = tensorflow.reduce_sum(PRODUCTS[name][1](q, k, table) ** 2)
+            loss = tensorflow.reduce_sum(products(name, q, k, table) ** 2)
         return tape.gradient(loss, [q, k, table])
 
     graph = gradients.get_concrete_function(q, q, table).graph
@@ -161,17 +201,14 @@ def test_entry_i_j_of_the_expansion_is_the_value_of_distance_j_minus_i(length):
             np.testing.assert_array_equal(out[:, i, j], values[:, length - 1 + j - i])
 
 
-def test_blocks_cover_all_rows_and_their_windows_all_near_columns():
+def test_tiles_cover_all_rows():
     for length in (1, 64, 65, 139, 1000, 5000):
-        for reach in (1, 70, length):
-            blocks = row_blocks(length, reach)
-            assert len(blocks) <= MOST_BLOCKS
-            rows = np.concatenate([np.arange(block.start, block.end) for block in blocks])
-            np.testing.assert_array_equal(rows, np.arange(length))
-            for block in blocks:
-                assert block.rows <= blocks[0].rows
-                assert block.window_start <= max(0, block.start - reach)
-                assert block.window_end >= min(length, block.end + reach)
+        found = tiles(7, 7 + length)
+        assert len(found) <= MOST_TILES
+        rows = np.concatenate([np.arange(*ends) for ends in found])
+        np.testing.assert_array_equal(rows, np.arange(7, 7 + length))
+        sizes = [end - start for start, end in found]
+        assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_compiled_model_trains_with_the_compiled_loop_in_it(tensorflow):
@@ -181,7 +218,7 @@ def test_a_compiled_model_trains_with_the_compiled_loop_in_it(tensorflow):
     def whole(q, k, table):
         with tensorflow.GradientTape() as tape:
             tape.watch(table)
-            loss = tensorflow.reduce_sum(multiplicative_products(q, k, table) ** 2)
+            loss = tensorflow.reduce_sum(products("multiplicative", q, k, table) ** 2)
         return tape.gradient(loss, table)
 
     plain = 2 * expected("multiplicative", q, k, table)

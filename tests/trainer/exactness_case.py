@@ -17,6 +17,12 @@ OPTIMIZERS = {
 }
 
 
+def number_after(name, words):
+    """Returns the number behind a name among a route's words, such as 4 in `micro4`, or 1."""
+    numbers = (word.removeprefix(name) for word in words if word.startswith(name))
+    return int(next(numbers, 1))
+
+
 def new_model(dropout=0.0, dtype="float32"):
     """Returns the model, the same every time, with random values in all of its weights."""
     keras.utils.set_random_seed(3)

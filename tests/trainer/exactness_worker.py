@@ -2,10 +2,9 @@
 
 A process of its own, because logical devices and TF_CONFIG come before TensorFlow starts. A route
 is words joined by "-": where (`plain`, `onedevice`, `mirrored` on two logical CPUs, `gpus`,
-`workers`), optimizer (`sgd`,
-`momentum`, `adamw`), and any of `micro4`, `xla`, `noxla`, `group5` (steps per call) and `stock`
-(Keras's own `fit`). Updates, norms and losses go to an `.npz` file, and with `behaviour` what
-`replica_behaviour` finds:
+`workers`), optimizer (`sgd`, `momentum`, `adamw`), and any of `micro4`, `xla`, `noxla`, `group5`
+(steps per call; other numbers too) and `stock` (Keras's own `fit`). Updates, norms and losses go
+to an `.npz` file, and with `behaviour` what `replica_behaviour` finds:
 
     python tests/trainer/exactness_worker.py OUT.npz plain-sgd mirrored-sgd-micro4-xla behaviour
 """
@@ -17,7 +16,15 @@ import sys
 import keras
 import numpy as np
 import tensorflow as tf
-from exactness_case import NUM_STEPS, OPTIMIZERS, ROWS, live_weights, new_model, rows
+from exactness_case import (
+    NUM_STEPS,
+    OPTIMIZERS,
+    ROWS,
+    live_weights,
+    new_model,
+    number_after,
+    rows,
+)
 
 from keras_tupe.trainer import Trainer
 
@@ -58,11 +65,11 @@ def train(strategy, words):
             trainer.compile(optimizer, jit_compile=False)
         else:
             xla = next((XLA[word] for word in words if word in XLA), "auto")
-            trainer = Trainer(model, micro_batches=4 if "micro4" in words else 1, xla=xla)
+            trainer = Trainer(model, micro_batches=number_after("micro", words), xla=xla)
             trainer.compile(
                 optimizer,
                 weighted_metrics=["sparse_categorical_accuracy"],
-                steps_per_execution=5 if "group5" in words else 1,
+                steps_per_execution=number_after("group", words),
             )
     data = rows()
     if "workers" in words:

@@ -1,6 +1,7 @@
-"""Logs of runs, made up, and the tables that are made of them."""
+"""Logs of runs, made up, and the tables and pictures that are made of them."""
 
 import numpy as np
+from matplotlib.image import imread
 
 from training.command.log import LOG_COLUMNS, RunLog
 
@@ -24,3 +25,18 @@ def cells(text):
     """Returns the rows of a Markdown table."""
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def picture(path):
+    """Returns a picture as integers `(height, width, 3)`, after a look that it is not blank."""
+    image = (imread(path)[..., :3] * 255).round().astype("int32")
+    assert min(image.shape[:2]) > 200
+    assert num_colors(image) > 30
+    return image
+
+
+def num_colors(image):
+    """Returns how many colors a picture of integers `(height, width, 3)` has."""
+    seen = np.zeros(2**24, bool)
+    seen[image @ np.array([2**16, 2**8, 1], "int32")] = True
+    return seen.sum()

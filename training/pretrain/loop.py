@@ -118,12 +118,13 @@ class Watch(keras.callbacks.Callback):
         progress: a `Progress`.
         log: a `RunLog`, or `None` for workers that write none.
         step: step that the run begins at.
+        xla: a `XlaRecord`, or `None` for workers that write none.
 
     Attributes:
         step: steps done.
     """
 
-    def __init__(self, training, settings, stop, saver, progress, log, step):
+    def __init__(self, training, settings, stop, saver, progress, log, step, xla):
         super().__init__()
         self.step = self._start = step
         self._trainer = training.trainer  # `self.model` brings JAX's arrays back at each look
@@ -131,6 +132,7 @@ class Watch(keras.callbacks.Callback):
         self._settings, self._stop = settings, stop
         self._saver, self._progress, self._log = saver, progress, log
         self._losses = list(saver.losses)
+        self._xla = xla
 
     def begin(self):
         """Says that a new `fit` begins here."""
@@ -143,6 +145,7 @@ class Watch(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         self.step = self._start + batch + 1
         self._losses.append(self._trainer.last_step["batch_loss"])
+        self._note_xla()
         settings = self._settings
         if self.step % settings.log_every == 0 or self.step == settings.steps:
             self._write_log()
@@ -154,6 +157,12 @@ class Watch(keras.callbacks.Callback):
         if saves:
             with self._progress.paused():
                 self._saver.save(self.model, self.step, self._losses)
+
+    def _note_xla(self):
+        found, self._xla = self._xla, None
+        sentence = found and found.write(self._trainer)
+        if sentence:
+            self._progress.say(sentence)
 
     def _write_log(self):
         if self._log is not None:

@@ -23,11 +23,11 @@ from training.command.folder_lock import FolderLock
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
 from training.machine.peak import device_peak, measured_peak
-from training.machine.settings import XLA
 from training.pretrain import model, report
 from training.pretrain.loop import Training, Watch
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
+from training.pretrain.xla_record import XlaRecord
 
 VALIDATION_SEED = 0  # the same masks in every run
 _PEER_SECONDS = 60  # in which a worker of a run that lost another one must have ended
@@ -98,6 +98,7 @@ class Run:
             self.is_chief,
         )
         self.step = self._checkpoints.latest() or 0
+        self._xla = XlaRecord(self.out, settings.xla)
 
     def begin(self, command):
         """Makes the model, or goes on from the last checkpoint, together with all workers.
@@ -124,7 +125,8 @@ class Run:
                 {name: getattr(settings, name) for name in names},
                 settings.steps_per_call,
                 micro_batches=settings.micro_batches,
-                xla=XLA[settings.xla],
+                xla=self._xla.argument(self.step),
+                planned_steps=settings.steps,
                 skip_bad_steps=settings.skip_bad_steps,
             )
             self.step = self.saver.restore(self.training.trainer)
@@ -209,7 +211,8 @@ class Run:
         settings = self.settings
         log = RunLog(self.out, self.step, settings.tensorboard) if self.is_chief else None
         with self.progress() as progress:
-            watch = Watch(self.training, settings, stop, self.saver, progress, log, self.step)
+            xla = self._xla if self.is_chief else None
+            watch = Watch(self.training, settings, stop, self.saver, progress, log, self.step, xla)
             # what a kill may have left out; the chief knows, and all take part
             if self.machine.gathered([int(self._validation_is_missing())]).any():
                 self._validate(progress, log)

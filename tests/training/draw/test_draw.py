@@ -8,8 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tiny_vocabularies
-from matplotlib.image import imread
-from run_cases import cells
+from run_cases import cells, picture
 
 from keras_tupe import TupeBackbone, TupeTokenizer
 from keras_tupe.analysis import ATTENTION_PATTERNS, DistanceTable, name_patterns, position_logits
@@ -46,9 +45,7 @@ def refusal(*arguments):
 
 def pixels(path):
     """Returns a picture as integers `(height, width, 3)`, after a look that it is not blank."""
-    image = (imread(path)[..., :3] * 255).round().astype(int)
-    assert min(image.shape[:2]) > 200
-    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 30
+    image = picture(path)
     assert (image == 255).all(axis=-1).mean() < 0.9
     return image
 

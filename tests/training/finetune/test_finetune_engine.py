@@ -14,7 +14,7 @@ from training.finetune_glue import settings as finetune_glue_settings
 from training.finetune_squad import settings as finetune_squad_settings
 
 RANDOM = np.random.default_rng(1)
-TOKENS = [RANDOM.integers(5, 40, RANDOM.integers(2, 30)) for _ in range(150)]
+TOKENS = [RANDOM.integers(5, 40, RANDOM.integers(2, 16)) for _ in range(150)]
 CLASSES = np.array([row[0] % 2 for row in TOKENS], "int32")
 
 

@@ -1,10 +1,12 @@
-"""Keras optimizers as pure functions, on TensorFlow too."""
+"""Keras optimizers without what TensorFlow's adds to them for its strategies."""
 
-from keras_tupe._keras_private import PureOptimizer
+import keras
+
+from keras_tupe._keras_private import InPlaceAdam, InPlaceOptimizer
 
 
-def make_pure(optimizer):
-    """Changes an optimizer in place so that `stateless_apply` works on every backend.
+def make_for_replicas(optimizer):
+    """Gives an optimizer `apply_in_place` on TensorFlow, by which a replica applies it by itself.
 
     Args:
         optimizer: a Keras optimizer that was not built yet.
@@ -24,19 +26,22 @@ def make_pure(optimizer):
                 "into memory use `Trainer(micro_batches=...)`; losses are scaled by itself in "
                 f"float16. Received: {name}={getattr(optimizer, name)!r}"
             )
-    if isinstance(optimizer, PureOptimizer):
+    if keras.backend.backend() != "tensorflow" or isinstance(optimizer, InPlaceOptimizer):
         return
     base = type(optimizer)
-    optimizer.__class__ = type(
-        base.__name__, (PureOptimizer, base), {"__module__": base.__module__}
-    )
+    parts = (base, InPlaceOptimizer)
+    if InPlaceAdam.fits(optimizer):
+        parts = (InPlaceAdam, *parts)
+    optimizer.__class__ = type(base.__name__, parts, {"__module__": base.__module__})
 
 
-def impure_copy(optimizer):
-    """Returns a new optimizer of the same settings that was not made pure, as files name it.
+def keras_copy(optimizer):
+    """Returns a new optimizer of the same settings and of Keras's own class, as files name it.
 
     Args:
-        optimizer: what `make_pure` changed.
+        optimizer: what `make_for_replicas` changed.
     """
-    base = next(kind for kind in type(optimizer).__mro__[1:] if not issubclass(kind, PureOptimizer))
+    base = type(optimizer)
+    if isinstance(optimizer, InPlaceOptimizer):
+        base = next(kind for kind in base.__bases__ if kind is not InPlaceAdam)
     return base.from_config(optimizer.get_config())

@@ -1,0 +1,1 @@
+"""One attention layer of every method, short to long: `python -m benchmarks.attention`."""

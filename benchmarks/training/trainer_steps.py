@@ -1,0 +1,79 @@
+"""A model of this package in its `Trainer`, on TensorFlow."""
+
+import json
+import sys
+import time
+
+import keras
+import numpy as np
+
+from benchmarks.harness.process import serve
+from benchmarks.harness.provenance import versions
+from benchmarks.training import batch as batches
+from benchmarks.training.fit_turns import POLICIES, fit_in_turns
+from keras_tupe import TupeBackbone, TupeMaskedLM
+from keras_tupe.data import Masking, Rows, tf_dataset
+from keras_tupe.trainer import Trainer, adamw
+
+ROWS = 4096  # in memory, for the pipeline
+XLA = {"auto": "auto", "on": True, "off": False}
+
+
+def run(job):
+    """Trains a new model in turns; see `fit_in_turns`.
+
+    Args:
+        job: dictionary with `position`, `sizes`, `vocabulary_size`, `batch_size`, `length`,
+            `precision`, `steps_per_turn`, `xla` (`"auto"`, `"on"` or `"off"`), and `pipeline`:
+            whether rows come through `keras_tupe.data.tf_dataset`, and a step returns the seconds
+            it waited for them as `wait`.
+    """
+    if job["pipeline"]:
+        serve(_waiting_step, batches.WARM_UP_STEPS)
+    else:
+        trainer = _trainer(job)
+        fit_in_turns(trainer, job, *batches.keras_batch(job), lambda: _facts(trainer))
+
+
+def _trainer(job):
+    keras.utils.set_random_seed(1)
+    keras.config.set_dtype_policy(POLICIES[job["precision"]])
+    backbone = TupeBackbone(
+        job["vocabulary_size"],
+        **job["sizes"],
+        position=job["position"],
+        max_sequence_length=job["length"],
+        dropout=batches.DROPOUT,
+    )
+    trainer = Trainer(TupeMaskedLM(backbone), train_metrics=False, xla=XLA[job["xla"]])
+    trainer.compile(adamw(batches.LEARNING_RATE))
+    return trainer
+
+
+def _facts(trainer):
+    # what "auto" chose for forward and backward pass, of which it may have measured both ways
+    chosen = getattr(trainer, "compiles_passes", None)
+    return {"versions": versions(), "xla": trainer.xla, "compiles_passes": chosen}
+
+
+def _waiting_step(job):
+    trainer = _trainer(job)
+    generator = np.random.default_rng(0)
+    first = batches.FIRST_WORD
+    shape = (ROWS, job["length"])
+    token_ids = generator.integers(first, job["vocabulary_size"], shape, "int32")
+    masking = Masking(job["vocabulary_size"], mask_id=4, pad_id=0, special_ids=(1, 2, 3))
+    rows = Rows(token_ids, masking, batch_size=job["batch_size"], seed=1)
+    iterator = iter(tf_dataset(rows))
+
+    def step():
+        started = time.perf_counter()
+        batch = next(iterator)
+        wait = time.perf_counter() - started
+        return {"loss": float(trainer.train_on_batch(*batch)), "wait": wait}
+
+    return step, _facts(trainer)
+
+
+if __name__ == "__main__":
+    run(json.loads(sys.argv[1]))

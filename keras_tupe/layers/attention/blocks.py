@@ -1,0 +1,180 @@
+"""Attention in blocks of query rows, of which no more than one is alive at a time.
+
+Forward, a block makes its logits against all keys, their softmax and the sums of values, and keeps
+nothing but those. Backward, it makes them again, and adds up what the keys, the values and the
+tensors of the terms get. Blocks follow each other in the graph where they are few and the length is
+known, and are steps of a loop otherwise.
+"""
+
+import contextlib
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._exporting import is_served
+from keras_tupe.layers.attention.backend import loop, vector_jacobian_product
+from keras_tupe.layers.attention.distances import join, split_rows
+from keras_tupe.layers.attention.masks import masked
+from keras_tupe.layers.attention.row_block import RowBlock
+from keras_tupe.layers.attention.weighted_values import backward, forward, softmax
+
+BLOCK_ROWS = 128
+MOST_BLOCKS = 16  # in one graph; more of them are a loop
+
+
+def attend_in_blocks(terms, value, mask, dropout, rows=BLOCK_ROWS, most_blocks=MOST_BLOCKS):
+    """Returns the sums of values, `(heads, batch, length, key_dim)`; see `core.attend`.
+
+    Args:
+        terms: list of `Term`.
+        value: `(heads, batch, length, key_dim)`.
+        mask: what `key_mask` returned, or `None`.
+        dropout: a `ScoreDropout`, or `None`.
+        rows: rows of a block.
+        most_blocks: number of blocks above which they are a loop.
+    """
+    length = value.shape[2]
+    if length is not None and -(-length // rows) <= most_blocks:
+        way = _Unrolled(length, rows)
+    else:
+        way = _Loop(ops.shape(value)[2], rows)
+        terms = [term.in_loop(way.length, way.size) for term in terms]
+    attention = _Attention(terms, mask, dropout, way)
+    if is_served():
+        return attention.forward(attention.tensors(value))
+
+    @ops.custom_gradient
+    def apply(*tensors):
+        tensors = [ops.stop_gradient(x) for x in tensors]
+        out = attention.forward(tensors)
+
+        def gradient(*arguments, upstream=None):
+            return attention.backward(tensors, out, arguments[0] if upstream is None else upstream)
+
+        return out, gradient
+
+    return apply(*attention.tensors(value))
+
+
+class _Attention:
+    """Forward and backward pass over blocks, for flat lists of tensors."""
+
+    def __init__(self, terms, mask, dropout, way):
+        self._terms, self._mask, self._dropout, self._way = terms, mask, dropout, way
+        self._row_counts = [len(term.rows) for term in terms]
+        self._whole_counts = [len(term.whole) for term in terms]
+
+    def tensors(self, value):
+        rows = [x for term in self._terms for x in term.rows]
+        return [*rows, *(x for term in self._terms for x in term.whole), value]
+
+    def _logits(self, rows, whole, block):
+        rows, whole, logits = iter(rows), iter(whole), None
+        for term, row_count, whole_count in zip(
+            self._terms, self._row_counts, self._whole_counts, strict=True
+        ):
+            own_rows = [next(rows) for _ in range(row_count)]
+            logits = term.on(logits, own_rows, [next(whole) for _ in range(whole_count)], block)
+        return logits
+
+    def _split(self, tensors):
+        count = sum(self._row_counts)
+        return tensors[:count], tensors[count:-1], tensors[-1]
+
+    def forward(self, tensors):
+        rows, whole, value = self._split(tensors)
+
+        def step(sums, block, rows):
+            scores = softmax(masked(self._logits(rows, whole, block), self._mask))
+            return sums, [forward(scores, value, self._dropout, block.start)]
+
+        _, (out,) = self._way.over(step, [], rows, [value])
+        return out
+
+    def backward(self, tensors, out, upstream):
+        rows, whole, value = self._split(tensors)
+
+        def step(sums, block, rows):
+            *rows, out, upstream = rows
+            count = len(rows)
+            logits, pull_back = vector_jacobian_product(
+                lambda tensors: self._logits(tensors[:count], tensors[count:], block),
+                [*rows, *whole],
+            )
+            scores = softmax(masked(logits, self._mask))
+            of_logits, of_value = backward(scores, value, out, upstream, self._dropout, block.start)
+            found = pull_back(of_logits)
+            added = [*found[count:], of_value]
+            return [a + b for a, b in zip(sums, added, strict=True)], found[:count]
+
+        zeros = [ops.zeros_like(x) for x in (*whole, value)]
+        sums, of_rows = self._way.over(step, zeros, [*rows, out, upstream], rows)
+        return [*of_rows, *sums]
+
+
+class _Unrolled:
+    """Blocks one after the other in the graph."""
+
+    def __init__(self, length, size):
+        self._blocks = [
+            RowBlock(start, min(size, length - start), length) for start in range(0, length, size)
+        ]
+
+    def over(self, step, sums, tensors, like):
+        """Returns the last sums, and what the steps gave, joined along the rows.
+
+        Args:
+            step: (sums, block, rows of the tensors) -> (sums, list of tensors with rows).
+            sums: list of tensors.
+            tensors: list of tensors with rows.
+            like: tensors like those that the steps give, but for the number of rows.
+        """
+        ends = [(block.start, block.end) for block in self._blocks]
+        parts = [split_rows(x, ends) for x in tensors]
+        found = []
+        for block, *rows in zip(self._blocks, *parts, strict=True):
+            with _after(found[-1] if found else []):
+                sums, given = step(sums, block, rows)
+            found.append(given)
+        return sums, [join(pieces, 2) for pieces in zip(*found, strict=True)]
+
+
+class _Loop:
+    """Blocks as steps of a loop; the last one is filled up."""
+
+    def __init__(self, length, size):
+        self.length = length
+        self._count = -(-length // size)
+        self.size = -(-length // self._count)
+
+    def over(self, step, sums, tensors, like):
+        """As `_Unrolled.over`."""
+        padded = self._count * self.size
+
+        def apart(x):
+            heads, batch, _, width = ops.shape(x)
+            sides = ((0, 0), (0, 0), (0, padded - self.length), (0, 0))
+            x = ops.reshape(ops.pad(x, sides), (heads, batch, self._count, self.size, width))
+            return ops.transpose(x, (2, 0, 1, 3, 4))
+
+        def together(x):
+            _, heads, batch, _, width = ops.shape(x)
+            x = ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (heads, batch, padded, width))
+            return ops.slice(x, (0, 0, 0, 0), (heads, batch, self.length, width))
+
+        def body(index, sums, rows):
+            return step(sums, RowBlock(index * self.size, self.size, self.length), rows)
+
+        rows = self.size if isinstance(self.size, int) else None
+        like = [(x.dtype, (*x.shape[:2], rows, x.shape[3])) for x in like]
+        sums, found = loop(body, self._count, sums, [apart(x) for x in tensors], like)
+        return sums, [together(x) for x in found]
+
+
+def _after(tensors):
+    """Inside, TensorFlow's ops wait for the tensors: so that one block is alive at a time."""
+    if keras.backend.backend() != "tensorflow" or not tensors:
+        return contextlib.nullcontext()
+    import tensorflow as tf
+
+    return tf.control_dependencies(tensors)

@@ -1,0 +1,75 @@
+"""Attention from its terms: all rows at once, or in blocks, whichever is better for the length."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._exporting import conversion_format, is_served
+from keras_tupe.layers.attention.blocks import attend_in_blocks
+from keras_tupe.layers.attention.masks import key_mask, masked
+from keras_tupe.layers.attention.row_block import whole_sequence
+from keras_tupe.layers.attention.weighted_values import softmax, weighted_values
+
+# Longest sequences of which all logits are made at once, and whose position bias is a matrix of all
+# pairs, which all layers share: below it the blocks, which make them again in the backward pass,
+# take more time, and a matrix without a batch is small beside the hidden states.
+LONGEST_WHOLE = 512
+
+
+def in_blocks(length):
+    """Returns whether the logits of a sequence are made in blocks, with no matrix of all pairs.
+
+    Args:
+        length: number of tokens; `None` where it is not known when the graph is made.
+    """
+    if keras.backend.backend() not in ("tensorflow", "jax") or conversion_format() is not None:
+        return False
+    if is_served():  # with its position bias as a constant
+        return length is not None and length > LONGEST_WHOLE
+    return length is None or length > LONGEST_WHOLE
+
+
+def attend(terms, value, is_real=None, dropout=None):
+    """Returns the sums of values, `(heads, batch, length, key_dim)`.
+
+    Equation:
+
+        logits = the terms, one on top of the other; those of padded keys far below
+        out_i  = sum_j dropout(softmax(logits)_ij) v_j
+
+    Args:
+        terms: list of `Term`; the first needs no logits before it.
+        value: `(heads, batch, length, key_dim)`.
+        is_real: booleans `(batch, length)`, which keys are tokens; `None` if all are.
+        dropout: a `ScoreDropout`, or `None`.
+    """
+    mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
+    if is_served() and mask is not None and len(terms) == 1 and getattr(terms[0], "bias", None):
+        terms, mask = [terms[0].with_mask(mask)], None  # a bias is added in the product itself
+    if in_blocks(value.shape[2]):
+        return attend_in_blocks(terms, value, mask, dropout)
+    logits = masked(whole_logits(terms, ops.shape(value)[2]), mask)
+    return weighted_values(logits, value, dropout)
+
+
+def scores(terms, length, is_real=None):
+    """Returns the softmax of all logits, `(heads, batch, length, length)`.
+
+    Args:
+        terms, is_real: as above.
+        length: number of tokens.
+    """
+    mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
+    return softmax(masked(whole_logits(terms, length), mask))
+
+
+def whole_logits(terms, length):
+    """Returns all logits, `(heads, batch, length, length)`.
+
+    Args:
+        terms: as above.
+        length: number of tokens, an integer or a scalar tensor.
+    """
+    block, logits = whole_sequence(length), None
+    for term in terms:
+        logits = term.on(logits, term.rows, term.whole, block)
+    return logits

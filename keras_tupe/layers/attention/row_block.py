@@ -1,0 +1,51 @@
+"""A block of query rows of the attention logits."""
+
+import dataclasses
+
+from keras import ops
+
+
+@dataclasses.dataclass(frozen=True)
+class RowBlock:
+    """Rows `start` to `start + size` of the logits of a sequence, all keys.
+
+    Rows of the last block may lie beyond the sequence where blocks are steps of a loop; what they
+    give is thrown away.
+
+    Attributes:
+        start: first row; an integer, or a scalar tensor in a loop.
+        size: number of rows, an integer or a scalar tensor.
+        length: number of tokens of the sequence, an integer or a scalar tensor.
+    """
+
+    start: object
+    size: object
+    length: object
+
+    @property
+    def is_known(self):
+        """Whether all three are known while the graph is made."""
+        return all(isinstance(x, int) for x in (self.start, self.size, self.length))
+
+    @property
+    def end(self):
+        """The row after the last."""
+        return self.start + self.size
+
+    @property
+    def is_whole(self):
+        """Whether these are known to be all rows of the sequence."""
+        return isinstance(self.start, int) and self.start == 0 and self.size is self.length
+
+    def row_numbers(self):
+        """Returns the positions of the rows, int32 `(size,)`."""
+        return ops.arange(self.size, dtype="int32") + self.start
+
+
+def whole_sequence(length):
+    """Returns the block of all rows.
+
+    Args:
+        length: number of tokens, an integer or a scalar tensor.
+    """
+    return RowBlock(0, length, length)

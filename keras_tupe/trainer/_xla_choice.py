@@ -1,0 +1,89 @@
+"""Whether XLA compiles forward and backward pass, measured on a batch of the run itself."""
+
+import inspect
+import statistics
+import time
+
+import keras
+import tensorflow as tf
+
+PAYS_SECONDS = 300  # of a run: a shorter one does not win back what compiling costs
+GAIN = 0.95  # of the time of the passes that were not compiled
+_MEASURE_SECONDS = 1.0
+_ROUNDS = 3  # at least
+
+
+class XlaChoice:
+    """Measures both ways of a trainer's `passes`, and says which is the faster.
+
+    Nothing that training goes on from is changed: passes are functions of weights, seeds and batch.
+    All workers come to the same result, as they add up their times.
+
+    Args:
+        strategy: the `tf.distribute.Strategy`.
+        passes: function of one replica's data to tensors: sums, gradients and outputs.
+        compiled: the same, compiled by XLA.
+    """
+
+    def __init__(self, strategy, passes, compiled):
+        self._strategy = strategy
+        self._functions = [self._whole(function) for function in (passes, compiled)]
+
+    def seconds(self, data, steps):
+        """Returns the median seconds of the passes `(as they are, compiled)`.
+
+        Args:
+            data: a batch, as `strategy.run` takes it.
+            steps: of the whole run.
+
+        Returns:
+            The two, or the first alone if the run is too short to win back the compiling.
+        """
+        plain, compiled = self._functions
+        self._seconds(plain, data)  # traces
+        first = self._mean(min(self._seconds(plain, data) for _ in range(2)))
+        if steps * first < PAYS_SECONDS:
+            return (first,)
+        self._seconds(compiled, data)
+        rounds = max(_ROUNDS, round(self._mean(_MEASURE_SECONDS / first / 2)))
+        times = [[self._seconds(f, data) for f in (plain, compiled)] for _ in range(rounds)]
+        return tuple(self._mean(statistics.median(column)) for column in zip(*times, strict=True))
+
+    def _whole(self, function):
+        def one(data):
+            found = [x for x in tf.nest.flatten(function(data)) if x is not None]
+            return tf.add_n([tf.cast(tf.reduce_max(x), "float32") for x in found])  # needs all
+
+        return tf.function(lambda data: self._strategy.run(one, args=(data,)), autograph=False)
+
+    def _seconds(self, function, data):
+        start = time.perf_counter()
+        for result in self._strategy.experimental_local_results(function(data)):
+            result.numpy()  # waits
+        return time.perf_counter() - start
+
+    def _mean(self, number):
+        """Returns the mean of a number of each worker."""
+        strategy = self._strategy
+        if strategy.num_replicas_in_sync == 1:
+            return number
+        numbers = strategy.experimental_distribute_values_from_function(
+            lambda _: tf.constant(number, "float32")
+        )
+        return float(strategy.reduce("MEAN", numbers, axis=None))
+
+
+def has_one_shape(iterator):
+    """Returns whether all batches of an iterator of `tf.data` have one shape, which is known."""
+    specs = tf.nest.flatten(getattr(iterator, "element_spec", None), expand_composites=True)
+    return all(getattr(s, "shape", None) is not None and s.shape.is_fully_defined() for s in specs)
+
+
+def steps_of_fit(args, kwargs):
+    """Returns the number of steps that a call of `fit` will do, or 0 if it does not say so."""
+    found = inspect.signature(keras.Model.fit).bind(None, *args, **kwargs)
+    found.apply_defaults()
+    of_epoch = found.arguments["steps_per_epoch"]
+    if of_epoch is None and isinstance(found.arguments["x"], tf.data.Dataset):
+        of_epoch = int(found.arguments["x"].cardinality())  # below 0 if it is not known
+    return (found.arguments["epochs"] - found.arguments["initial_epoch"]) * max(of_epoch or 0, 0)

@@ -1,0 +1,213 @@
+"""The attention core: in blocks, in a loop and all at once, with the same results."""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from position_cases import CASES, Case, encoder, inputs, random_ids
+
+from keras_tupe.layers.attention import blocks, core, random_bits
+from keras_tupe.layers.attention.row_block import RowBlock
+from keras_tupe.layers.attention.weighted_values import ScoreDropout
+
+ROWS = 3  # of a block
+WAYS = {
+    "whole": {"LONGEST_WHOLE": 10**9},
+    "blocks": {"LONGEST_WHOLE": 0, "most": 10**9},
+    "loop": {"LONGEST_WHOLE": 0, "most": 0},
+}
+
+
+def go(way, monkeypatch, rows=ROWS):
+    """Makes the core take a way, whatever the length."""
+    monkeypatch.setattr(core, "LONGEST_WHOLE", WAYS[way]["LONGEST_WHOLE"])
+    if "most" in WAYS[way]:
+        in_blocks = functools.partial(
+            blocks.attend_in_blocks, rows=rows, most_blocks=WAYS[way]["most"]
+        )
+        monkeypatch.setattr(core, "attend_in_blocks", in_blocks)
+
+
+def outputs_and_gradients(tensorflow, model, given, training=False):
+    generator = np.random.default_rng(1)
+    weights = [weight.value for weight in model.trainable_weights]
+    with tensorflow.GradientTape() as tape:
+        found = model(given, training=training)
+        sums = [
+            ops.sum(x * ops.cast(generator.normal(size=x.shape), x.dtype)) for x in found.values()
+        ]
+        loss = sum(sums[1:], sums[0])
+    gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
+    names = [weight.path for weight in model.trainable_weights]
+    return {**found, **dict(zip(names, gradients, strict=True))}
+
+
+def assert_same(got, wanted, tolerance=1e-12):
+    for name, value in wanted.items():
+        value = ops.convert_to_numpy(value)
+        np.testing.assert_allclose(
+            ops.convert_to_numpy(got[name]),
+            value,
+            rtol=0,
+            atol=tolerance * max(1, np.abs(value).max()),
+            err_msg=name,
+        )
+
+
+def rows_of(length):
+    given = inputs(random_ids(3, length))
+    given["padding_mask"] = np.array(given["padding_mask"])
+    given["padding_mask"][0, (length + 1) // 2 :] = 0  # one row is short, one has nothing
+    given["padding_mask"][2] = 0
+    return given
+
+
+def default_cases():
+    """Returns the first and the last case of each method, which has most of its options."""
+    by_method = {}
+    for case in CASES:
+        by_method.setdefault(case.name, []).append(case)
+    return {case for cases in by_method.values() for case in (cases[0], cases[-1])}
+
+
+def marked(case, length):
+    is_default = length == 7 and case in default_cases()
+    return pytest.param(case, length, marks=[] if is_default else pytest.mark.slow)
+
+
+@pytest.mark.usefixtures("floatx")  # float64
+@pytest.mark.parametrize(
+    ("case", "length"),
+    [marked(case, length) for case in CASES for length in (7, 1, 2, 3, 4, 6)],
+    ids=str,
+)
+def test_blocks_and_loops_equal_the_plain_equation(case, length, tensorflow, monkeypatch):
+    model = encoder(case)
+    found = {}
+    for way in WAYS:
+        go(way, monkeypatch)
+        found[way] = outputs_and_gradients(tensorflow, model, rows_of(length))
+    assert_same(found["blocks"], found["whole"])
+    assert_same(found["loop"], found["whole"])
+
+
+@pytest.mark.usefixtures("floatx")
+@pytest.mark.parametrize("name", ["tupe_r", "shaw"])
+def test_dropout_draws_the_same_scores_whatever_the_block(name, tensorflow, monkeypatch):
+    found = {}
+    for way, rows in (("whole", 3), ("blocks", 3), ("blocks", 2), ("loop", 3)):
+        model = encoder(Case(name), dropout=0.4)
+        for layer in model._flatten_layers():
+            for generator in getattr(layer, "_seed_generators", ()):
+                generator.state.assign([3, 0])
+        go(way, monkeypatch, rows)
+        found[way, rows] = outputs_and_gradients(tensorflow, model, rows_of(7), training=True)
+    wanted = found.pop(("whole", 3))
+    assert len(found) == 3
+    for got in found.values():
+        assert_same(got, wanted)
+    go("whole", monkeypatch)
+    without = encoder(Case(name))(rows_of(7))
+    assert np.abs(without["sequence_output"] - wanted["sequence_output"]).max() > 1e-3
+
+
+@pytest.mark.usefixtures("floatx")
+def test_a_graph_serves_lengths_that_are_not_known_before(tensorflow, monkeypatch):
+    model = encoder(Case("tupe_r"))
+
+    @tensorflow.function(reduce_retracing=True, autograph=False)
+    def run(token_ids, padding_mask):
+        given = {"token_ids": token_ids, "padding_mask": padding_mask}
+        return outputs_and_gradients_of(given)
+
+    def outputs_and_gradients_of(given):
+        weights = [weight.value for weight in model.trainable_weights]
+        with tensorflow.GradientTape() as tape:
+            found = model(given)["sequence_output"]
+            loss = ops.sum(found**2)
+        return found, tape.gradient(loss, weights, unconnected_gradients="zero")
+
+    go("loop", monkeypatch)
+    spec = tensorflow.TensorSpec((None, None), "int32")
+    graph = run.get_concrete_function(spec, spec)
+    for length in (1, 3, 7, 8):
+        given = rows_of(length)
+        got = graph(
+            *(tensorflow.constant(given[n], "int32") for n in ("token_ids", "padding_mask"))
+        )
+        go("whole", monkeypatch)
+        wanted = outputs_and_gradients_of(given)
+        for ours, theirs in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-11)
+
+
+def shapes_of(graph):
+    """Returns the shapes of all tensors of a graph and of what it calls."""
+    graphs, seen, done = [graph], [], set()
+    while graphs:
+        graph = graphs.pop()
+        for op in graph.get_operations():
+            seen += [tuple(x.shape) for x in op.outputs if x.shape.rank is not None]
+        for function in graph._functions.values():
+            inner = getattr(function, "graph", None)
+            if inner is not None and id(inner) not in done:
+                done.add(id(inner))
+                graphs.append(inner)
+    return seen
+
+
+@pytest.mark.parametrize("way", ["blocks", "loop"])
+@pytest.mark.parametrize("name", ["absolute", "tupe_r", "shaw", "deberta", "qkr_3"])
+def test_no_tensor_has_all_pairs(name, way, tensorflow, monkeypatch):
+    length = 79  # above the size of a tile
+    model = encoder(Case(name), dtype="float32", max_sequence_length=length, dropout=0.1)
+    go(way, monkeypatch, rows=30)
+    weights = [weight.value for weight in model.trainable_weights]
+
+    @tensorflow.function(autograph=False)
+    def step(token_ids):
+        with tensorflow.GradientTape() as tape:
+            found = model({"token_ids": token_ids, "padding_mask": token_ids}, training=True)
+            loss = ops.sum(found["sequence_output"])
+        return tape.gradient(loss, weights)
+
+    def has_all_pairs(function):
+        graph = function.get_concrete_function(tensorflow.TensorSpec((2, length), "int32")).graph
+        return [shape for shape in shapes_of(graph) if shape[-2:] == (length, length)]
+
+    assert not has_all_pairs(step)
+    go("whole", monkeypatch)
+    whole = tensorflow.function(step.python_function, autograph=False)
+    assert has_all_pairs(whole), "the search finds them"
+
+
+def test_bits_depend_on_coordinates_alone():
+    seed = ops.convert_to_tensor([5, 7], "int32")
+    whole = ops.convert_to_numpy(random_bits.keep_mask((2, 3, 40, 50), 0.3, seed))
+    part = ops.convert_to_numpy(random_bits.keep_mask((2, 3, 7, 50), 0.3, seed, 11))
+    np.testing.assert_array_equal(part, whole[:, :, 11:18])
+    other = random_bits.keep_mask((2, 3, 40, 50), 0.3, ops.convert_to_tensor([5, 8], "int32"))
+    assert 0.5 < (ops.convert_to_numpy(other) == whole).mean() < 0.66
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 2.0**-10])
+def test_bits_are_kept_at_the_rate_and_look_independent(rate):
+    seed = ops.convert_to_tensor([1, 2], "int32")
+    keep = ops.convert_to_numpy(random_bits.keep_mask((8, 64, 2048), rate, seed)).astype("float64")
+    deviation = np.sqrt(rate * (1 - rate) / keep.size)
+    assert abs(keep.mean() - (1 - rate)) < 4 * deviation
+    centered = (keep - (1 - rate)) / np.sqrt(rate * (1 - rate))
+    for axis in range(3):  # neighbors along each axis, and far ones
+        for step in (1, 2, 4):
+            product = centered * np.roll(centered, step, axis)
+            assert abs(product.mean()) < 4.5 / np.sqrt(keep.size)
+    rows = centered.mean(axis=-1) * np.sqrt(keep.shape[-1])
+    assert 0.8 < rows.var() < 1.2
+    assert abs((rows**4).mean() - 3) < 1.5
+
+
+def test_the_score_dropout_scales_what_is_kept():
+    assert ScoreDropout(0.2, None).scale == 1.25
+    assert RowBlock(3, 4, 9).end == 7
