@@ -13,11 +13,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # else JAX turns float64 into float32
 
 import hypothesis
-import keras
 import pytest
 from block_counts import pytest_terminal_summary  # noqa: F401
-
-from keras_tupe import positions
 
 # Warnings are errors. These come from inside Keras, whatever we do.
 WARNINGS_OF_KERAS = (
@@ -43,12 +40,18 @@ hypothesis.settings.load_profile("deterministic")
 @pytest.fixture(autouse=True)
 def seed():
     """Fixes all random numbers of Python, NumPy and Keras."""
+    import keras  # here and below, since the process that hands out the tests runs none
+
     keras.utils.set_random_seed(7)
 
 
 @pytest.fixture(autouse=True)
 def global_state_is_left_alone():
     """Fails a test that leaves another precision policy or another registry behind."""
+    import keras
+
+    from keras_tupe import positions
+
     policy, methods = keras.config.dtype_policy(), dict(positions.METHODS)
     default = keras.config.floatx()
     yield
@@ -60,6 +63,8 @@ def global_state_is_left_alone():
 @pytest.fixture
 def loaded_files():
     """Lets a test load positional methods from files; they are forgotten afterwards."""
+    from keras_tupe import positions
+
     methods, files = dict(positions.METHODS), dict(positions._LOADED_FILES)
     yield
     for registry, before in ((positions.METHODS, methods), (positions._LOADED_FILES, files)):
@@ -70,6 +75,8 @@ def loaded_files():
 @pytest.fixture
 def floatx(request):
     """Sets Keras's `floatx` and default precision policy to the test's parameter, or float64."""
+    import keras
+
     value = getattr(request, "param", "float64")
     default, policy = keras.config.floatx(), keras.config.dtype_policy()
     keras.config.set_floatx(value)
@@ -82,6 +89,8 @@ def floatx(request):
 @pytest.fixture
 def linear_slope(loaded_files, tmp_path):
     """The name of a method loaded from a file far from the package."""
+    from keras_tupe import positions
+
     file = pathlib.Path(__file__).parent / "outside" / "linear_slope.py"
     return positions.load_file(shutil.copy(file, tmp_path))
 
@@ -89,6 +98,8 @@ def linear_slope(loaded_files, tmp_path):
 @pytest.fixture
 def tensorflow():
     """TensorFlow, for tests of what only that backend does."""
+    import keras
+
     if keras.backend.backend() != "tensorflow":
         pytest.skip("tests what happens inside a TensorFlow graph; the backend is another one")
     return pytest.importorskip("tensorflow")

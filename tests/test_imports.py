@@ -61,10 +61,14 @@ MAY_IMPORT_IT_TOO = {
     "benchmarks.serving.models",
     "benchmarks.serving.runtime",
 }
-# Compile one function when Keras runs on TensorFlow, add a bias with its op, draw bits, make its
-# data sets on request, load SavedModels: all import it only then.
+# Have gradients of their own or compile a function when Keras runs on TensorFlow, add a bias with
+# its op, make data sets on request, load SavedModels: all import it only then.
 MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._dense",
+    "keras_tupe.layers._normalization",
+    "keras_tupe.layers._one_pass",
+    "keras_tupe.layers.gelu",
+    "keras_tupe.layers.masked_lm_head",
     "keras_tupe.data.rows.tf_dataset",
     "keras_tupe.models.saved.folder",
     "keras_tupe.models.saved.saved_encoder",

@@ -3,6 +3,7 @@
     python -m benchmarks.training
     python -m benchmarks.training --sizes base --shapes 2x512 --positions absolute,tupe_r
     python -m benchmarks.training --sizes tiny --peers keras_hub,transformers --precisions float32
+    python -m benchmarks.training --sizes mini --xla auto off
 
 Each system is a process of its own; in interleaved rounds each does one train step of masked
 language modeling on the same batch: vocabulary logits at the masked tokens only, 15 % of them,

@@ -51,9 +51,11 @@ def _trainer(job):
 
 
 def _facts(trainer):
-    # what "auto" chose for forward and backward pass, of which it may have measured both ways
-    chosen = getattr(trainer, "compiles_passes", None)
-    return {"versions": versions(), "xla": trainer.xla, "compiles_passes": chosen}
+    return {
+        "versions": versions(),
+        "xla": trainer.xla,
+        "compiles_passes": trainer.compiles_passes,  # as "auto" chose, when it had measured both
+    }
 
 
 def _waiting_step(job):

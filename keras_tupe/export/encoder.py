@@ -9,6 +9,7 @@ from keras_tupe.export._checks import check_length, check_model
 from keras_tupe.export._folders import new_export
 from keras_tupe.export._folding import FoldedEncoder, too_long
 from keras_tupe.export._names import ENCODER_INPUTS, HUB_NAMES, from_hub, input_specs
+from keras_tupe.layers._exporting import saved_function
 from keras_tupe.models import SavedEncoder, TupeMaskedLM, TupeTextClassifier
 from keras_tupe.models._backbone_config import write_backbone_config
 
@@ -164,7 +165,8 @@ def _reusable(model, function, names):
 
     @tf.function(autograph=False)
     def whole(inputs, training):
-        return function(inputs, training)
+        with saved_function():
+            return function(inputs, training)
 
     @tf.function(autograph=False)
     def call(inputs, training=False):

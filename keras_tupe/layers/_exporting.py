@@ -50,6 +50,27 @@ def position_constant(layer):
     return None
 
 
+_IS_SAVED = contextvars.ContextVar("whether a function is traced for a file", default=False)
+
+
+@contextlib.contextmanager
+def saved_function():
+    """Inside, a function is traced that a file will hold, and that may be trained from there.
+
+    A file holds no gradients of our own, so that those of TensorFlow's operations must do.
+    """
+    token = _IS_SAVED.set(True)
+    try:
+        yield
+    finally:
+        _IS_SAVED.reset(token)
+
+
+def is_saved():
+    """Returns whether a function is being traced for a file, to be served or trained there."""
+    return _IS_SAVED.get() or is_served() or conversion_format() is not None
+
+
 def is_served():
     """Returns whether an encoder is being traced for serving."""
     return _CONSTANTS.get() is not None

@@ -4,6 +4,10 @@ import contextlib
 import contextvars
 import functools
 
+import keras
+
+from keras_tupe.layers._exporting import is_saved
+
 _COMPILES = contextvars.ContextVar("whether steps become one pass", default=False)
 
 
@@ -40,8 +44,9 @@ def one_pass(function):
 
     @functools.wraps(function)
     def call(*tensors):
-        known = all(tensor.shape.is_fully_defined() for tensor in tensors) if _COMPILES.get() else 0
-        return (compiled() if known else function)(*tensors)
+        if _COMPILES.get() and all(tensor.shape.is_fully_defined() for tensor in tensors):
+            return compiled()(*tensors)
+        return function(*tensors)
 
     return call
 
@@ -52,6 +57,4 @@ def has_own_gradients(training):
     JAX compiles whole steps. Outside training what TensorFlow differentiates itself stays: graphs
     to be served have only operations that converters know, and second derivatives exist.
     """
-    import keras
-
-    return bool(training) and keras.backend.backend() == "tensorflow"
+    return bool(training) and keras.backend.backend() == "tensorflow" and not is_saved()

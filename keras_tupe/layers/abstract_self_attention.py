@@ -1,7 +1,5 @@
 """Base of all attention layers of the package."""
 
-import abc
-
 import keras
 from keras import ops
 
@@ -15,7 +13,7 @@ from keras_tupe.layers.attention.weighted_values import ScoreDropout
 from keras_tupe.layers.dropout import Dropout
 
 
-class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
+class AbstractSelfAttention(keras.layers.Layer):
     """Multi-head self-attention that asks its subclass one question: the terms of the logits.
 
     Projections, padding mask, softmax, dropout and output are here, once. A subclass is final
@@ -63,6 +61,12 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
     ):
         # Without autocast a half-precision policy would round position biases, which are float32.
         super().__init__(autocast=False, **kwargs)
+        base = AbstractSelfAttention
+        if type(self).logit_terms is base.logit_terms and type(self).logits is base.logits:
+            raise TypeError(
+                f"{type(self).__name__} is abstract: a subclass says what its logits are, by "
+                f"`logit_terms` or `logits`. Received: {type(self).__name__} with neither"
+            )
         check_positive_integers(num_heads=num_heads, key_dim=key_dim)
         self.num_heads = num_heads
         self.key_dim = key_dim
@@ -110,9 +114,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             key: the same.
             shared_positions: as in the call arguments.
         """
-        raise NotImplementedError(
-            f"{type(self).__name__} must say what its logits are: define `logit_terms`, or `logits`"
-        )
+        raise NotImplementedError  # refused when the layer is made
 
     def products(self, query, key, num_terms):
         """Returns the term `q_i . k_j / sqrt(num_terms * key_dim)` per head.
@@ -158,7 +160,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         Args:
             hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
         """
-        terms = self._terms_of(hidden_states, position_bias, shared_positions)
+        terms = self.terms(hidden_states, position_bias, shared_positions)
         is_real = self._over_keys(padding_mask, hidden_states)
         found = scores(terms, ops.shape(hidden_states)[1], is_real)
         if is_real is not None:
@@ -173,7 +175,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         padding_mask=None,
         training=None,
     ):
-        terms = self._terms_of(hidden_states, position_bias, shared_positions)
+        terms = self.terms(hidden_states, position_bias, shared_positions)
         is_real = self._over_keys(padding_mask, hidden_states)
         value = ops.transpose(self.value_dense(hidden_states), (2, 0, 1, 3))  # (h, b, s, d)
         dropout = None
@@ -184,7 +186,12 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             context = context * _has_tokens(is_real, context.dtype)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
 
-    def _terms_of(self, hidden_states, position_bias, shared_positions):
+    def terms(self, hidden_states, position_bias, shared_positions):
+        """Returns the terms of the logits of a call, a list of `Term`.
+
+        Args:
+            hidden_states, position_bias, shared_positions: as in the call arguments.
+        """
         self._check_bias(position_bias, hidden_states)
         dtype = self.logits_dtype
         query = ops.cast(self.query_dense(hidden_states), dtype)

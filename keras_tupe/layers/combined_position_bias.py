@@ -119,7 +119,16 @@ class CombinedPositionBias(keras.layers.Layer):
         bias = keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
         if not as_parts or not self.has_parts:
             return bias
-        return {**super().compute_output_spec(hidden_states, as_parts=True), "bias": bias}
+        length = hidden_states.shape[1]
+        axes = {"query": length, "key": length, "distances": length and 2 * length}
+        one = keras.KerasTensor((1, 1, hidden_states.shape[2]), hidden_states.dtype)
+        parts = super().compute_output_spec(one, as_parts=True)  # of one token, whatever the length
+
+        def spec(name):
+            heads, _, *rest = parts[name].shape
+            return keras.KerasTensor((heads, axes[name], *rest), bias.dtype)
+
+        return {"bias": bias, **{name: spec(name) for name in axes if name in parts}}
 
     def get_config(self):
         parts = [keras.saving.serialize_keras_object(part) for part in self.parts]

@@ -1,14 +1,12 @@
 """Dropout whose seed generator can be replaced."""
 
 import functools
-import math
 
 import keras
 from keras import ops
 
 from keras_tupe.layers._one_pass import has_own_gradients, one_pass
-
-_LEVELS = 2**16
+from keras_tupe.layers.attention.random_bits import can_draw, keep_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -24,7 +22,8 @@ class Dropout(keras.layers.Layer):
 
         out = x * keep / (1 - rate),  keep ~ Bernoulli(1 - rate)
 
-    with the rate rounded to a multiple of 2**-16 where bits are drawn (TensorFlow and JAX).
+    with the rate rounded to a multiple of 2**-32 where bits are drawn (TensorFlow and JAX): by
+    counter, so that the backward pass finds them again.
 
     Args:
         rate: float in [0, 1), the share of elements set to zero.
@@ -69,12 +68,12 @@ class Dropout(keras.layers.Layer):
     def call(self, inputs, training=False):
         if not training or self.rate == 0:
             return inputs
-        if has_own_gradients(training):
-            return _dropped(inputs, self._bits(inputs), self._dropped_levels)
-        bits = self._bits(inputs)
-        if bits is None:
+        if not can_draw():
             return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
-        return inputs * _factors(bits, inputs, self._dropped_levels)
+        seed = self.seed_generator.next()
+        if has_own_gradients(training):
+            return _dropped(inputs, seed, self.rate)
+        return inputs * _factors(inputs, seed, self.rate)
 
     def added(self, residual, inputs, training=False):
         """Returns `residual + dropout(inputs)`, in one pass where passes are compiled.
@@ -84,15 +83,8 @@ class Dropout(keras.layers.Layer):
             inputs, training: as in the call arguments.
         """
         if training and self.rate and has_own_gradients(training):
-            return _dropped(inputs, self._bits(inputs), self._dropped_levels, residual)
+            return _dropped(inputs, self.seed_generator.next(), self.rate, residual)
         return residual + self(inputs, training=training)
-
-    @property
-    def _dropped_levels(self):
-        return round(self.rate * _LEVELS)  # of all integers, the lowest
-
-    def _bits(self, inputs):
-        return _random_int16(ops.shape(inputs), self.seed_generator.next())
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -101,78 +93,46 @@ class Dropout(keras.layers.Layer):
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
 
 
-def _factors(bits, like, dropped):
-    """Returns what elements are multiplied by, in the dtype of `like`."""
-    keep = ops.cast(bits >= dropped - _LEVELS // 2, like.dtype)
-    return keep * ops.cast(_LEVELS / (_LEVELS - dropped), like.dtype)
+def _factors(like, seed, rate):
+    """Returns what elements are multiplied by, of the shape and in the dtype of `like`."""
+    shape = ops.shape(like)
+    rows = (1,) * (2 - len(shape)) + tuple(shape)
+    keep = ops.cast(ops.reshape(keep_mask(rows, rate, seed), shape), like.dtype)
+    return keep * ops.cast(1 / (1 - rate), like.dtype)
 
 
-def _dropped(inputs, bits, dropped, residual=None):
+def _dropped(inputs, seed, rate, residual=None):
     """Returns the elements after dropout, plus the residual if there is one, on TensorFlow.
 
-    Kept for the backward pass are two bytes an element, the bits, instead of a factor.
+    Nothing is kept for the backward pass: it finds again what was dropped.
     """
     import tensorflow as tf
 
-    forward, backward = _passes(dropped)
+    forward, backward = _passes(rate)
 
     @tf.custom_gradient
     def without_residual(inputs):
-        return forward(inputs, bits), lambda upstream: backward(upstream, bits)
+        return forward(inputs, seed), lambda upstream: backward(upstream, seed)
 
     @tf.custom_gradient
     def with_residual(inputs, residual):
-        outputs = forward(inputs, bits, residual)
-        return outputs, lambda upstream: (backward(upstream, bits), upstream)
+        outputs = forward(inputs, seed, residual)
+        return outputs, lambda upstream: (backward(upstream, seed), upstream)
 
     return without_residual(inputs) if residual is None else with_residual(inputs, residual)
 
 
 @functools.cache
-def _passes(dropped):
+def _passes(rate):
     """Returns the pass forward and the one backward of dropout at a rate."""
 
     @one_pass
-    def forward(inputs, bits, residual=None):
-        outputs = inputs * _factors(bits, inputs, dropped)
+    def forward(inputs, seed, residual=None):
+        outputs = inputs * _factors(inputs, seed, rate)
         return outputs if residual is None else residual + outputs
 
     @one_pass
-    def backward(upstream, bits):
-        return upstream * _factors(bits, upstream, dropped)
+    def backward(upstream, seed):
+        return upstream * _factors(upstream, seed, rate)
 
     return forward, backward
-
-
-def _random_int16(shape, seed):
-    """Returns uniform integers from -2**15 to 2**15 - 1, or `None` where only floats are drawn.
-
-    Half the time of uniform floats on a CPU, and exact in every precision: in bfloat16 Keras draws
-    floats of 8 bits, so that a rate of 0.1 drops 10.17 % of the elements.
-
-    Args:
-        shape: tuple of integers or tensors.
-        seed: what a Keras seed generator gave.
-    """
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
-        return _on_tensorflow(shape, seed)
-    if backend == "jax" and all(isinstance(size, int) for size in shape):
-        import jax
-
-        bits = jax.random.bits(seed, shape, "uint16")
-        return jax.lax.bitcast_convert_type(bits, "int16")
-    return None
-
-
-def _on_tensorflow(shape, seed):
-    import tensorflow as tf
-
-    size = (
-        math.prod(shape) if all(isinstance(n, int) for n in shape) else ops.prod(ops.stack(shape))
-    )
-    words = tf.random.stateless_uniform(
-        [(size + 1) // 2], tf.cast(seed, "int32"), None, None, "int32"
-    )
-    halves = tf.reshape(tf.bitcast(words, "int16"), [-1])
-    return tf.reshape(halves[:size], shape)

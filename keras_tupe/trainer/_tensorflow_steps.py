@@ -138,7 +138,9 @@ class TensorFlowSteps(TensorFlowFit):
         inputs, targets, weights = data
         values = [v.value for v in self._seed_states]
         seeds = seeds_of(self._seed_states, values, step, part)
-        with one_pass_steps(self._compiles_steps):
+        # each elementwise step by itself, in passes that are not compiled as a whole
+        compiles = self.xla is not False and not self._compiles_passes and not self.run_eagerly
+        with one_pass_steps(compiles):
             with tf.GradientTape() as tape:
                 scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
                 with scope, recomputation(self.remat):
@@ -199,11 +201,6 @@ class TensorFlowSteps(TensorFlowFit):
 
     def _look_ahead(self, args, kwargs):
         self._steps_ahead = self.planned_steps or steps_of_fit(args, kwargs)
-
-    @property
-    def _compiles_steps(self):
-        """Whether elementwise steps are compiled by themselves, in passes that are not."""
-        return self.xla is not False and not self._compiles_passes and not self.run_eagerly
 
     def _compiled(self, function, xla):
         if self.run_eagerly or not xla:

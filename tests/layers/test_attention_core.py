@@ -15,18 +15,16 @@ from keras_tupe.layers.attention.weighted_values import ScoreDropout
 ROWS = 3  # of a block
 WAYS = {
     "whole": {"LONGEST_WHOLE": 10**9},
-    "blocks": {"LONGEST_WHOLE": 0, "most": 10**9},
-    "loop": {"LONGEST_WHOLE": 0, "most": 0},
+    "blocks": {"LONGEST_WHOLE": 0, "known": True},
+    "loop": {"LONGEST_WHOLE": 0, "known": False},
 }
 
 
 def go(way, monkeypatch, rows=ROWS):
     """Makes the core take a way, whatever the length."""
     monkeypatch.setattr(core, "LONGEST_WHOLE", WAYS[way]["LONGEST_WHOLE"])
-    if "most" in WAYS[way]:
-        in_blocks = functools.partial(
-            blocks.attend_in_blocks, rows=rows, most_blocks=WAYS[way]["most"]
-        )
+    if "known" in WAYS[way]:
+        in_blocks = functools.partial(blocks.attend_in_blocks, rows=rows, known=WAYS[way]["known"])
         monkeypatch.setattr(core, "attend_in_blocks", in_blocks)
 
 

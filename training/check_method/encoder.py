@@ -24,8 +24,8 @@ def check_work_is_done_once(case):
     def spied(layer):
         call = layer.call
 
-        def record(hidden_states):
-            calls.append((layer.name, call(hidden_states)))
+        def record(hidden_states, **kwargs):
+            calls.append((layer.name, call(hidden_states, **kwargs)))
             return calls[-1][1]
 
         return record

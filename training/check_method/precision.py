@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_tupe.layers.attention.core import whole_logits
 from training.check_method.cases import encoder, inputs, random_ids
 from training.check_method.compare import require, require_near
 
@@ -13,18 +14,20 @@ GIVEN = inputs(random_ids(3, 7), lengths=[7, 4, 0])  # one row is padding alone
 
 
 def watch_attention(model):
-    """Returns a list that the next call fills with what each block's `logits` takes and gives."""
+    """Returns a list that the next call fills with what each block's logits are made of."""
     seen = []
     for index in range(model.num_layers):
         attention = model.get_layer(f"block_{index}").attention
 
-        def watched(query, key, bias, shared, logits=attention.logits):
-            answer = logits(query, key, bias, shared)
-            arrays = {"query": query, "key": key, "bias": bias, "shared": shared, "logits": answer}
-            seen.append({name: array for name, array in arrays.items() if array is not None})
-            return answer
+        def watched(x, bias, shared, terms_of=attention.terms):
+            terms = terms_of(x, bias, shared)
+            made_of = [tensor for term in terms for tensor in (*term.rows, *term.whole)]
+            logits = whole_logits(terms, ops.shape(x)[1])
+            found = {"bias": bias, "shared": shared, "terms": made_of, "logits": logits}
+            seen.append({name: tensors for name, tensors in found.items() if tensors is not None})
+            return terms
 
-        attention.logits = watched
+        attention.terms = watched
     return seen
 
 
@@ -47,7 +50,7 @@ def check_dtypes(case, policy):
     model = encoder(case, policy, num_layers=1)
     seen = watch_attention(model)
     answer = model(GIVEN)
-    require(len(seen) == model.num_layers, "`logits` must be called once per block.")
+    require(len(seen) == model.num_layers, "`terms` must be called once per block.")
     compute = keras.dtype_policies.get(policy).compute_dtype
     expected = "float64" if compute == "float64" else "float32"
     for block in seen:

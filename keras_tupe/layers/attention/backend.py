@@ -30,6 +30,28 @@ def vector_jacobian_product(function, tensors):
     return out, pull_back
 
 
+def made_late(tensors, upstream):
+    """Returns the same tensors as a compiler cannot know before the backward pass gets here.
+
+    Otherwise it would find that what is made of them again was made in the forward pass, and keep
+    that.
+
+    Args:
+        tensors: list of tensors.
+        upstream: the gradient that a backward pass begins with, finite; where it is not, neither
+            is what is returned.
+    """
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.lax.optimization_barrier((tensors, upstream))[0]
+
+    import tensorflow as tf
+
+    zero = tf.minimum(tf.abs(tf.reshape(upstream, [-1])[0]), 0)
+    return [x + tf.cast(zero, x.dtype) for x in tensors]
+
+
 def loop(step, count, sums, tensors, like):
     """Returns the last sums, and what each step gave, stacked.
 

@@ -2,8 +2,8 @@
 
 Forward, a block makes its logits against all keys, their softmax and the sums of values, and keeps
 nothing but those. Backward, it makes them again, and adds up what the keys, the values and the
-tensors of the terms get. Blocks follow each other in the graph where they are few and the length is
-known, and are steps of a loop otherwise.
+tensors of the terms get. Blocks are steps of a loop, but where a term is much cheaper for blocks
+that are known when the graph is made: if they are few, they follow each other in the graph.
 """
 
 import contextlib
@@ -11,18 +11,19 @@ import contextlib
 import keras
 from keras import ops
 
-from keras_tupe.layers._exporting import is_served
-from keras_tupe.layers.attention.backend import loop, vector_jacobian_product
+from keras_tupe.layers._exporting import is_saved
+from keras_tupe.layers.attention.backend import loop, made_late, vector_jacobian_product
 from keras_tupe.layers.attention.distances import join, split_rows
 from keras_tupe.layers.attention.masks import masked
 from keras_tupe.layers.attention.row_block import RowBlock
 from keras_tupe.layers.attention.weighted_values import backward, forward, softmax
 
-BLOCK_ROWS = 128
-MOST_BLOCKS = 16  # in one graph; more of them are a loop
+MOST_ROWS, FEWEST_ROWS = 256, 64  # of a block
+MOST_LOGITS = 2**22  # of a block, while it has more than the fewest rows
+MOST_KNOWN = 16  # blocks that follow each other in the graph
 
 
-def attend_in_blocks(terms, value, mask, dropout, rows=BLOCK_ROWS, most_blocks=MOST_BLOCKS):
+def attend_in_blocks(terms, value, mask, dropout, rows=None, known=None):
     """Returns the sums of values, `(heads, batch, length, key_dim)`; see `core.attend`.
 
     Args:
@@ -30,17 +31,21 @@ def attend_in_blocks(terms, value, mask, dropout, rows=BLOCK_ROWS, most_blocks=M
         value: `(heads, batch, length, key_dim)`.
         mask: what `key_mask` returned, or `None`.
         dropout: a `ScoreDropout`, or `None`.
-        rows: rows of a block.
-        most_blocks: number of blocks above which they are a loop.
+        rows: rows of a block; by the size of the logits if `None`.
+        known: whether blocks follow each other in the graph; by terms and length if `None`.
     """
     length = value.shape[2]
-    if length is not None and -(-length // rows) <= most_blocks:
+    rows = rows or block_rows(value.shape)
+    if known is None:
+        gains = any(term.gains_by_known_blocks for term in terms)
+        known = gains and length is not None and length <= MOST_KNOWN * rows
+    if known:
         way = _Unrolled(length, rows)
     else:
-        way = _Loop(ops.shape(value)[2], rows)
+        way = _Loop(length or ops.shape(value)[2], rows)
         terms = [term.in_loop(way.length, way.size) for term in terms]
     attention = _Attention(terms, mask, dropout, way)
-    if is_served():
+    if is_saved():
         return attention.forward(attention.tensors(value))
 
     @ops.custom_gradient
@@ -54,6 +59,17 @@ def attend_in_blocks(terms, value, mask, dropout, rows=BLOCK_ROWS, most_blocks=M
         return out, gradient
 
     return apply(*attention.tensors(value))
+
+
+def block_rows(shape):
+    """Returns the rows of a block.
+
+    Args:
+        shape: `(heads, batch, length, ...)`, each `None` if it is not known.
+    """
+    heads, batch, length = (size or 1 for size in shape[:3])
+    fitting = MOST_LOGITS // (heads * batch * length)
+    return max(FEWEST_ROWS, min(MOST_ROWS, 2 ** (max(fitting, 1).bit_length() - 1)))
 
 
 class _Attention:
@@ -92,7 +108,7 @@ class _Attention:
         return out
 
     def backward(self, tensors, out, upstream):
-        rows, whole, value = self._split(tensors)
+        rows, whole, value = self._split(made_late(tensors, upstream))
 
         def step(sums, block, rows):
             *rows, out, upstream = rows

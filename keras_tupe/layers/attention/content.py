@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._exporting import is_served
+from keras_tupe.layers._exporting import is_saved
 
 
 def scaled_products(query, key, scale, bias=None):
@@ -23,7 +23,7 @@ def scaled_products(query, key, scale, bias=None):
     """
     if bias is None:
         return ops.matmul(query * scale, ops.swapaxes(key, -1, -2))
-    if keras.backend.backend() != "tensorflow" or is_served() or bias.shape[1] is None:
+    if keras.backend.backend() != "tensorflow" or is_saved() or bias.shape[1] is None:
         return ops.matmul(query * scale, ops.swapaxes(key, -1, -2)) + bias
 
     import tensorflow as tf

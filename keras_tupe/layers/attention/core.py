@@ -3,8 +3,9 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._exporting import conversion_format, is_served
+from keras_tupe.layers._exporting import conversion_format, is_saved, is_served
 from keras_tupe.layers.attention.blocks import attend_in_blocks
+from keras_tupe.layers.attention.fused import attend_fused, fused_implementation
 from keras_tupe.layers.attention.masks import key_mask, masked
 from keras_tupe.layers.attention.row_block import whole_sequence
 from keras_tupe.layers.attention.weighted_values import softmax, weighted_values
@@ -21,11 +22,11 @@ def in_blocks(length):
     Args:
         length: number of tokens; `None` where it is not known when the graph is made.
     """
-    if keras.backend.backend() not in ("tensorflow", "jax") or conversion_format() is not None:
+    if keras.backend.backend() not in ("tensorflow", "jax"):
         return False
-    if is_served():  # with its position bias as a constant
-        return length is not None and length > LONGEST_WHOLE
-    return length is None or length > LONGEST_WHOLE
+    if length is None:
+        return not is_saved()  # a file has one graph for all lengths
+    return length > LONGEST_WHOLE and conversion_format() is None
 
 
 def attend(terms, value, is_real=None, dropout=None):
@@ -43,6 +44,8 @@ def attend(terms, value, is_real=None, dropout=None):
         dropout: a `ScoreDropout`, or `None`.
     """
     mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
+    if fused_implementation() is not None:
+        return attend_fused(terms, value, mask, dropout)
     if is_served() and mask is not None and len(terms) == 1 and getattr(terms[0], "bias", None):
         terms, mask = [terms[0].with_mask(mask)], None  # a bias is added in the product itself
     if in_blocks(value.shape[2]):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._exporting import conversion_format, is_served
+from keras_tupe.layers._exporting import is_saved
 
 MASKED_LOGIT = -1e30  # far below any logit, finite: a row of only such values has a softmax
 
@@ -33,6 +33,6 @@ def masked(logits, mask):
     """
     if mask is None:
         return logits
-    if keras.backend.backend() != "tensorflow" or is_served() or conversion_format() is not None:
+    if keras.backend.backend() != "tensorflow" or is_saved():
         return logits + mask
     return ops.cond(ops.all(ops.equal(mask, 0)), lambda: logits, lambda: logits + mask)

@@ -32,6 +32,8 @@ class Term(abc.ABC):
         whole: tensors that every block needs.
     """
 
+    gains_by_known_blocks = False  # whether a block costs less if the graph knows where it begins
+
     def __init__(self, rows=(), whole=()):
         self.rows, self.whole = tuple(rows), tuple(whole)
 
@@ -120,6 +122,9 @@ class Bias(Term):
 
     def __init__(self, bias):
         parts = bias if isinstance(bias, dict) else {"bias": bias}
+        self.factors = None  # the whole bias as products of vectors, `(heads, 1, length, rank)`
+        if "query" in parts and "distances" not in parts:
+            self.factors = tuple(ops.expand_dims(parts[name], 1) for name in ("query", "key"))
         if "bias" in parts:
             is_empty = parts["bias"].shape[-1] == 0
             parts = {name: x for name, x in parts.items() if (name == "bias") != is_empty}
@@ -162,6 +167,8 @@ class DistanceFactors(Term):
 
 class _OfTable(Term):
     """A term with a table `(2 k + 1, heads or 1, key_dim)` by distance, see `distances`."""
+
+    gains_by_known_blocks = True
 
     @staticmethod
     def _expanded(table, length, size):

@@ -9,7 +9,7 @@ import dataclasses
 import keras
 from keras import ops
 
-from keras_tupe.layers._exporting import is_served
+from keras_tupe.layers._exporting import is_saved
 from keras_tupe.layers.attention.compiled import compiled
 from keras_tupe.layers.attention.random_bits import can_draw, keep_mask
 
@@ -99,11 +99,8 @@ def weighted_values(logits, value, dropout):
         value: `(heads, batch, length, key_dim)`.
         dropout: as above.
     """
-    if is_served() or not can_draw():
-        probabilities = softmax(logits)
-        if dropout is not None:
-            probabilities = keras.random.dropout(probabilities, dropout.rate, seed=dropout.seed)
-        return ops.matmul(ops.cast(probabilities, value.dtype), value)
+    if is_saved() or not can_draw():
+        return _by_plain_operations(softmax(logits), value, dropout)
 
     @ops.custom_gradient
     def apply(logits, value):
@@ -118,6 +115,18 @@ def weighted_values(logits, value, dropout):
         return out, gradient
 
     return apply(logits, value)
+
+
+def _by_plain_operations(probabilities, value, dropout):
+    if dropout is None:
+        return ops.matmul(ops.cast(probabilities, value.dtype), value)
+    if not can_draw():
+        probabilities = keras.random.dropout(probabilities, dropout.rate, seed=dropout.seed)
+        return ops.matmul(ops.cast(probabilities, value.dtype), value)
+    keep = keep_mask(ops.shape(probabilities), dropout.rate, dropout.seed)
+    kept = ops.where(keep, probabilities, ops.cast(0, probabilities.dtype))
+    product = ops.matmul(ops.cast(kept, value.dtype), value)
+    return product * ops.cast(dropout.scale, value.dtype)
 
 
 @compiled

@@ -109,7 +109,7 @@ def test_rows_can_be_sent_to_another_process(prepared):
 PROCESSES = """
 import multiprocessing, sys, warnings
 import numpy as np
-from keras_tupe.data.rows.prepared import PreparedRows
+from training.command.without_keras import without_keras
 
 warnings.simplefilter("ignore")
 indices = np.arange(0, 450, 7)
@@ -120,7 +120,9 @@ def read(rows):
     except RuntimeError as error:
         return str(error)
 
-if __name__ == "__main__":
+def main():
+    from keras_tupe.data.rows.prepared import PreparedRows
+
     rows = PreparedRows(sys.argv[1])
     with multiprocessing.get_context("fork").Pool(2) as pool:
         before = pool.map(read, [rows] * 4)
@@ -129,7 +131,11 @@ if __name__ == "__main__":
     with multiprocessing.get_context("fork").Pool(2) as pool:
         refused = pool.map(read, [rows] * 4)
     assert all("forked after rows were read" in message for message in refused), refused
-    assert "tensorflow_datasets" not in sys.modules
+    assert not {"keras", "tensorflow", "tensorflow_datasets"} & set(sys.modules)
+
+if __name__ == "__main__":
+    with without_keras():
+        main()
 """
 
 
@@ -331,14 +337,13 @@ def places_to_damage(size, generator):
     return np.unique(np.concatenate(parts).clip(0, size - 1))
 
 
-@pytest.mark.parametrize("bit", [0, 7])
-def test_no_flipped_bit_changes_rows_silently(copy, bit):
+def test_no_flipped_bit_changes_rows_silently(copy):
     path, expected = shard_files(copy)[4], ROWS["train"][400:]
     content, everything = path.read_bytes(), np.arange(50)
-    messages, harmless = [], 0
+    messages, harmless, generator = [], 0, np.random.default_rng(7)
     with path.open("r+b") as file:
-        for place in places_to_damage(len(content), np.random.default_rng(bit)):
-            _put(file, place, content[place] ^ (1 << bit))
+        for place in places_to_damage(len(content), generator):
+            _put(file, place, content[place] ^ (1 << int(generator.integers(8))))
             try:
                 rows = Shard(path, 50, LENGTH, 500).read(everything)
             except ValueError as error:
