@@ -14,7 +14,7 @@ import keras_tupe.metrics
 
 # Which parts of the package each part may import, at the top of a file or inside a function.
 MAY_IMPORT = {
-    "layers": set(),
+    "layers": {"_keras_private"},
     "positions": {"layers", "_json_file"},
     "models": {"layers", "positions", "tokenizers", "_finite", "_json_file", "_keras_private"},
     "tokenizers": set(),
@@ -61,8 +61,8 @@ MAY_IMPORT_IT_TOO = {
     "benchmarks.serving.models",
     "benchmarks.serving.runtime",
 }
-# Have gradients of their own or compile a function when Keras runs on TensorFlow, add a bias with
-# its op, make data sets on request, load SavedModels: all import it only then.
+# Have gradients of their own, compile a function or change variables in place when Keras runs on
+# TensorFlow, make data sets on request, load SavedModels: all import it only then.
 MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._dense",
     "keras_tupe.layers._normalization",
@@ -72,8 +72,13 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.data.rows.tf_dataset",
     "keras_tupe.models.saved.folder",
     "keras_tupe.models.saved.saved_encoder",
-    "keras_tupe.layers._multiplicative_products",
     "keras_tupe.layers.dropout",
+    "keras_tupe.layers.attention.backend",
+    "keras_tupe.layers.attention.blocks",
+    "keras_tupe.layers.attention.compiled",
+    "keras_tupe.layers.attention.content",
+    "keras_tupe.layers._recomputation",
+    "keras_tupe._keras_private",
 }
 
 

@@ -4,7 +4,7 @@ import contextlib
 import threading
 
 import keras
-from keras import ops, tree
+from keras import ops
 
 from keras_tupe._keras_private import without_autocast
 
@@ -49,7 +49,7 @@ def recomputed(layer, function, tensors):
     """
     if not _is_active():
         return function(*tensors)
-    leaves = [leaf for leaf in tree.flatten(tensors) if leaf is not None]
+    leaves = [leaf for leaf in keras.tree.flatten(tensors) if leaf is not None]
     for leaf in leaves:
         if not ops.is_tensor(leaf):
             raise TypeError(
@@ -63,7 +63,7 @@ def recomputed(layer, function, tensors):
     def compute(weights, states, leaves):
         """Returns the output, and the states that have changed, by number."""
         remaining = iter(leaves)
-        given = tree.map_structure(lambda x: None if x is None else next(remaining), tensors)
+        given = keras.tree.map_structure(lambda x: None if x is None else next(remaining), tensors)
         before = [*zip(trainable, weights, strict=True), *zip(others, states, strict=True)]
         with keras.StatelessScope(state_mapping=before) as scope:
             outputs = function(*given)

@@ -1,5 +1,7 @@
 """Base of all attention layers of the package."""
 
+import abc
+
 import keras
 from keras import ops
 
@@ -13,7 +15,7 @@ from keras_tupe.layers.attention.weighted_values import ScoreDropout
 from keras_tupe.layers.dropout import Dropout
 
 
-class AbstractSelfAttention(keras.layers.Layer):
+class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
     """Multi-head self-attention that asks its subclass one question: the terms of the logits.
 
     Projections, padding mask, softmax, dropout and output are here, once. A subclass is final

@@ -17,10 +17,10 @@ from keras_tupe.trainer._tensorflow_parts import (
     map_tensors,
 )
 from keras_tupe.trainer._tensorflow_update import update
-from keras_tupe.trainer._xla_choice import GAIN, XlaChoice, has_one_shape, steps_of_fit
+from keras_tupe.trainer._xla_choice import ChoosesXla
 
 
-class TensorFlowSteps(TensorFlowFit):
+class TensorFlowSteps(ChoosesXla, TensorFlowFit):
     """What `Trainer` does on TensorFlow; see there.
 
     A step is three parts. Each replica computes the gradients of its loss sum, in micro-batches,
@@ -156,56 +156,6 @@ class TensorFlowSteps(TensorFlowFit):
         return loss, count, gradients, outputs if self.train_metrics else None
 
     _keras_compiles = False  # it would compile the collectives too, which XLA cannot
-
-    @property
-    def _compiles_passes(self):
-        if self.xla != "auto":
-            return self.xla
-        # not measured on GPUs, where forward and backward pass gain by XLA
-        return bool(tf.config.list_logical_devices("GPU")) or bool(self.compiles_passes)
-
-    def _may_measure(self, iterator):
-        return (
-            self.compiles_passes is None
-            and self.xla == "auto"
-            and not self.run_eagerly
-            and not tf.config.list_logical_devices("GPU")
-            and has_one_shape(iterator)
-            and self._steps_ahead > 0
-        )
-
-    def _choose_passes(self, data=None):
-        """Says by which function forward and backward pass are computed; measures on a batch."""
-
-        def way(xla):
-            def gradients(*args):
-                self.compiles_passes = xla  # while it is traced
-                return self._gradients(*args)
-
-            return self._compiled(gradients, xla)
-
-        choices = [way(False), way(True)]
-        if data is not None:
-
-            def passes(function):
-                return lambda data: self._passes(
-                    function, keras.utils.unpack_x_y_sample_weight(data)
-                )
-
-            choice = XlaChoice(self.distribute_strategy, *map(passes, choices))
-            self.pass_seconds = choice.seconds(data, self._steps_ahead)
-            plain, *compiled = self.pass_seconds
-            self.compiles_passes = bool(compiled) and compiled[0] < GAIN * plain
-        self.compiles_passes = bool(self._compiles_passes)
-        self._gradient_function = choices[self.compiles_passes]
-
-    def _look_ahead(self, args, kwargs):
-        self._steps_ahead = self.planned_steps or steps_of_fit(args, kwargs)
-
-    def _compiled(self, function, xla):
-        if self.run_eagerly or not xla:
-            return function
-        return tf.function(function, jit_compile=True, autograph=False)
 
     def _check_scope(self):
         strategy = self.distribute_strategy

@@ -8,9 +8,63 @@ import keras
 import tensorflow as tf
 
 PAYS_SECONDS = 300  # of a run: a shorter one does not win back what compiling costs
-GAIN = 0.95  # of the time of the passes that were not compiled
+_GAIN = 0.95  # of the time of the passes that were not compiled
 _MEASURE_SECONDS = 1.0
 _ROUNDS = 3  # at least
+
+
+class ChoosesXla:
+    """The part of a trainer on TensorFlow that says what XLA compiles; see `Trainer`."""
+
+    @property
+    def _compiles_passes(self):
+        if self.xla != "auto":
+            return self.xla
+        # not measured on GPUs, where forward and backward pass gain by XLA
+        return bool(tf.config.list_logical_devices("GPU")) or bool(self.compiles_passes)
+
+    def _compiled(self, function, xla):
+        if self.run_eagerly or not xla:
+            return function
+        return tf.function(function, jit_compile=True, autograph=False)
+
+    def _look_ahead(self, args, kwargs):
+        self._steps_ahead = self.planned_steps or steps_of_fit(args, kwargs)
+
+    def _may_measure(self, iterator):
+        return (
+            self.compiles_passes is None
+            and self.xla == "auto"
+            and not self.run_eagerly
+            and not tf.config.list_logical_devices("GPU")
+            and has_one_shape(iterator)
+            and self._steps_ahead > 0
+        )
+
+    def _choose_passes(self, data=None):
+        """Says by which function forward and backward pass are computed; measures on a batch."""
+
+        def way(xla):
+            def gradients(*args):
+                self.compiles_passes = xla  # while it is traced
+                return self._gradients(*args)
+
+            return self._compiled(gradients, xla)
+
+        ways = [way(False), way(True)]
+        if data is not None:
+
+            def passes(function):
+                return lambda data: self._passes(
+                    function, keras.utils.unpack_x_y_sample_weight(data)
+                )
+
+            choice = XlaChoice(self.distribute_strategy, *map(passes, ways))
+            self.pass_seconds = choice.seconds(data, self._steps_ahead)
+            plain, *compiled = self.pass_seconds
+            self.compiles_passes = bool(compiled) and compiled[0] < _GAIN * plain
+        self.compiles_passes = bool(self._compiles_passes)
+        self._gradient_function = ways[self.compiles_passes]
 
 
 class XlaChoice:

@@ -3,8 +3,8 @@
 A process of its own, because logical devices and TF_CONFIG come before TensorFlow starts. A route
 is words joined by "-": where (`plain`, `onedevice`, `mirrored` on two logical CPUs, `gpus`,
 `workers`), optimizer (`sgd`, `momentum`, `adamw`), and any of `micro4`, `xla`, `noxla`, `group5`
-(steps per call; other numbers too) and `stock` (Keras's own `fit`). Updates, norms and losses go
-to an `.npz` file, and with `behaviour` what `replica_behaviour` finds:
+(steps per call; other numbers too), `remat` and `stock` (Keras's own `fit`). Updates, norms and
+losses go to an `.npz` file, and with `behaviour` what `replica_behaviour` finds:
 
     python tests/trainer/exactness_worker.py OUT.npz plain-sgd mirrored-sgd-micro4-xla behaviour
 """
@@ -65,7 +65,8 @@ def train(strategy, words):
             trainer.compile(optimizer, jit_compile=False)
         else:
             xla = next((XLA[word] for word in words if word in XLA), "auto")
-            trainer = Trainer(model, micro_batches=number_after("micro", words), xla=xla)
+            parts = number_after("micro", words)
+            trainer = Trainer(model, micro_batches=parts, xla=xla, remat="remat" in words)
             trainer.compile(
                 optimizer,
                 weighted_metrics=["sparse_categorical_accuracy"],

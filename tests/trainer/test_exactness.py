@@ -117,6 +117,7 @@ def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path):
         for optimizer in OPTIMIZERS
         for words in itertools.product(*kinds)
     ]
+    grid += ["plain-sgd-remat", "mirrored-adamw-remat", "mirrored-sgd-micro4-xla-group5-remat"]
     found = run_worker(tmp_path / "grid.npz", *grid)
     for route in grid:
         assert_exact(found, route, found)

@@ -12,6 +12,7 @@ from keras_tupe.trainer import Trainer
     [
         ({"xla": "maybe"}, "`xla` must be 'auto', True or False. Received: xla='maybe'"),
         ({"micro_batches": 0}, "`micro_batches` must be a positive integer"),
+        ({"remat": "maybe"}, "`remat` must be True or False. Received: remat='maybe'"),
         ({"skip_bad_steps": -1}, "`skip_bad_steps` must be an integer >= 0"),
         ({"skip_bad_steps": True}, "`skip_bad_steps` must be an integer >= 0"),
     ],

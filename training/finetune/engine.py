@@ -59,20 +59,23 @@ class FineTuner:
         strategy: `"auto"`, `"one"` or `"mirrored"`.
         xla: `"auto"`, `"on"` or `"off"`, as `--xla` of `training.pretrain`.
         micro_batches: parts that a device's rows are cut into to save memory.
+        remat: whether the backward pass computes each encoder block again, to save memory.
         deterministic: whether only operations are used that give the same bits every time.
 
     Raises:
         ValueError: if it is one of several workers.
     """
 
-    def __init__(self, strategy="auto", xla="auto", micro_batches=1, deterministic=False):
+    def __init__(
+        self, strategy="auto", xla="auto", micro_batches=1, remat=False, deterministic=False
+    ):
         self.machine = make_machine(strategy, deterministic)
         if self.machine.num_workers > 1:
             raise ValueError(
                 "Fine-tuning runs on one machine; unset TF_CONFIG and start it on one. "
                 f"Received: {self.machine.num_workers} workers"
             )
-        self._options = {"xla": XLA[xla], "micro_batches": micro_batches}
+        self._options = {"xla": XLA[xla], "micro_batches": micro_batches, "remat": remat}
         self._kept = None  # KeptTrainer
         self._asked = None, None  # model, Forward
 
@@ -81,10 +84,10 @@ class FineTuner:
         """Returns a tuner as a command's settings ask for; Keras's precision is set too.
 
         Args:
-            settings: has the attributes `strategy`, `xla`, `micro_batches`, `deterministic` and
-                `precision`.
+            settings: has the attributes `strategy`, `xla`, `micro_batches`, `remat`,
+                `deterministic` and `precision`.
         """
-        names = ("strategy", "xla", "micro_batches", "deterministic")
+        names = ("strategy", "xla", "micro_batches", "remat", "deterministic")
         tuner = cls(**{name: getattr(settings, name) for name in names})
         keras.config.set_dtype_policy(settings.precision)
         return tuner

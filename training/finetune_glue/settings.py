@@ -66,6 +66,7 @@ class Settings:
     precision: str = machine.precision()
     xla: str = machine.xla()
     micro_batches: int = machine.micro_batches()
+    remat: bool = machine.remat()
     deterministic: bool = machine.deterministic()
 
     def problems(self):

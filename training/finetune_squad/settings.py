@@ -19,6 +19,7 @@ _NO_MATTER = (
     "seeds",
     "strategy",
     "xla",
+    "remat",
     "deterministic",
 )
 
@@ -79,6 +80,7 @@ class Settings:
     precision: str = machine.precision()
     xla: str = machine.xla()
     micro_batches: int = machine.micro_batches()
+    remat: bool = machine.remat()
     deterministic: bool = machine.deterministic()
 
     def problems(self):

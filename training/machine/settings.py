@@ -18,13 +18,24 @@ def precision():
 
 def xla():
     """Returns the field `xla`."""
-    return setting("auto", f"Whether XLA compiles the step: {', '.join(SWITCHES)}.")
+    return setting(
+        "auto", f"Whether XLA compiles forward and backward pass: {', '.join(SWITCHES)}."
+    )
 
 
 def micro_batches():
     """Returns the field `micro_batches`."""
     return setting(
         1, "Parts that a replica's rows are cut into to save memory, >= 1; they are summed."
+    )
+
+
+def remat():
+    """Returns the field `remat`."""
+    return setting(
+        False,
+        "Whether the backward pass computes each block again, to save memory; costs a third of "
+        "the time.",
     )
 
 

@@ -125,6 +125,7 @@ class Run:
                 {name: getattr(settings, name) for name in names},
                 settings.steps_per_call,
                 micro_batches=settings.micro_batches,
+                remat=settings.remat,
                 xla=self._xla.argument(self.step),
                 planned_steps=settings.steps,
                 skip_bad_steps=settings.skip_bad_steps,

@@ -53,6 +53,7 @@ _NO_MATTER = (
     "given",
     "strategy",
     "xla",
+    "remat",
     "steps_per_call",
     "deterministic",
     "valid_every",
@@ -102,6 +103,7 @@ class Settings:
     # === Optimizer ===
     batch_size: int = setting(256, "Rows per step, all replicas together, >= 1.")
     micro_batches: int = machine.micro_batches()
+    remat: bool = machine.remat()
     steps: int = setting(1_000_000, "Optimizer steps, >= 1.")
     warmup_steps: int = setting(
         10_000,
@@ -198,7 +200,7 @@ class Settings:
         preset and a method's file count by their content, options by their meaning, and what a
         preset brings is left out.
 
-        Left out is where and how the work is done (`strategy`, `xla`, `steps_per_call`,
+        Left out is where and how the work is done (`strategy`, `xla`, `remat`, `steps_per_call`,
         `deterministic`: the same mathematics, rounded differently; and dropout masks depend on
         the number of replicas), what is written and how often, and what a stopped run must be
         able to take back (`skip_bad_steps`). `data` is left out because a folder may move: its

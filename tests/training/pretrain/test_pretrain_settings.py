@@ -249,6 +249,7 @@ NO_MATTER = {
     "config": "laptop",
     "strategy": "one",
     "xla": "off",
+    "remat": True,
     "steps_per_call": 2,
     "deterministic": True,
     "peak_flops": 1e12,

@@ -1,0 +1,102 @@
+"""Blocks that are computed again give the same masks and the same update."""
+
+import keras
+import numpy as np
+import pytest
+from exactness_case import live_weights, new_model, rows
+from trainer_cases import linear_model
+
+from keras_tupe import TupeBackbone, TupeMaskedLM, positions
+from keras_tupe.layers import EncoderBlock
+from keras_tupe.layers._recomputation import recomputation
+from keras_tupe.trainer import Trainer
+
+NUM_STEPS, ROWS = 2, 16
+XLA = {"xla": True}
+
+
+def model_of(position, dtype="float32"):
+    keras.utils.set_random_seed(3)
+    return TupeMaskedLM(TupeBackbone(23, 2, 2, 10, 14, position, dropout=0.3, dtype=dtype))
+
+
+def update(model, **settings):
+    """Returns what a few steps add to the weights, in one vector."""
+    trainer = Trainer(model, train_metrics=False, **settings)
+    trainer.compile(keras.optimizers.SGD(0.5))
+    inputs, labels, weights = rows(NUM_STEPS)
+    inputs = {tensor.name: inputs[tensor.name] for tensor in model.inputs}
+    before = live_weights(model)
+    data = {"batch_size": ROWS, "shuffle": False, "verbose": 0}
+    trainer.fit(inputs, labels, sample_weight=weights, **data)
+    return live_weights(model) - before
+
+
+def assert_same_update(make, tolerance=1e-5, **settings):
+    kept, again = (update(make(), remat=remat, **settings) for remat in (False, True))
+    assert np.linalg.norm(kept) > 0
+    assert np.linalg.norm(again - kept) <= tolerance * np.linalg.norm(kept)
+
+
+def test_the_update_and_the_masks_are_the_same():
+    assert_same_update(lambda: new_model(dropout=0.3), micro_batches=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, XLA, {"micro_batches": 4, **XLA}])
+@pytest.mark.parametrize("position", ["tupe_r", "shaw"])
+def test_the_update_is_the_same_on_every_route(position, settings):
+    assert_same_update(lambda: model_of(position), **settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_the_update_is_the_same_in_half_precision(dtype):
+    assert_same_update(lambda: model_of("tupe_r", dtype), tolerance=2e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("position", positions.METHODS)
+def test_the_update_is_the_same_for_every_method(position):
+    assert_same_update(lambda: model_of(position))
+
+
+def test_a_block_is_computed_once_more_in_the_backward_pass(tensorflow, monkeypatch):
+    calls, encoded = [], EncoderBlock._encoded
+    monkeypatch.setattr(
+        EncoderBlock, "_encoded", lambda self, *args: calls.append(1) or encoded(self, *args)
+    )
+    attention = positions.get("none").attention(positions.Dims(2, 4, 8), {})
+    block = EncoderBlock(attention, 16)
+    inputs = tensorflow.random.normal((3, 5, 8))
+    block(inputs)
+
+    @tensorflow.function
+    def gradient(inputs):
+        calls.clear()
+        with tensorflow.GradientTape() as tape:
+            with recomputation():
+                outputs = block(inputs, training=True)
+            assert len(calls) == 1
+        return tape.gradient(outputs, block.trainable_variables)
+
+    found = gradient(inputs)
+    assert len(calls) == 2
+    with tensorflow.GradientTape() as tape:
+        outputs = block(inputs, training=True)
+    for mine, other in zip(found, tape.gradient(outputs, block.trainable_variables), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-5)
+
+
+def test_what_would_be_left_without_a_gradient_is_refused():
+    attention = positions.get("none").attention(positions.Dims(2, 4, 8), {})
+    block = EncoderBlock(attention, 16)
+    inputs = keras.ops.ones((3, 5, 8))
+    block(inputs)
+    with recomputation(), pytest.raises(TypeError, match="takes tensors.*Received: object"):
+        block.call(inputs, shared_positions=object())
+
+
+def test_a_model_without_blocks_is_refused():
+    with pytest.raises(ValueError, match="computes encoder blocks again, so the model must have"):
+        Trainer(linear_model(), remat=True)
