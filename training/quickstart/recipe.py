@@ -1,7 +1,8 @@
 """How the quickstart trains: settings in which positions can be seen to matter within minutes.
 
 Pre-LN and the wide initialization are not TUPE's trunk; at this size and length its own learns too
-slowly.
+slowly. Per token, steps of 16 rows teach `absolute` as much and steps of 64 rows less, and neither
+costs less: up to a loss of 5 it learns hardly more from a larger step than from a smaller one.
 """
 
 LENGTH = 32  # tokens per row
@@ -13,7 +14,6 @@ LEARNING_RATE = 3e-3
 BETA_2 = 0.98
 INITIALIZER_RANGE = 0.09
 STEPS = 2200
-XLA = True  # at this size it saves a fifth of a step, on CPUs too
 TASK_BATCH_SIZE = 64
 TASK_LEARNING_RATE = 1e-3
 TASK_STEPS = 400

@@ -22,7 +22,6 @@ from training.quickstart.recipe import (
     TASK_BATCH_SIZE,
     TASK_LEARNING_RATE,
     WARMUP_SHARE,
-    XLA,
     curve_points,
 )
 
@@ -211,4 +210,4 @@ class Show:
 
 def _training(model, rows, held_out, learning_rate, steps, **optimizer):
     schedule = LinearWarmupDecay(learning_rate, steps, int(WARMUP_SHARE * steps))
-    return Training(model, make_machine("one"), rows, held_out, schedule, optimizer, xla=XLA)
+    return Training(model, make_machine("one"), rows, held_out, schedule, optimizer)

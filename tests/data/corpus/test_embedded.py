@@ -40,6 +40,35 @@ def test_docstrings_are_read_without_importing_and_nothing_comes_twice(package):
     ]
 
 
+def test_docstrings_inside_of_any_statement_are_found_in_their_order(tmp_path, monkeypatch):
+    openings = (
+        "try:",
+        "except OSError:",
+        "else:",
+        "finally:",
+        "match value:\n  case 1:",
+        "with value:",
+        "for item in value:",
+        "else:",
+        "while value:",
+        "async def g():\n  if value:\n    pass\n  elif value:",
+    )
+    words = "this text is number {} and it is long enough for a document of this package, which "
+    words += "needs more than twenty words to be one at all."
+    lines = []
+    for number, opening in enumerate(openings):
+        lines += [
+            opening,
+            f'    def f():\n      """{words.format(3 * chr(97 + number)).capitalize()}"""',
+        ]
+    folder = tmp_path / "made_of_statements"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    expected = [words.format(3 * chr(97 + number)).capitalize() for number in range(len(openings))]
+    assert embedded_documents((folder.name,)) == expected
+
+
 def test_progress_sees_every_file(package):
     seen = []
 

@@ -46,12 +46,11 @@ def test_the_curve_has_a_point_for_each_twelfth_of_the_steps_or_fewer(
     fits, tests = [], []
 
     class Recorder:
-        def __init__(self, model, machine, rows, held_out, schedule, optimizer, xla):
+        def __init__(self, model, machine, rows, held_out, schedule, optimizer):
             warmup_steps = int(recipe.WARMUP_SHARE * steps)
             assert (schedule.total_steps, schedule.warmup_steps) == (steps, warmup_steps)
             assert schedule.peak == recipe.LEARNING_RATE
             assert optimizer == {"beta_2": recipe.BETA_2}
-            assert xla == recipe.XLA
 
         def fit(self, start, end, progress):
             fits.append((start, end))
