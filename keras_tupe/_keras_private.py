@@ -146,6 +146,12 @@ class InPlaceOptimizer(_BackendOptimizer):
     TensorFlow.
     """
 
+    @staticmethod
+    def handle_of(variable):
+        """Returns this replica's handle of a variable of Keras or TensorFlow, and its dtype."""
+        variable = variable.value if isinstance(variable, keras.Variable) else variable
+        return variable.handle, variable.dtype
+
     def apply_in_place(self, gradients, variables):
         """Does `apply` with gradients that are clipped by the global norm already."""
         with keras.StatelessScope() as scope:  # holds what is not assigned by `self.assign`
@@ -158,19 +164,19 @@ class InPlaceOptimizer(_BackendOptimizer):
     def assign(self, variable, value):
         import tensorflow as tf
 
-        handle, dtype = _handle(variable)
+        handle, dtype = self.handle_of(variable)
         tf.raw_ops.AssignVariableOp(resource=handle, value=tf.cast(value, dtype))
 
     def assign_add(self, variable, value):
         import tensorflow as tf
 
-        handle, dtype = _handle(variable)
+        handle, dtype = self.handle_of(variable)
         tf.raw_ops.AssignAddVariableOp(resource=handle, value=tf.cast(value, dtype))
 
     def assign_sub(self, variable, value):
         import tensorflow as tf
 
-        handle, dtype = _handle(variable)
+        handle, dtype = self.handle_of(variable)
         tf.raw_ops.AssignSubVariableOp(resource=handle, value=tf.cast(value, dtype))
 
     _backend_update_step = _Optimizer._backend_update_step
@@ -217,7 +223,7 @@ class InPlaceAdam:
         first, second = ((1 - a) / (1 - b) for a, b in zip(powers, exact, strict=True))
         rate = tf.cast(learning_rate, "float64") * tf.sqrt(second) / first
         return tf.raw_ops.ResourceApplyAdam(
-            **{name: _handle(x)[0] for name, x in parts.items()},
+            **{name: self.handle_of(x)[0] for name, x in parts.items()},
             beta1_power=tf.cast(powers[0], dtype),
             beta2_power=tf.cast(powers[1], dtype),
             lr=tf.cast(rate, dtype),
@@ -226,12 +232,6 @@ class InPlaceAdam:
             epsilon=tf.cast(self.epsilon * tf.sqrt(second), dtype),
             grad=tf.cast(gradient, dtype),
         )
-
-
-def _handle(variable):
-    """Returns this replica's handle of a Keras variable, or one of TensorFlow, and its dtype."""
-    variable = variable.value if isinstance(variable, keras.Variable) else variable
-    return variable.handle, variable.dtype
 
 
 class TensorFlowFit:

@@ -218,11 +218,11 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         return [*terms, bias]
 
     def _over_keys(self, padding_mask, hidden_states):
-        """Returns the mask as booleans `(batch, length)`; a mask of another shape fails."""
+        """Returns the mask as booleans `(1, batch, 1, length)`; a mask of another shape fails."""
         if padding_mask is None:
             return None
         batch, length = ops.shape(hidden_states)[:2]
-        return ops.reshape(ops.cast(padding_mask, "bool"), (batch, length))
+        return ops.reshape(ops.cast(padding_mask, "bool"), (1, batch, 1, length))
 
     def _check_bias(self, position_bias, hidden_states):
         if position_bias is None:
@@ -261,5 +261,4 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
 
 def _has_tokens(is_real, dtype):
     """Returns 1 for sequences with a token, 0 for others, `(1, batch, 1, 1)`."""
-    found = ops.any(is_real, axis=-1)
-    return ops.cast(ops.reshape(found, (1, -1, 1, 1)), dtype)
+    return ops.cast(ops.any(is_real, axis=-1, keepdims=True), dtype)

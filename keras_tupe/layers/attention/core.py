@@ -40,7 +40,7 @@ def attend(terms, value, is_real=None, dropout=None):
     Args:
         terms: list of `Term`; the first needs no logits before it.
         value: `(heads, batch, length, key_dim)`.
-        is_real: booleans `(batch, length)`, which keys are tokens; `None` if all are.
+        is_real: booleans `(1, batch, 1, length)`, which keys are tokens; `None` if all are.
         dropout: a `ScoreDropout`, or `None`.
     """
     mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)

@@ -12,13 +12,11 @@ def key_mask(is_real, dtype):
     """Returns what is added to the logits, `(1, batch, 1, length)`.
 
     Args:
-        is_real: booleans `(batch, length)`, which keys are tokens.
+        is_real: booleans `(1, batch, 1, length)`, which keys are tokens.
         dtype: that of the logits. Both numbers are cast first: Keras makes them of its `floatx`,
             and float16 ends at 65504.
     """
-    mask = ops.where(is_real, ops.cast(0.0, dtype), ops.cast(MASKED_LOGIT, dtype))
-    batch, length = ops.shape(is_real)
-    return ops.reshape(mask, (1, batch, 1, length))
+    return ops.where(is_real, ops.cast(0.0, dtype), ops.cast(MASKED_LOGIT, dtype))
 
 
 def masked(logits, mask):
