@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 PAYS_SECONDS = 300  # of a run: a shorter one does not win back what compiling costs
+_FLOPS_PER_SECOND = 1e11  # of two CPU cores; a run that is short by it is not even timed
 _GAIN = 0.95  # of the time of the passes that were not compiled
 _MEASURE_SECONDS = 1.0
 _ROUNDS = 3  # at least
@@ -39,7 +40,14 @@ class ChoosesXla:
             and not tf.config.list_logical_devices("GPU")
             and has_one_shape(iterator)
             and self._steps_ahead > 0
+            and self._may_pay(iterator)
         )
+
+    def _may_pay(self, iterator):
+        """Returns whether a run may be long enough, by 6 operations a weight and token."""
+        values = tf.nest.flatten(iterator.element_spec, expand_composites=True)[0].shape
+        work = 6 * self.model.count_params() * values.num_elements() * self._steps_ahead
+        return work >= PAYS_SECONDS * _FLOPS_PER_SECOND
 
     def _choose_passes(self, data=None):
         """Says by which function forward and backward pass are computed; measures on a batch."""

@@ -85,6 +85,7 @@ def test_nothing_is_compiled_to_be_measured_where_it_cannot_pay(
     data, settings = batches(tensorflow), {}
     if reason == "short":
         monkeypatch.setattr(choice, "PAYS_SECONDS", 1e9)
+        monkeypatch.setattr(choice, "_FLOPS_PER_SECOND", 0.0)  # which would not even time it
     elif reason == "shapes":
         data = tensorflow.data.Dataset.from_tensor_slices(linear_rows(10)).batch(4)
     elif reason == "unknown":
@@ -111,3 +112,13 @@ def test_nothing_is_compiled_to_be_measured_where_it_cannot_pay(
 def test_planned_steps_must_be_a_number_of_steps():
     with pytest.raises(ValueError, match="`planned_steps` must be a positive integer"):
         compiled(linear_model(), planned_steps=0)
+
+
+def test_a_run_that_is_short_by_its_operations_is_not_timed(tensorflow, choice, monkeypatch):
+    monkeypatch.setattr(choice, "PAYS_SECONDS", 1.0)
+    monkeypatch.setattr(choice.XlaChoice, "seconds", lambda *args: (1.0, 2.0))
+    for rate, timed in ((1e15, 0), (1e-3, 2)):
+        monkeypatch.setattr(choice, "_FLOPS_PER_SECOND", rate)
+        trainer = compiled(linear_model(), planned_steps=10)
+        trainer.fit(batches(tensorflow), verbose=0)
+        assert len(trainer.pass_seconds) == timed
