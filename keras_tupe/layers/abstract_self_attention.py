@@ -10,6 +10,7 @@ from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh
 from keras_tupe.layers.attention.core import attend, scores, whole_logits
 from keras_tupe.layers.attention.position_terms import whole_bias
+from keras_tupe.layers.attention.random_bits import can_draw
 from keras_tupe.layers.attention.terms import Bias, Given, Products
 from keras_tupe.layers.attention.weighted_values import ScoreDropout
 from keras_tupe.layers.dropout import Dropout
@@ -182,7 +183,8 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         value = ops.transpose(self.value_dense(hidden_states), (2, 0, 1, 3))  # (h, b, s, d)
         dropout = None
         if training and self.dropout > 0:
-            dropout = ScoreDropout(self.dropout, self.dropout_layer.seed_generator.next())
+            generator = self.dropout_layer.seed_generator
+            dropout = ScoreDropout(self.dropout, generator.next() if can_draw() else generator)
         context = attend(terms, value, is_real, dropout)
         if is_real is not None:
             context = context * _has_tokens(is_real, context.dtype)

@@ -20,7 +20,7 @@ class ScoreDropout:
 
     Attributes:
         rate: share that is dropped, in (0, 1).
-        seed: tensor of two integers.
+        seed: tensor of two integers; a Keras seed generator where bits are not drawn by counter.
     """
 
     rate: float
