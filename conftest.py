@@ -16,7 +16,7 @@ def pytest_collection_finish(session):
     """What is imported by now stays: looking for garbage in it takes half a second each time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(700, 10, 50)
+    gc.set_threshold(10_000, 20, 100)
 
 
 @pytest.fixture(autouse=True)
