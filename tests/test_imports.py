@@ -68,6 +68,7 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._normalization",
     "keras_tupe.layers._one_pass",
     "keras_tupe.layers.gelu",
+    "keras_tupe.layers._at_positions",
     "keras_tupe.layers.masked_lm_head",
     "keras_tupe.data.rows.tf_dataset",
     "keras_tupe.models.saved.folder",
