@@ -70,9 +70,9 @@ class Trainer(ChecksData, _steps(), keras.Model):
         micro_batches: parts that each replica computes one after the other, to save memory; must
             divide its rows. Defaults to 1.
         xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass. `"auto"`
-            compiles them on GPUs. On CPUs it measures both ways for about a second on the first
-            batch of a `fit` of more than five minutes whose batches have one known shape, and
-            compiles no other. JAX compiles always.
+            compiles them on GPUs. On CPUs it measures both ways for about a second on a quarter of
+            the first batch of a `fit` of more than five minutes whose batches have one known
+            shape, and compiles no other. JAX compiles always.
         planned_steps: steps of the whole training, from which `"auto"` knows how long it will be.
             Defaults to those of the first `fit`.
         remat: whether the backward pass computes each encoder block again instead of keeping what
@@ -91,7 +91,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         compiles_passes: whether XLA compiles forward and backward pass; `None` before the first
             step, and on JAX.
         pass_seconds: tuple of what `"auto"` measured: seconds of forward and backward pass as they
-            are, and compiled.
+            are, and compiled; of a whole batch, in proportion to the rows.
         stop_requested: whether `request_stop()` has ended the training, on this worker or another.
 
     Raises:
