@@ -2,6 +2,7 @@
 
 import importlib
 import pathlib
+import pkgutil
 import shutil
 
 FOLDER = pathlib.Path(__file__).parent
@@ -12,8 +13,9 @@ _BESIDE = {"pictures": ".png", "gallery": ".png"}
 
 
 def generators():
-    """Returns the names of the modules that generate pages, sorted."""
-    return sorted(path.stem for path in (FOLDER / "generate").glob("[!_]*.py"))
+    """Returns the names of the modules and packages that generate pages, sorted."""
+    found = pkgutil.iter_modules([str(FOLDER / "generate")])
+    return sorted(one.name for one in found if not one.name.startswith("_"))
 
 
 def generated_pages():

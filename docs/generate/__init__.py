@@ -1,1 +1,1 @@
-"""Generated pages: a module for each kind, with `pages()`: {path below docs/pages: Markdown}."""
+"""Generated pages: a module or package per kind, `pages()` is {path below docs/pages: Markdown}."""

@@ -23,11 +23,11 @@ def bias(dims, options):
 def dead_weights(dims, options):
     """Returns the weights without a gradient."""
     relative = t5.dead_weights(dims, {**options, "cls": "tied"})  # TUPE-A's theta is used
-    records = {*relative, *tupe_a.dead_weights(dims, options)}
+    records = [*relative, *tupe_a.dead_weights(dims, options)]
     if options["cls"] == "untied" and options["variant"] == "released":
         row = "it fills row 0 of the logits with one constant, which softmax ignores"
-        records.add(DeadWeight("relative_reset/cls_reset/theta", row, row=0))
-    return tuple(records)
+        records.append(DeadWeight("relative_reset/cls_reset/theta", row, row=0))
+    return tuple(dict.fromkeys(records))
 
 
 def logits_oracle(tokens, weights, dims, options):

@@ -5,7 +5,7 @@ import pathlib
 
 from training.command.tables import table
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 GALLERY = ROOT / "docs" / "gallery" / "gallery.json"
 TIMES = ROOT / "benchmarks" / "results" / "methods.json"
 MEMORY = ROOT / "benchmarks" / "results" / "memory" / "methods.json"

@@ -1,104 +1,17 @@
-"""A page per positional method, and the parts of `methods/index.md` that list them all."""
+"""The page of one method."""
 
 import inspect
-import json
 import pathlib
 import re
 
-from docs.generate import _method_layers as layers
-from docs.generate._method_results import cost, heads
+from docs.generate.methods import layers
+from docs.generate.methods.measured import cost, heads
+from docs.generate.methods.options import options
 from keras_tupe import positions
 from training.command.tables import table
 from training.methods import length
 
-ROOT = pathlib.Path(__file__).parents[2]
-# Where a method acts, and the sentence about it; the order is that of the table.
-PLACES = {
-    "embed": "Added to the embeddings",
-    "bias": "A bias of the logits, made once per forward pass",
-    "attention": "Attention of its own, in every block",
-    "none": "No positions",
-}
-
-
-def pages():
-    """Returns the pages: a dictionary of path below `pages/` -> Markdown."""
-    methods = dict(sorted(positions.METHODS.items()))
-    found = {f"methods/{name}.md": page(name, method) for name, method in methods.items()}
-    index = ROOT / "docs" / "pages" / "methods" / "index.md"
-    found["methods/index.md"] = filled(index.read_text(encoding="utf-8"), methods)
-    return found
-
-
-def filled(text, methods):
-    """Returns the index with its generated parts in place of their comments.
-
-    Args:
-        text: Markdown with the comments `<!-- generated: table -->`, `<!-- generated: options -->`.
-        methods: dictionary of name -> `PositionMethod`.
-
-    Raises:
-        ValueError: if a comment is not there once.
-    """
-    for part, make in {"table": all_methods, "options": all_options}.items():
-        comment = f"<!-- generated: {part} -->"
-        if text.count(comment) != 1:
-            raise ValueError(
-                f"methods/index.md must have the line {comment!r} once. "
-                f"Received: {text.count(comment)} such lines"
-            )
-        text = text.replace(comment, make(methods))
-    return text
-
-
-def place_of(method):
-    """Returns the first place of `PLACES` where a method acts."""
-    if method.embed or method.bias:
-        return "embed" if method.embed else "bias"
-    return "attention" if layers.has_own_attention(method) else "none"
-
-
-def all_methods(methods):
-    """Returns a table of the methods for each place where they act."""
-    parts = []
-    for place, title in PLACES.items():
-        rows = [
-            [f"[`{name}`]({name}.md)", method.summary, length(method), method.source]
-            for name, method in methods.items()
-            if place_of(method) == place
-        ]
-        if rows:
-            parts += [f"### {title}", table(["method", "what it is", "length", "source"], rows)]
-    return "\n\n".join(parts)
-
-
-def all_options(methods):
-    """Returns a list of all options, each with its meanings and the methods that have it."""
-    having = {}
-    for name, method in methods.items():
-        for option in method.options:
-            meanings = having.setdefault(option, {})
-            meanings.setdefault(meaning(name, method, option), []).append(name)
-    return "\n".join(
-        f"- `{option}`: {text} ({', '.join(f'[`{name}`]({name}.md)' for name in names)})"
-        for option, meanings in sorted(having.items())
-        for text, names in meanings.items()
-    )
-
-
-def meaning(name, method, option):
-    """Returns what an option does.
-
-    Raises:
-        ValueError: if the record does not say it.
-    """
-    text = method.meaning(option)
-    if not text:
-        raise ValueError(
-            "A method's record must say in `option_meanings` what each option does. Received: "
-            f"none for {option!r} of {name!r}"
-        )
-    return text
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 def page(name, method):
@@ -188,28 +101,6 @@ def _kind(layer):
     name = type(layer).__name__
     is_public = name in keras_tupe.layers.__all__
     return f"{{py:class}}`keras_tupe.layers.{name}`" if is_public else f"`{name}`"
-
-
-def options(name, method):
-    """Returns the table of options."""
-    if not method.options:
-        return "None."
-    rows = [
-        [f"`{option}`", f"`{default!r}`", meaning(name, method, option)]
-        for option, default in method.options.items()
-    ]
-    example = next((dict(one) for one in method.other_options if _differs(one, method)), {})
-    return "\n\n".join(
-        [
-            table(["option", "default", "meaning"], rows),
-            f"Given as `position_options={example}` in Python, and as "
-            f"`--position-options '{json.dumps(example)}'` on the command line.",
-        ]
-    )
-
-
-def _differs(options, method):
-    return any(value != method.options[key] for key, value in options.items())
 
 
 def promises(method):
