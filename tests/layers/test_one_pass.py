@@ -8,9 +8,9 @@ import pytest
 from keras import ops
 
 from keras_tupe.layers import Dropout, MaskedLMHead, TokenEmbedding, gelu
+from keras_tupe.layers._compiled import one_pass, one_pass_steps
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.layers._one_pass import one_pass, one_pass_steps
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="own gradients are TensorFlow's alone"

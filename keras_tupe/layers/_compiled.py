@@ -1,4 +1,4 @@
-"""Steps on each element alone, compiled into one pass over memory while a trainer says so."""
+"""Functions that XLA compiles inside of graphs that it does not compile."""
 
 import contextlib
 import contextvars
@@ -6,9 +6,22 @@ import functools
 
 import keras
 
-from keras_tupe.layers._exporting import is_saved
+from keras_tupe.layers._exporting import conversion_format
 
 _COMPILES = contextvars.ContextVar("whether steps become one pass", default=False)
+
+
+def compiled(function):
+    """Decorator: XLA compiles the function on TensorFlow; on other backends it runs as it is.
+
+    Keras compiles whole training steps only, and on CPU not by itself. Converters to
+    other formats take nothing that XLA compiled.
+    """
+
+    def is_compiled(args):
+        return keras.backend.backend() == "tensorflow" and conversion_format() is None
+
+    return _compiled_if(is_compiled, function)
 
 
 @contextlib.contextmanager
@@ -36,25 +49,23 @@ def one_pass(function):
     known when the graph is made: XLA would compile it again for every new shape.
     """
 
+    def is_compiled(tensors):
+        return _COMPILES.get() and all(tensor.shape.is_fully_defined() for tensor in tensors)
+
+    return _compiled_if(is_compiled, function)
+
+
+def _compiled_if(is_compiled, function):
+    """Returns the function, compiled at each call whose arguments `is_compiled` is true of."""
+
     @functools.cache
-    def compiled():
+    def by_xla():
         import tensorflow as tf
 
         return tf.function(function, jit_compile=True, autograph=False)
 
     @functools.wraps(function)
-    def call(*tensors):
-        if _COMPILES.get() and all(tensor.shape.is_fully_defined() for tensor in tensors):
-            return compiled()(*tensors)
-        return function(*tensors)
+    def call(*args, **kwargs):
+        return (by_xla() if is_compiled(args) else function)(*args, **kwargs)
 
     return call
-
-
-def has_own_gradients(training):
-    """Returns whether layers use gradients of their own: in training, on TensorFlow.
-
-    JAX compiles whole steps. Outside training what TensorFlow differentiates itself stays: graphs
-    to be served have only operations that converters know, and second derivatives exist.
-    """
-    return bool(training) and keras.backend.backend() == "tensorflow" and not is_saved()
