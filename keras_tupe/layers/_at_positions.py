@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_tupe.layers._one_pass import has_own_gradients
+from keras_tupe.layers._exporting import has_own_gradients
 from keras_tupe.layers._parts import beyond_if_negative
 
 

@@ -4,9 +4,10 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._at_positions import at_positions
+from keras_tupe.layers._compiled import one_pass
 from keras_tupe.layers._dense import Dense
+from keras_tupe.layers._exporting import has_own_gradients
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.layers._one_pass import has_own_gradients, one_pass
 from keras_tupe.layers._parts import at_least_float32, fresh, unbuilt_layer
 from keras_tupe.layers.gelu import gelu
 
