@@ -170,5 +170,9 @@ def _is_prose(paragraph):
     common = sum(word.lower().strip("(\"'.,;:)") in _COMMON for word in words)
     if common < _MIN_COMMON_SHARE * len(words):
         return False
-    plain = sum((word.isalpha() and word.isascii()) or bool(_WORD.fullmatch(word)) for word in words)
+    plain = sum(_is_plain(word) for word in words)
     return plain >= _MIN_WORD_SHARE * len(words)
+
+
+def _is_plain(word):
+    return (word.isalpha() and word.isascii()) or bool(_WORD.fullmatch(word))
