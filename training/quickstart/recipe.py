@@ -18,7 +18,7 @@ TASK_BATCH_SIZE = 64
 TASK_LEARNING_RATE = 1e-3
 TASK_STEPS = 400
 WARMUP_SHARE = 0.06
-CURVE_BATCHES = 20  # held-out batches behind each point of the curve
+CURVE_BATCHES = 12  # held-out batches behind each point of the curve
 
 
 def curve_points(steps):
