@@ -102,16 +102,26 @@ class MethodLayers:
 
     def run(self, tokens, padding_mask=None):
         """Returns attention logits, scores and output for `(batch, length, width)` vectors."""
+        x, bias, shared = self._positions(tokens)
+        given = {"position_bias": bias, "shared_positions": shared, "padding_mask": padding_mask}
+        output = self.attention(x, **given)  # the first call builds
+        scores = self.attention.scores(x, **given)
+        found = (self._logits(x, bias, shared), scores, output)
+        return tuple(ops.convert_to_numpy(tensor) for tensor in found)
+
+    def logits(self, tokens):
+        """Returns the attention logits alone, of the same vectors."""
+        return ops.convert_to_numpy(self._logits(*self._positions(tokens)))
+
+    def _positions(self, tokens):
+        """Returns the vectors with what a method adds to them, its bias and what is shared."""
         x = ops.convert_to_tensor(tokens, dtype=self.dtype)
         x = self.embed(x) if self.embed else x
-        bias = self.bias(x) if self.bias else None
-        shared = self.shared(x) if self.shared else None
-        given = {"position_bias": bias, "shared_positions": shared, "padding_mask": padding_mask}
-        output = self.attention(x, **given)
+        return x, self.bias(x) if self.bias else None, self.shared(x) if self.shared else None
+
+    def _logits(self, x, bias, shared):
         query, key = self.attention.query_dense(x), self.attention.key_dense(x)
-        logits = self.attention.logits(query, key, bias, shared)
-        scores = self.attention.scores(x, **given)
-        return tuple(ops.convert_to_numpy(tensor) for tensor in (logits, scores, output))
+        return self.attention.logits(query, key, bias, shared)
 
     def oracle_weights(self):
         """Returns the weights by path in float64, which remember what is asked of them."""
