@@ -29,7 +29,9 @@ def parameters_by_layer(name, num_layers=2, vocabulary_size=7, **options):
             position_options=options,
             max_sequence_length=512,
         )
-    return {layer.name: layer.count_params() for layer in model.layers}
+    found = {layer.name: layer.count_params() for layer in model.layers}
+    keras.utils.clear_session(free_memory=False)  # else the next model gives them values
+    return found
 
 
 def added_by(name, **options):

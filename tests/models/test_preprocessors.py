@@ -179,8 +179,8 @@ def test_one_string_is_masked_as_one_row(layer):
 
 
 def compiled(model):
-    """Compiles `model` for a few quick steps: XLA would take longer than it saves."""
-    model.compile(optimizer=keras.optimizers.Adam(0.02), jit_compile=False)
+    """Compiles `model` for a few quick steps: a graph of it would take longer than it saves."""
+    model.compile(optimizer=keras.optimizers.Adam(0.02), run_eagerly=True)
     return model
 
 

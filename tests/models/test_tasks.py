@@ -221,6 +221,7 @@ def test_the_classifier_is_a_linear_layer_over_the_pooled_output():
     assert np.abs(trained - answer(model, given)).max() > 1e-3
 
 
+@pytest.mark.slow  # masked language models do, and classifiers of raw text in eager steps
 def test_the_classifier_learns_in_a_compiled_step():
     model = classifier("float32", scale=None)
     model.compile(
