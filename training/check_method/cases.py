@@ -95,7 +95,8 @@ class MethodLayers:
             factory(self.dims, self.options) if factory else None for factory in factories
         )
         self.attention = self.method.attention(self.dims, self.options)
-        self.run(np.zeros((1, 1, WIDTH)))  # builds
+        x, bias, shared = self._positions(np.zeros((1, 1, WIDTH)))
+        self.attention(x, position_bias=bias, shared_positions=shared)  # builds
         made = (self.embed, self.bias, self.shared, self.attention)
         self.weights = [weight for layer in made if layer for weight in layer.weights]
         scramble(self.weights)
@@ -104,7 +105,7 @@ class MethodLayers:
         """Returns attention logits, scores and output for `(batch, length, width)` vectors."""
         x, bias, shared = self._positions(tokens)
         given = {"position_bias": bias, "shared_positions": shared, "padding_mask": padding_mask}
-        output = self.attention(x, **given)  # the first call builds
+        output = self.attention(x, **given)
         scores = self.attention.scores(x, **given)
         found = (self._logits(x, bias, shared), scores, output)
         return tuple(ops.convert_to_numpy(tensor) for tensor in found)
