@@ -1,5 +1,9 @@
 """Every positional method of the package with its options, and what checks of them need."""
 
+import functools
+
+import pytest
+
 from keras_tupe import positions
 from training.check_method.cases import (
     BATCH,
@@ -33,9 +37,11 @@ __all__ = [
     "WIDTH",
     "Case",
     "MethodLayers",
+    "by_kind",
     "cases_of",
     "encoder",
     "inputs",
+    "mechanisms",
     "method_layers",
     "outputs",
     "random_ids",
@@ -46,3 +52,47 @@ __all__ = [
 METHOD_NAMES = sorted(positions.METHODS)
 CASES = [case for name in METHOD_NAMES for case in cases_of(name)]
 ENCODER_CASES = encoder_cases(CASES)
+
+
+# The method that encoders have by default; what no other one adds to is shown with it.
+_FIRST = "tupe_r"
+
+
+@functools.cache
+def mechanisms(case):
+    """Returns what a method is made of: the classes of its layers, and which of them free [CLS]."""
+    dims = positions.Dims(HEADS, KEY_DIM, max_sequence_length=1000)  # nothing is built
+    method, options = case.method, case.resolved()
+    factories = (method.embed, method.bias, method.shared, method.attention)
+    made = [factory(dims, options) for factory in factories if factory]
+    found = set()
+    while made:
+        layer = made.pop()
+        if layer is not None:
+            found.add((type(layer), getattr(layer, "untie_cls", False)))
+            made += [*getattr(layer, "parts", ()), getattr(layer, "position_table", None)]
+    return frozenset(found)
+
+
+def by_kind(cases, also=lambda case: None):
+    """Returns parameters of a test: few cases that have every mechanism, the others marked `slow`.
+
+    A method of new layers is among the few by itself. For promises that rest on the layers, and
+    not on the numbers or the words of a record.
+
+    Args:
+        cases: list of `Case`.
+        also: what else tells kinds apart: a function of a case. Each of its values is among the
+            few for every mechanism that has it.
+    """
+    cases = list(dict.fromkeys(cases))
+    kinds = {case: {(part, also(case)) for part in mechanisms(case)} for case in cases}
+    left, few = set().union(*kinds.values()), set()
+    while left:
+        best = max(cases, key=lambda case: (len(kinds[case] & left), case.name == _FIRST))
+        few.add(best)
+        left -= kinds[best]
+    return [
+        pytest.param(case, id=str(case), marks=[] if case in few else pytest.mark.slow)
+        for case in cases
+    ]

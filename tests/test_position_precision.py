@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 from keras import ops
-from position_cases import ENCODER_CASES, METHOD_NAMES, Case, encoder, inputs, random_ids
+from position_cases import (
+    ENCODER_CASES,
+    METHOD_NAMES,
+    Case,
+    by_kind,
+    encoder,
+    inputs,
+    random_ids,
+)
 
 from training.check_method import precision
 from training.check_method.precision import values, watch_attention
@@ -12,23 +20,16 @@ from training.check_method.precision import values, watch_attention
 @pytest.mark.parametrize(
     "policy", ["mixed_float16", pytest.param("float16", marks=pytest.mark.slow), "float64"]
 )  # weights in float16 are what float32 weights become in a layer of `mixed_float16`
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_logits_and_biases_are_in_at_least_float32_under_every_policy(name, policy):
-    precision.check_dtypes(Case(name), policy)
+@pytest.mark.parametrize("case", by_kind(map(Case, METHOD_NAMES)))
+def test_logits_and_biases_are_in_at_least_float32_under_every_policy(case, policy):
+    precision.check_dtypes(case, policy)
 
 
+# float16 rounds as bfloat16 does and overflows besides
 @pytest.mark.parametrize(
-    ("case", "policy"),
-    [
-        # float16 rounds as well and overflows besides
-        pytest.param(case, policy, id=f"{case}-{policy}", marks=marks)
-        for case in ENCODER_CASES
-        for policy, marks in (
-            ("mixed_float16", ()),
-            ("mixed_bfloat16", () if case == Case("tupe_r") else pytest.mark.slow),
-        )
-    ],
+    "policy", ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)]
 )
+@pytest.mark.parametrize("case", by_kind(ENCODER_CASES))
 def test_half_precision_rounds_no_position_term_and_gives_finite_outputs(case, policy):
     precision.check_half_precision(case, policy)
 

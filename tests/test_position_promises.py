@@ -3,17 +3,29 @@
 import hypothesis
 import pytest
 from hypothesis import strategies as st
-from position_cases import CASES, ENCODER_CASES, MAX_LENGTH, METHOD_NAMES, Case, encoder
+from position_cases import (
+    CASES,
+    ENCODER_CASES,
+    MAX_LENGTH,
+    METHOD_NAMES,
+    Case,
+    by_kind,
+    encoder,
+)
 
 from keras_tupe import positions
 from training.check_method import encoder as whole
 from training.check_method import order, padding
 from training.check_method.compare import BrokenPromiseError
 
+METHODS = [Case(name) for name in METHOD_NAMES]
+OF_LAYERS = by_kind(METHODS)
+OF_ENCODERS = by_kind(ENCODER_CASES)
+
 # Padding
 
 
-@pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
+@pytest.mark.parametrize("case", OF_ENCODERS)
 @hypothesis.given(length=st.integers(1, MAX_LENGTH - 1), data=st.data(), seed=st.integers(0, 1000))
 @hypothesis.settings(max_examples=2)
 def test_more_padding_never_changes_real_tokens(case, length, data, seed):
@@ -36,14 +48,14 @@ def test_more_padding_changes_nothing_in_float32_either(name):
     padding.check_more_padding_in_float32(Case(name))
 
 
-@pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
+@pytest.mark.parametrize("case", OF_ENCODERS)
 def test_padding_content_is_invisible(case):
     padding.check_content_of_padding(case)
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_a_row_of_padding_alone_is_finite_and_leaves_others_alone(name):
-    padding.check_row_of_padding(Case(name))
+@pytest.mark.parametrize("case", OF_LAYERS)
+def test_a_row_of_padding_alone_is_finite_and_leaves_others_alone(case):
+    padding.check_row_of_padding(case)
 
 
 # Order
@@ -80,12 +92,16 @@ def test_the_bias_of_an_absolute_method_does_not():
 CLS_CASES = [case for case in CASES if "cls" in case.method.options]
 
 
-@pytest.mark.parametrize("case", [case for case in CLS_CASES if case.method.bias], ids=str)
+def of_cls(cases):
+    return by_kind(cases, also=lambda case: case.resolved()["cls"])
+
+
+@pytest.mark.parametrize("case", of_cls([case for case in CLS_CASES if case.method.bias]))
 def test_untied_cls_has_one_value_in_its_row_and_one_in_its_column_at_every_length(case):
     order.check_cls_of_bias(case)
 
 
-@pytest.mark.parametrize("case", [case for case in CLS_CASES if not case.method.embed], ids=str)
+@pytest.mark.parametrize("case", of_cls([case for case in CLS_CASES if not case.method.embed]))
 def test_positions_are_invisible_to_and_from_an_untied_cls_and_to_no_tied_one(case):
     order.check_cls_of_logits(case)
 
@@ -115,15 +131,21 @@ def test_some_methods_start_as_an_encoder_without_positions(name, options):
 # Work and length
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_position_work_is_done_once_per_forward_pass(name):
-    whole.check_work_is_done_once(Case(name))
+@pytest.mark.parametrize("case", OF_LAYERS)
+def test_position_work_is_done_once_per_forward_pass(case):
+    whole.check_work_is_done_once(case)
 
 
 CLIPPED_CASES = [case for case in CASES if case.options == (("k", 3),)]
 
 
-@pytest.mark.parametrize("case", [*map(Case, METHOD_NAMES), *CLIPPED_CASES], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    by_kind(
+        [*METHODS, *CLIPPED_CASES],
+        also=lambda case: case.method.has_length_limit(case.resolved()),
+    ),
+)
 def test_a_table_bounds_the_length_and_nothing_else_does(case):
     whole.check_length_limit(case)
 
@@ -133,21 +155,7 @@ def test_a_clipped_table_has_no_limit(case):
     assert not case.method.has_length_limit(case.resolved())
 
 
-# Tables that all layers share and released variants make the same kinds of graphs: one of each.
-OTHER_OPTIONS = {case.options: case for case in reversed(ENCODER_CASES) if case.options}.values()
-
-
 @pytest.mark.usefixtures("floatx")  # float64
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(
-            case,
-            id=str(case),
-            marks=[] if not case.options or case in OTHER_OPTIONS else pytest.mark.slow,
-        )
-        for case in ENCODER_CASES
-    ],
-)
+@pytest.mark.parametrize("case", OF_ENCODERS)
 def test_one_graph_serves_every_length(case, tensorflow):
     whole.check_one_graph(case)

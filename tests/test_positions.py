@@ -15,39 +15,51 @@ from position_cases import (
     MAX_LENGTH,
     METHOD_NAMES,
     Case,
+    by_kind,
     cases_of,
+    mechanisms,
 )
 
 from keras_tupe import positions
 from training.check_method import equation
 
+METHODS = [Case(name) for name in METHOD_NAMES]
 WITH_K = [name for name in METHOD_NAMES if "k" in positions.get(name).options]
+# Each method as it is, with each option alone, and with all other options at once.
+FIRST_AND_LAST = [case for name in METHOD_NAMES for case in (cases_of(name)[0], cases_of(name)[-1])]
+ONE_BY_ONE = {*FIRST_AND_LAST, *(case for case in CASES if len(case.options) == 1)}
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=str(case), marks=[] if case in ONE_BY_ONE else pytest.mark.slow)
+        for case in CASES
+    ],
+)
 def test_attention_equals_the_papers_equation_in_float64(case):
-    several = len(case.options) > 1  # each of them alone has all lengths
-    equation.check_parity(case, lengths=(1, 4, MAX_LENGTH) if several else equation.LENGTHS)
+    clips = not case.options or "k" in dict(case.options)  # what else has edges within these
+    equation.check_parity(case, lengths=equation.LENGTHS if clips else (1, MAX_LENGTH))
     # what pads knows no options
-    equation.check_parity(case, padding=1, lengths=(7,) if case.options else equation.LENGTHS)
+    equation.check_parity(case, padding=1, lengths=(7,) if case.options else (1, 2, 7))
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_attention_equals_the_papers_equation_in_float32(name):
-    equation.check_parity(Case(name), "float32", lengths=(1, 7, MAX_LENGTH))
-    equation.check_parity(Case(name), "float32", padding=1, lengths=(7,))
+@pytest.mark.parametrize("case", by_kind(METHODS))
+def test_attention_equals_the_papers_equation_in_float32(case):
+    equation.check_parity(case, "float32", lengths=(1, 7, MAX_LENGTH))
+    equation.check_parity(case, "float32", padding=1, lengths=(7,))
 
 
 # Three blocks of rows; 70 is more than a block.
 FAR = [Case(name, (("cls", "untied"), ("k", k))) for k in (3, 70) for name in WITH_K]
 
 
-@pytest.mark.parametrize("case", [*map(Case, METHOD_NAMES), *FAR], ids=str)
+@pytest.mark.parametrize("case", by_kind([*METHODS, *FAR], also=lambda case: case.options))
 def test_far_distances_equal_the_papers_equation(case):
     equation.check_far_distances(case)
 
 
-@pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
+@pytest.mark.parametrize("case", by_kind(ENCODER_CASES))
 def test_the_whole_encoder_equals_bert_around_the_oracle(case):
     equation.check_whole_encoder(case)
 
@@ -143,10 +155,7 @@ def test_by_hand_bert_ad():
 # The oracles share nothing with the layers.
 
 
-# As it is, and with all other options at once: an oracle's branches are those of its options.
-FIRST_AND_LAST = [case for name in METHOD_NAMES for case in (cases_of(name)[0], cases_of(name)[-1])]
-
-
+# An oracle's branches are those of its options.
 @pytest.mark.parametrize(
     "case",
     [
@@ -162,6 +171,16 @@ def test_the_pieces_of_oracles_import_numpy_and_math_only():
     tree = ast.parse(pathlib.Path(positions.oracle.__file__).read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert {alias.name for node in imports for alias in node.names} == {"math", "numpy"}
+
+
+def test_every_mechanism_is_among_the_few_cases_that_are_not_slow():
+    for cases in (METHODS, CASES):
+        few = {param.values[0] for param in by_kind(cases) if not param.marks}
+        assert set().union(*map(mechanisms, few)) == set().union(*map(mechanisms, cases))
+        assert 15 <= len(few) < len(cases)
+    by_cls = by_kind(CASES, also=lambda case: case.resolved().get("cls"))
+    few = {param.id for param in by_cls if not param.marks}
+    assert {"shaw", "shaw-untied", "rope", "rope-untied"} <= few
 
 
 def test_sizes_of_the_cases_are_different_primes():

@@ -1,5 +1,7 @@
 """A sum of position biases, with [CLS] reset or not."""
 
+import json
+
 import keras
 from keras import ops
 
@@ -7,6 +9,8 @@ from keras_tupe.layers._parts import at_least_float32, unbuilt_layer
 from keras_tupe.layers.attention.core import in_blocks
 from keras_tupe.layers.attention.position_terms import matrix_of_parts, sum_of_parts
 from keras_tupe.layers.cls_reset import ClsReset
+
+_PART_SHAPES = {}  # by the layers and the shape of their input
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -122,13 +126,23 @@ class CombinedPositionBias(keras.layers.Layer):
         length = hidden_states.shape[1]
         axes = {"query": length, "key": length, "distances": length and 2 * length}
         one = keras.KerasTensor((1, 1, hidden_states.shape[2]), hidden_states.dtype)
-        parts = super().compute_output_spec(one, as_parts=True)  # of one token, whatever the length
+        shapes = self._part_shapes(one)  # of one token, whatever the length
 
         def spec(name):
-            heads, _, *rest = parts[name].shape
+            heads, _, *rest = shapes[name]
             return keras.KerasTensor((heads, axes[name], *rest), bias.dtype)
 
-        return {"bias": bias, **{name: spec(name) for name in axes if name in parts}}
+        return {"bias": bias, **{name: spec(name) for name in axes if name in shapes}}
+
+    def _part_shapes(self, hidden_states):
+        """Returns the shapes of the parts by name; the same layers are traced only once."""
+        settings = json.dumps(self.get_config(), sort_keys=True, default=repr)
+        classes = tuple(type(layer) for layer in self._flatten_layers())
+        key = (settings, classes, hidden_states.shape, hidden_states.dtype)
+        if key not in _PART_SHAPES:
+            parts = super().compute_output_spec(hidden_states, as_parts=True)
+            _PART_SHAPES[key] = {name: tuple(part.shape) for name, part in parts.items()}
+        return _PART_SHAPES[key]
 
     def get_config(self):
         parts = [keras.saving.serialize_keras_object(part) for part in self.parts]

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from position_cases import METHOD_NAMES, Case, encoder, inputs, outputs, random_ids
+from position_cases import METHOD_NAMES, Case, by_kind, encoder, inputs, outputs, random_ids
 from tolerances import in_float64
 
 import keras_tupe
@@ -15,6 +15,7 @@ from keras_tupe import positions
 from keras_tupe.analysis import distance_tables, mean_attention_scores, position_logits
 
 LENGTH = 7
+FEW = by_kind(map(Case, METHOD_NAMES))
 backbone_of = functools.cache(lambda name, **kwargs: encoder(Case(name), **kwargs))
 
 
@@ -30,17 +31,17 @@ def oracle(backbone, tokens):
     return method.logits_oracle(tokens, weights, dims, dict(backbone.position_options))
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_position_logits_are_the_papers_logits_of_tokens_without_content(name):
-    backbone = backbone_of(name)
+@pytest.mark.parametrize("case", FEW)
+def test_position_logits_are_the_papers_logits_of_tokens_without_content(case):
+    backbone = backbone_of(case.name)
     expected = oracle(backbone, np.zeros((LENGTH, backbone.hidden_dim)))
     logits = position_logits(backbone, LENGTH)
     np.testing.assert_allclose(logits, expected, atol=in_float64(1e-12))
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_position_logits_of_repeated_tokens_are_the_mean_over_them(name):
-    backbone, ids = backbone_of(name), [3, 11]
+@pytest.mark.parametrize("case", FEW)
+def test_position_logits_of_repeated_tokens_are_the_mean_over_them(case):
+    backbone, ids = backbone_of(case.name), [3, 11]
     vectors = ops.convert_to_numpy(backbone.token_embedding(np.array([ids])))[0]
     expected = [oracle(backbone, np.tile(vector, (LENGTH, 1))) for vector in vectors]
     logits = position_logits(backbone, LENGTH, np.array(ids))
@@ -114,9 +115,9 @@ def table_layers(backbone):
     ]
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_the_tables_of_every_method_are_found(name):
-    backbone = backbone_of(name)
+@pytest.mark.parametrize("case", FEW)
+def test_the_tables_of_every_method_are_found(case):
+    backbone = backbone_of(case.name)
     tables, layers = distance_tables(backbone), table_layers(backbone)
     assert len(tables) == len(layers)
     for table, layer in zip(tables.values(), layers, strict=True):
@@ -164,9 +165,9 @@ def test_the_scores_are_those_that_make_the_models_output(name, normalize_first)
         np.testing.assert_allclose(x, expected, atol=in_float64(1e-12))
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_scores_are_averaged_over_the_sequences_that_have_both_tokens(name):
-    backbone, ids = backbone_of(name), random_ids(3, LENGTH)
+@pytest.mark.parametrize("case", FEW)
+def test_scores_are_averaged_over_the_sequences_that_have_both_tokens(case):
+    backbone, ids = backbone_of(case.name), random_ids(3, LENGTH)
     lengths = [3, 5, 4]
     together = mean_attention_scores(backbone, **inputs(ids, lengths))
     total, counts = np.zeros_like(together), np.zeros((LENGTH, LENGTH))

@@ -16,8 +16,13 @@ from keras_tupe.layers.attention.terms import (
 )
 
 # Lengths around the size of a tile, 64, and distances around it and around the length.
-LENGTHS = (1, 2, 3, 63, 64, 65, 139, 200)
-REACHES = (1, 2, 63, 64, 70, 138, 300)
+SIZES = [
+    (length, reach)
+    for length in (1, 2, 3, 63, 64, 65, 139, 200)
+    for reach in (1, 2, 63, 64, 70, 138, 300)
+]
+# Each length and each distance, and those of one size.
+FEW_SIZES = [(1, 1), (2, 300), (3, 2), (63, 64), (64, 63), (65, 64), (65, 70), (139, 138), (200, 1)]
 
 
 def query_term(q, k, table):
@@ -88,21 +93,28 @@ def tensors(*arrays):
     return [ops.convert_to_tensor(array, dtype="float64") for array in arrays]
 
 
+@pytest.mark.parametrize("sizes", [FEW_SIZES, pytest.param(SIZES, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", ["whole", "blocks", "loop"])
 @pytest.mark.parametrize("table_heads", [1, 2])
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_equal_those_with_a_vector_per_pair(name, table_heads, way):
-    for length in LENGTHS:
-        for reach in REACHES:
-            arrays = random_inputs(length, reach, table_heads=table_heads)
-            got = ops.convert_to_numpy(products(name, *tensors(*arrays), way=way))
-            wanted = expected(name, *arrays)
-            np.testing.assert_allclose(
-                got, wanted, rtol=0, atol=in_float64(1e-12), err_msg=f"n={length} k={reach}"
-            )
+def test_products_equal_those_with_a_vector_per_pair(name, table_heads, way, sizes):
+    for length, reach in sizes:
+        arrays = random_inputs(length, reach, table_heads=table_heads)
+        got = ops.convert_to_numpy(products(name, *tensors(*arrays), way=way))
+        wanted = expected(name, *arrays)
+        np.testing.assert_allclose(
+            got, wanted, rtol=0, atol=in_float64(1e-12), err_msg=f"n={length} k={reach}"
+        )
 
 
-@pytest.mark.parametrize(("length", "reach"), [(7, 3), (139, 3), (139, 70), (7, 6), (70, 69)])
+@pytest.mark.parametrize(
+    ("length", "reach"),
+    [
+        (139, 3),
+        (7, 6),
+        *(pytest.param(*x, marks=pytest.mark.slow) for x in ((7, 3), (139, 70), (70, 69))),
+    ],
+)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_gradients_equal_those_of_a_vector_per_pair(name, length, reach, tensorflow):
     arrays = random_inputs(length, reach)
@@ -142,8 +154,17 @@ def test_gradients_equal_those_of_a_vector_per_pair(name, length, reach, tensorf
             np.testing.assert_allclose(tensor, wanted, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("shape", [(None, 2, None, 5), (None, 2, 139, 5), (3, 2, None, 5)])
-@pytest.mark.parametrize("reach", [3, 138])
+@pytest.mark.parametrize(
+    ("shape", "reach"),
+    [
+        ((None, 2, None, 5), 3),
+        ((None, 2, 139, 5), 138),
+        ((3, 2, None, 5), 138),
+        pytest.param((None, 2, None, 5), 138, marks=pytest.mark.slow),
+        pytest.param((None, 2, 139, 5), 3, marks=pytest.mark.slow),
+        pytest.param((3, 2, None, 5), 3, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_one_graph_serves_sizes_that_are_not_known_before(name, reach, shape, tensorflow):
     of_words = tensorflow.TensorSpec(shape, "float64")

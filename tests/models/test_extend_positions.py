@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from position_cases import METHOD_NAMES, Case, encoder, inputs, outputs, random_ids
+from position_cases import METHOD_NAMES, Case, by_kind, encoder, inputs, outputs, random_ids
 
 from keras_tupe import positions
 from keras_tupe.models import (
@@ -31,9 +31,11 @@ def test_the_methods_with_rows_per_position_can_be_extended():
     assert not {"none", "t5", "shaw", "qkr_4", "rope", "free_table"} & set(EXTENDABLE)
 
 
-@pytest.mark.parametrize("name", EXTENDABLE)
-def test_an_extended_encoder_takes_longer_sequences_and_keeps_all_else(name):
-    model = encoder(Case(name))
+@pytest.mark.parametrize(
+    "case", by_kind(map(Case, EXTENDABLE), also=lambda case: case.method.absolute_tables)
+)
+def test_an_extended_encoder_takes_longer_sequences_and_keeps_all_else(case):
+    model = encoder(case, num_layers=1)
     before = [ops.convert_to_numpy(weight) for weight in model.weights]
     for how in ("interpolate", "repeat", "drop_absolute"):
         extended = extend_positions(model, NEW, how)
@@ -49,7 +51,7 @@ def test_an_extended_encoder_takes_longer_sequences_and_keeps_all_else(name):
                 np.testing.assert_array_equal(ops.convert_to_numpy(new), value)
             else:
                 assert (old.shape[0], new.shape[0]) == (OLD, NEW)
-                assert old.path.endswith(positions.get(name).absolute_tables)
+                assert old.path.endswith(case.method.absolute_tables)
 
 
 def test_interpolation_is_linear_and_leaves_cls_alone():
@@ -107,14 +109,16 @@ def test_tasks_keep_their_head_their_preprocessor_and_their_precision():
 
 
 @pytest.mark.parametrize(
-    "length", [576, *(pytest.param(n, marks=pytest.mark.slow) for n in (640, 704))]
+    ("old", "length"),
+    [(40, 45), *(pytest.param(512, n, marks=pytest.mark.slow) for n in (576, 640, 704))],
 )
 @pytest.mark.parametrize(
-    ("name", "options"), [("qkr_4", {"k": 256}), ("qkr_3", {"k": 8}), ("tupe_r", {})]
+    ("name", "k"), [("qkr_4", lambda old: old // 2), ("qkr_3", lambda old: 8), ("tupe_r", None)]
 )
-def test_huangs_fine_tuning_lengths_work_for_a_model_of_512(name, options, length):
+def test_a_model_trains_at_huangs_fine_tuning_lengths(name, k, old, length):
+    options = {"k": k(old)} if k else {}
     model = TupeBackbone(
-        50, 1, 2, 16, 32, position=name, position_options=options, max_sequence_length=512
+        50, 1, 2, 16, 32, position=name, position_options=options, max_sequence_length=old
     )
     if model.has_length_limit:
         model = extend_positions(model, length)

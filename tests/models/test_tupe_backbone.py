@@ -1,5 +1,6 @@
 """The encoder: wiring, files, and what it does on every path."""
 
+import itertools
 import json
 
 import keras
@@ -12,6 +13,7 @@ from position_cases import (
     ENCODER_CASES,
     METHOD_NAMES,
     Case,
+    by_kind,
     encoder,
     inputs,
     outputs,
@@ -33,9 +35,17 @@ def assert_same(model, other, given):
         np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("normalize_first", [False, True])
-@pytest.mark.parametrize("zero_padded", [False, True])
-@pytest.mark.parametrize("num_segments", [0, 3])
+# Each switch both ways, and both ways of every other one.
+PAIRWISE = [(False, False, 0), (False, True, 3), (True, False, 3), (True, True, 0)]
+
+
+@pytest.mark.parametrize(
+    ("normalize_first", "zero_padded", "num_segments"),
+    [
+        pytest.param(*switches, marks=[] if switches in PAIRWISE else pytest.mark.slow)
+        for switches in itertools.product([False, True], [False, True], [0, 3])
+    ],
+)
 @pytest.mark.parametrize("name", ["tupe_r", "bert_r"])
 def test_every_switch_of_the_trunk_does_what_it_says(
     name, normalize_first, zero_padded, num_segments
@@ -151,7 +161,7 @@ def test_token_ids_may_be_of_any_integer_type_and_masks_booleans():
 
 def test_predict_equals_a_call_for_one_model_at_several_lengths():
     model = encoder(TUPE_R, "float32")
-    for length in (7, 2, 1, 17):
+    for length in (7, 1, 17):
         given = inputs(random_ids(3, length), lengths=[length, 1, max(1, length - 1)])
         predicted = model.predict(given, verbose=0, batch_size=2)
         for name, wanted in zip(
@@ -169,7 +179,7 @@ def test_an_empty_batch_gives_an_empty_answer():
 # Configuration and files
 
 
-@pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
+@pytest.mark.parametrize("case", by_kind(ENCODER_CASES))
 def test_config_names_every_argument_and_makes_the_same_encoder(case):
     model = encoder(case, "mixed_bfloat16", num_segments=2, normalize_first=True)
     config = model.get_config()
@@ -181,28 +191,29 @@ def test_config_names_every_argument_and_makes_the_same_encoder(case):
     assert clone.dtype_policy.name == "mixed_bfloat16"
 
 
-@pytest.mark.parametrize("case", ENCODER_CASES, ids=str)
+@pytest.mark.parametrize("case", by_kind(ENCODER_CASES))
 def test_a_saved_model_and_saved_weights_give_the_same_answers(case, tmp_path):
-    model = shared_encoder(case)
+    model = encoder(case, num_layers=1)
     given = inputs(random_ids(3, 7), lengths=[7, 4, 1])
     model.save(tmp_path / "model.keras")
     assert_same(model, keras.saving.load_model(tmp_path / "model.keras"), given)
     model.save_weights(tmp_path / "model.weights.h5")
-    fresh = encoder(case, scale=None)
+    fresh = encoder(case, num_layers=1, scale=None)
     assert np.abs(outputs(fresh, given)[0] - outputs(model, given)[0]).max() > 1e-3
     fresh.load_weights(tmp_path / "model.weights.h5")
     assert_same(model, fresh, given)
 
 
-@pytest.mark.parametrize("name", METHOD_NAMES)
-def test_a_preset_loads_through_our_class_and_through_keras_hub(name, tmp_path):
-    model = encoder(Case(name), "float32", num_layers=1)
+@pytest.mark.parametrize("case", by_kind(map(Case, METHOD_NAMES)))
+def test_a_preset_loads_through_our_class_and_through_keras_hub(case, tmp_path):
+    model = encoder(case, "float32", num_layers=1)
     model.save_to_preset(str(tmp_path))
     given = inputs(random_ids(3, 7), lengths=[7, 4, 1])
-    for loader in (TupeBackbone, keras_hub.models.Backbone):
+    ours = (TupeBackbone,) if case == TUPE_R else ()  # the other one finds it and calls it
+    for loader in (keras_hub.models.Backbone, *ours):
         loaded = loader.from_preset(str(tmp_path))
         assert type(loaded) is TupeBackbone
-        assert loaded.position == name
+        assert loaded.position == case.name
         assert_same(model, loaded, given)
 
 
@@ -234,7 +245,11 @@ def test_numpy_integers_are_good_sizes_and_survive_a_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("case", "jit_compile"),
-    [(TUPE_R, True), pytest.param(Case("bert_ad"), False, marks=pytest.mark.slow)],
+    [  # the tasks learn with XLA
+        (TUPE_R, False),
+        pytest.param(TUPE_R, True, marks=pytest.mark.slow),
+        pytest.param(Case("bert_ad"), False, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_a_compiled_training_step_learns(case, jit_compile):

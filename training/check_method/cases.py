@@ -95,23 +95,34 @@ class MethodLayers:
             factory(self.dims, self.options) if factory else None for factory in factories
         )
         self.attention = self.method.attention(self.dims, self.options)
-        self.run(np.zeros((1, 1, WIDTH)))  # builds
+        x, bias, shared = self._positions(np.zeros((1, 1, WIDTH)))
+        self.attention(x, position_bias=bias, shared_positions=shared)  # builds
         made = (self.embed, self.bias, self.shared, self.attention)
         self.weights = [weight for layer in made if layer for weight in layer.weights]
         scramble(self.weights)
 
     def run(self, tokens, padding_mask=None):
         """Returns attention logits, scores and output for `(batch, length, width)` vectors."""
-        x = ops.convert_to_tensor(tokens, dtype=self.dtype)
-        x = self.embed(x) if self.embed else x
-        bias = self.bias(x) if self.bias else None
-        shared = self.shared(x) if self.shared else None
+        x, bias, shared = self._positions(tokens)
         given = {"position_bias": bias, "shared_positions": shared, "padding_mask": padding_mask}
         output = self.attention(x, **given)
-        query, key = self.attention.query_dense(x), self.attention.key_dense(x)
-        logits = self.attention.logits(query, key, bias, shared)
         scores = self.attention.scores(x, **given)
-        return tuple(ops.convert_to_numpy(tensor) for tensor in (logits, scores, output))
+        found = (self._logits(x, bias, shared), scores, output)
+        return tuple(ops.convert_to_numpy(tensor) for tensor in found)
+
+    def logits(self, tokens):
+        """Returns the attention logits alone, of the same vectors."""
+        return ops.convert_to_numpy(self._logits(*self._positions(tokens)))
+
+    def _positions(self, tokens):
+        """Returns the vectors with what a method adds to them, its bias and what is shared."""
+        x = ops.convert_to_tensor(tokens, dtype=self.dtype)
+        x = self.embed(x) if self.embed else x
+        return x, self.bias(x) if self.bias else None, self.shared(x) if self.shared else None
+
+    def _logits(self, x, bias, shared):
+        query, key = self.attention.query_dense(x), self.attention.key_dense(x)
+        return self.attention.logits(query, key, bias, shared)
 
     def oracle_weights(self):
         """Returns the weights by path in float64, which remember what is asked of them."""

@@ -27,7 +27,7 @@ _RECORDS = ("keras_tupe.positions._parts", "keras_tupe.positions._method")
 
 
 def check_parity(case, dtype="float64", padding=0, lengths=LENGTHS):
-    """Compares logits, scores and the output of attention with the equation.
+    """Compares logits with the equation; scores too of padded rows and of the longest ones.
 
     Args:
         case: a `Case`.
@@ -40,12 +40,17 @@ def check_parity(case, dtype="float64", padding=0, lengths=LENGTHS):
     for length in lengths:
         tokens = np.random.default_rng(length).normal(size=(BATCH, length, WIDTH))
         num_real = length - padding
-        mask = np.tile(np.arange(length) < num_real, (BATCH, 1)).astype("int32")
-        logits, scores, output = method.run(tokens, mask if padding else None)
-        require(
-            (scores[:, :, :, num_real:] == 0).all(), "Padded keys must get a score of exactly zero."
-        )
-        require(np.isfinite(output).all(), "The output of attention must be finite.")
+        scores = None
+        if padding or length == max(lengths):
+            mask = np.tile(np.arange(length) < num_real, (BATCH, 1)).astype("int32")
+            logits, scores, output = method.run(tokens, mask if padding else None)
+            require(
+                (scores[:, :, :, num_real:] == 0).all(),
+                "Padded keys must get a score of exactly zero.",
+            )
+            require(np.isfinite(output).all(), "The output of attention must be finite.")
+        else:
+            logits = method.logits(tokens)
         if not num_real:
             continue
         expected = method.oracle(tokens[:, :num_real])
@@ -58,6 +63,8 @@ def check_parity(case, dtype="float64", padding=0, lengths=LENGTHS):
             require_near(real, expected, tolerance, what)
         except BrokenPromiseError as error:
             raise BrokenPromiseError(f"{error}{method.asked.hint()}") from None
+        if scores is None:
+            continue
         softmax = np.exp(expected - expected.max(-1, keepdims=True))
         softmax = softmax / softmax.sum(-1, keepdims=True)
         given = scores[:, :, :num_real, :num_real]
@@ -68,7 +75,7 @@ def check_far_distances(case):
     """Compares logits with the equation over three blocks of rows."""
     method = method_layers(case, "float64", max_length=FAR)
     tokens = np.random.default_rng(7).normal(size=(1, FAR, WIDTH))
-    got, wanted = method.run(tokens)[0], method.oracle(tokens)
+    got, wanted = method.logits(tokens), method.oracle(tokens)
     what = f"With {FAR} tokens, the layers' logits (row, head, query, key) differ from the oracle's"
     require_near(got, wanted, in_float64(1e-12), what)
 
