@@ -82,7 +82,7 @@ def test_a_worker_reads_its_part(rows):
 @NO_POOLER
 def test_a_model_is_fitted_and_evaluated(rows):
     model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
-    model.compile(keras.optimizers.SGD(0.1))
+    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
     history = model.fit(tf_dataset(rows), steps_per_epoch=2, epochs=2, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
     assert len(history.history["loss"]) == 2
@@ -102,6 +102,7 @@ def test_a_damaged_shard_is_named_in_the_error(tmp_path, tensorflow):
     with pytest.raises(tensorflow.errors.OpError, match=message):
         list(tf_dataset(rows, num_steps=7))
     model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
+    model.compile(run_eagerly=True)
     with pytest.raises(tensorflow.errors.OpError, match=message):
         model.fit(tf_dataset(rows), steps_per_epoch=7, verbose=0)
 
