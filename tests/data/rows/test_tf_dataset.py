@@ -80,9 +80,10 @@ def test_a_worker_reads_its_part(rows):
 
 
 @NO_POOLER
+@pytest.mark.parametrize("rows", [True, pytest.param(False, marks=pytest.mark.slow)], indirect=True)
 def test_a_model_is_fitted_and_evaluated(rows):
     model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
-    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+    model.compile(keras.optimizers.SGD(0.1))
     history = model.fit(tf_dataset(rows), steps_per_epoch=2, epochs=2, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
     assert len(history.history["loss"]) == 2
