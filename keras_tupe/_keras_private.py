@@ -4,6 +4,8 @@ No other file uses such a name: what a release renames breaks here. Each docstri
 public name that would take its place. As of Keras 3.15 and KerasHub 0.32.
 """
 
+import functools
+
 import keras
 import keras_hub
 
@@ -201,6 +203,8 @@ class InPlaceAdam:
     Public name: none; `keras.optimizers.Adam` would do if it called the kernel.
     """
 
+    _scalars = None  # those of the step that is being made, by dtype
+
     @classmethod
     def fits(cls, optimizer):
         """Returns whether an optimizer's step is Adam's."""
@@ -215,23 +219,38 @@ class InPlaceAdam:
             return super().update_step(gradient, variable, learning_rate)
         index = self._get_variable_index(variable)
         parts = {"var": variable, "m": self._momentums[index], "v": self._velocities[index]}
+        return tf.raw_ops.ResourceApplyAdam(
+            **{name: self.handle_of(x)[0] for name, x in parts.items()},
+            **(self._scalars or self._make_scalars)(dtype),
+            grad=tf.cast(gradient, dtype),
+        )
+
+    def apply_in_place(self, gradients, variables):
+        """As `InPlaceOptimizer.apply_in_place`; what all weights share is made once."""
+        self._scalars = functools.cache(self._make_scalars)
+        try:
+            super().apply_in_place(gradients, variables)
+        finally:
+            self._scalars = None
+
+    def _make_scalars(self, dtype):
+        import tensorflow as tf
+
         betas = [tf.constant(beta, dtype) for beta in (self.beta_1, self.beta_2)]
         steps = tf.cast(self.iterations + 1, "float64")
         # In float32 the kernel's 1 - 0.999 is 1.3e-5 too small, and so is the moment at first.
         powers = [tf.pow(tf.cast(beta, "float64"), steps) for beta in betas]
         exact = [tf.pow(tf.constant(beta, "float64"), steps) for beta in (self.beta_1, self.beta_2)]
         first, second = ((1 - a) / (1 - b) for a, b in zip(powers, exact, strict=True))
-        rate = tf.cast(learning_rate, "float64") * tf.sqrt(second) / first
-        return tf.raw_ops.ResourceApplyAdam(
-            **{name: self.handle_of(x)[0] for name, x in parts.items()},
-            beta1_power=tf.cast(powers[0], dtype),
-            beta2_power=tf.cast(powers[1], dtype),
-            lr=tf.cast(rate, dtype),
-            beta1=betas[0],
-            beta2=betas[1],
-            epsilon=tf.cast(self.epsilon * tf.sqrt(second), dtype),
-            grad=tf.cast(gradient, dtype),
-        )
+        rate = tf.cast(self.learning_rate, "float64") * tf.sqrt(second) / first
+        return {
+            "beta1_power": tf.cast(powers[0], dtype),
+            "beta2_power": tf.cast(powers[1], dtype),
+            "lr": tf.cast(rate, dtype),
+            "beta1": betas[0],
+            "beta2": betas[1],
+            "epsilon": tf.cast(self.epsilon * tf.sqrt(second), dtype),
+        }
 
 
 class TensorFlowFit:

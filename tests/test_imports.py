@@ -66,8 +66,9 @@ MAY_IMPORT_IT_TOO = {
 MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._dense",
     "keras_tupe.layers._normalization",
-    "keras_tupe.layers._one_pass",
+    "keras_tupe.layers._compiled",
     "keras_tupe.layers.gelu",
+    "keras_tupe.layers._at_positions",
     "keras_tupe.layers.masked_lm_head",
     "keras_tupe.data.rows.tf_dataset",
     "keras_tupe.models.saved.folder",
@@ -75,7 +76,6 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers.dropout",
     "keras_tupe.layers.attention.backend",
     "keras_tupe.layers.attention.blocks",
-    "keras_tupe.layers.attention.compiled",
     "keras_tupe.layers.attention.content",
     "keras_tupe.layers._recomputation",
     "keras_tupe._keras_private",

@@ -5,16 +5,12 @@ import time
 
 import jax
 import keras
-import numpy as np
 
 from benchmarks.harness.process import answer
 from benchmarks.harness.provenance import versions
 from benchmarks.harness.rounds import quartiles
 from benchmarks.training import batch as batches
-from keras_tupe import TupeBackbone, TupeMaskedLM
-from keras_tupe.trainer import Trainer, adamw
-
-POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+from benchmarks.training.model import new_trainer
 
 
 def work(job, tick):
@@ -30,17 +26,7 @@ def work(job, tick):
         `peak_memory_mib` of the device since the start of the process, weights and optimizer
         included, or `None` where JAX does not know it; `device` and `versions`.
     """
-    keras.utils.set_random_seed(1)
-    keras.config.set_dtype_policy(POLICIES[job["precision"]])
-    backbone = TupeBackbone(
-        job["vocabulary_size"],
-        **job["sizes"],
-        position=job["position"],
-        max_sequence_length=job["length"],
-        dropout=batches.DROPOUT,
-    )
-    trainer = Trainer(TupeMaskedLM(backbone), train_metrics=False)
-    trainer.compile(adamw(batches.LEARNING_RATE))
+    trainer = new_trainer(job)
     clock = _Clock(trainer)
     trainer.fit(_Batches(job), shuffle=False, verbose=0, callbacks=[clock])
     milliseconds = [1e3 * seconds for seconds in clock.seconds[batches.WARM_UP_STEPS :]]
@@ -65,14 +51,7 @@ class _Batches(keras.utils.PyDataset):
     def __init__(self, job):
         super().__init__()
         self._steps = batches.WARM_UP_STEPS + job["steps"]
-        arrays = batches.batch(job["vocabulary_size"], job["batch_size"], job["length"])
-        token_ids, mask_positions, labels, weights = arrays
-        inputs = {
-            "token_ids": token_ids,
-            "padding_mask": np.ones_like(token_ids),
-            "mask_positions": mask_positions,
-        }
-        self._batch = (inputs, labels, weights)
+        self._batch = batches.keras_batch(job)
 
     def __len__(self):
         return self._steps

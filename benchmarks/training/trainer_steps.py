@@ -4,16 +4,14 @@ import json
 import sys
 import time
 
-import keras
 import numpy as np
 
 from benchmarks.harness.process import serve
 from benchmarks.harness.provenance import versions
 from benchmarks.training import batch as batches
-from benchmarks.training.fit_turns import POLICIES, fit_in_turns
-from keras_tupe import TupeBackbone, TupeMaskedLM
+from benchmarks.training.fit_turns import fit_in_turns
+from benchmarks.training.model import new_trainer
 from keras_tupe.data import Masking, Rows, tf_dataset
-from keras_tupe.trainer import Trainer, adamw
 
 ROWS = 4096  # in memory, for the pipeline
 XLA = {"auto": "auto", "on": True, "off": False}
@@ -36,18 +34,7 @@ def run(job):
 
 
 def _trainer(job):
-    keras.utils.set_random_seed(1)
-    keras.config.set_dtype_policy(POLICIES[job["precision"]])
-    backbone = TupeBackbone(
-        job["vocabulary_size"],
-        **job["sizes"],
-        position=job["position"],
-        max_sequence_length=job["length"],
-        dropout=batches.DROPOUT,
-    )
-    trainer = Trainer(TupeMaskedLM(backbone), train_metrics=False, xla=XLA[job["xla"]])
-    trainer.compile(adamw(batches.LEARNING_RATE))
-    return trainer
+    return new_trainer(job, xla=XLA[job["xla"]])
 
 
 def _facts(trainer):

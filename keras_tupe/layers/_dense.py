@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_tupe.layers._one_pass import has_own_gradients
+from keras_tupe.layers._exporting import has_own_gradients
 from keras_tupe.layers.gelu import gelu, trained_gelu
 
 

@@ -3,6 +3,8 @@
 import contextlib
 import contextvars
 
+import keras
+
 _FORMAT = contextvars.ContextVar("format of a conversion", default=None)
 
 
@@ -74,3 +76,12 @@ def is_saved():
 def is_served():
     """Returns whether an encoder is being traced for serving."""
     return _CONSTANTS.get() is not None
+
+
+def has_own_gradients(training):
+    """Returns whether layers use gradients of their own: in training, on TensorFlow.
+
+    JAX compiles whole steps. Outside training what TensorFlow differentiates itself stays: graphs
+    to be served have only operations that converters know, and second derivatives exist.
+    """
+    return bool(training) and keras.backend.backend() == "tensorflow" and not is_saved()

@@ -5,7 +5,8 @@ import functools
 import keras
 from keras import ops
 
-from keras_tupe.layers._one_pass import has_own_gradients, one_pass
+from keras_tupe.layers._compiled import one_pass
+from keras_tupe.layers._exporting import has_own_gradients
 from keras_tupe.layers.attention.random_bits import can_draw, keep_mask
 
 

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._at_positions import at_positions
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
@@ -35,9 +36,11 @@ class EncoderBlock(keras.layers.Layer):
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`.
         position_bias, shared_positions, padding_mask, training: as in the attention.
+        output_positions: integers `(batch, count)` in `[0, length)`, where hidden states are wanted
+            of the last block: nothing after the attention is computed elsewhere. Defaults to all.
 
     Returns:
-        Hidden states of the same shape, in the compute dtype.
+        Hidden states of the same shape, or `(batch, count, hidden_dim)`, in the compute dtype.
 
     Masking: by `padding_mask`, in the attention.
 
@@ -102,12 +105,21 @@ class EncoderBlock(keras.layers.Layer):
         position_bias=None,
         shared_positions=None,
         padding_mask=None,
+        output_positions=None,
         training=None,
     ):
-        tensors = (hidden_states, position_bias, shared_positions, padding_mask)
+        tensors = (hidden_states, position_bias, shared_positions, padding_mask, output_positions)
         return recomputed(self, lambda *tensors: self._encoded(*tensors, training), tensors)
 
-    def _encoded(self, hidden_states, position_bias, shared_positions, padding_mask, training):
+    def _encoded(
+        self,
+        hidden_states,
+        position_bias,
+        shared_positions,
+        padding_mask,
+        output_positions,
+        training,
+    ):
         def attended(residual, x):
             x = self.attention(
                 x,
@@ -116,7 +128,10 @@ class EncoderBlock(keras.layers.Layer):
                 padding_mask=padding_mask,
                 training=training,
             )
-            return self.attention_dropout.added(residual, x, training=training)
+            x = self.attention_dropout.added(residual, x, training=training)
+            if output_positions is None:
+                return x
+            return at_positions(x, output_positions, training)
 
         def fed_forward(residual, x):
             x = self.output_dense(self.intermediate_dense(x))
@@ -129,9 +144,12 @@ class EncoderBlock(keras.layers.Layer):
         x = self.attention_norm(attended(x, x))
         return self.feedforward_norm(fed_forward(x, x))
 
-    def compute_output_spec(self, hidden_states, *args, **kwargs):
+    def compute_output_spec(self, hidden_states, *args, output_positions=None, **kwargs):
         self.attention.compute_output_spec(hidden_states, *args, **kwargs)  # refuses misfits
-        return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
+        shape = hidden_states.shape
+        if output_positions is not None:
+            shape = (*output_positions.shape, shape[-1])
+        return keras.KerasTensor(shape, self.compute_dtype)
 
     def get_config(self):
         return {

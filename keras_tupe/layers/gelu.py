@@ -5,8 +5,8 @@ import math
 import keras
 from keras import ops
 
+from keras_tupe.layers._compiled import one_pass
 from keras_tupe.layers._exporting import conversion_format
-from keras_tupe.layers._one_pass import one_pass
 from keras_tupe.layers._parts import at_least_float32
 
 

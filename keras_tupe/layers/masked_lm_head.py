@@ -3,10 +3,12 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._at_positions import at_positions
+from keras_tupe.layers._compiled import one_pass
 from keras_tupe.layers._dense import Dense
+from keras_tupe.layers._exporting import has_own_gradients
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.layers._one_pass import has_own_gradients, one_pass
-from keras_tupe.layers._parts import at_least_float32, beyond_if_negative, fresh, unbuilt_layer
+from keras_tupe.layers._parts import at_least_float32, fresh, unbuilt_layer
 from keras_tupe.layers.gelu import gelu
 
 
@@ -26,7 +28,8 @@ class MaskedLMHead(keras.layers.Layer):
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`.
-        mask_positions: integers `(batch, predictions)`, positions in `[0, length)`.
+        mask_positions: integers `(batch, predictions)`, positions in `[0, length)`. `None` if
+            the hidden states are those already, `(batch, predictions, hidden_dim)`.
         training: whether gradients are to come; no number depends on it.
 
     Returns:
@@ -77,8 +80,9 @@ class MaskedLMHead(keras.layers.Layer):
         )
 
     def call(self, hidden_states, mask_positions, training=None):
-        indices = beyond_if_negative(mask_positions, ops.shape(hidden_states)[1])
-        masked = _at(hidden_states, indices, training)  # (b, predictions, m)
+        masked = hidden_states  # (b, predictions, m)
+        if mask_positions is not None:
+            masked = at_positions(hidden_states, mask_positions, training)
         transformed = self.normalization(self.dense(masked))
         dtype = at_least_float32(self.compute_dtype)
         bias = ops.cast(self.output_bias, dtype)
@@ -87,7 +91,8 @@ class MaskedLMHead(keras.layers.Layer):
         return ops.cast(self.token_embedding(transformed, reverse=True), dtype) + bias
 
     def compute_output_spec(self, hidden_states, mask_positions, training=None):
-        shape = (*mask_positions.shape, self.token_embedding.vocabulary_size)
+        slots = hidden_states.shape[:-1] if mask_positions is None else mask_positions.shape
+        shape = (*slots, self.token_embedding.vocabulary_size)
         return keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
 
     def get_config(self):
@@ -102,15 +107,6 @@ class MaskedLMHead(keras.layers.Layer):
     def from_config(cls, config):
         embedding = unbuilt_layer(config["token_embedding"])
         return cls(**{**config, "token_embedding": embedding})
-
-
-def _at(hidden_states, indices, training):
-    """Returns the hidden states at indices of each sequence; in training without transposes."""
-    if not has_own_gradients(training):
-        return ops.take_along_axis(hidden_states, ops.expand_dims(indices, -1), axis=1)
-    import tensorflow as tf
-
-    return tf.gather(hidden_states, indices, axis=1, batch_dims=1)
 
 
 def _trained_logits(hidden_states, token_embedding, bias):

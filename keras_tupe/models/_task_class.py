@@ -22,7 +22,14 @@ class TupeTask(ChecksData, PresetModel):
 
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
+        if training:
+            outputs = self._trained(inputs)
+            if outputs is not None:
+                return outputs
         return super().call(inputs, training=training, mask=mask)
+
+    def _trained(self, inputs):
+        """Returns the outputs in training if they need not all of the encoder's, else `None`."""
 
     def compile(self, optimizer="auto", *args, **kwargs):
         check_optimizer(optimizer, self)

@@ -55,10 +55,14 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         inputs: dictionary of `token_ids` `(batch, length)` integers in [0, vocabulary_size),
             `padding_mask` of the same shape, 1 = real token, and `segment_ids` if there are
             segments. The length may differ from call to call. [CLS] must come first.
+        output_positions: integers `(batch, count)` in [0, length), where outputs are wanted: the
+            last block leaves its feed-forward network out at all others, as the tasks do when they
+            train. Defaults to all.
 
     Returns:
         Dictionary of `sequence_output` `(batch, length, hidden_dim)` and `pooled_output`
-        `(batch, hidden_dim)`, in the compute dtype.
+        `(batch, hidden_dim)`, in the compute dtype. With `output_positions`: of `sequence_output`
+        `(batch, count, hidden_dim)` alone.
 
     Masking: by `padding_mask`; what stands at padded positions cannot change the outputs of real
     tokens.
@@ -206,8 +210,10 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             takes_parts = isinstance(position_bias, CombinedPositionBias)
             bias = position_bias(x, **({"as_parts": True} if takes_parts else {}))
         shared = shared_positions(x) if shared_positions else None
+        terms = {"position_bias": bias, "shared_positions": shared}
         for block in blocks:
-            x = block(x, position_bias=bias, shared_positions=shared, padding_mask=padding_mask)
+            before = x
+            x = block(x, **terms, padding_mask=padding_mask)
         if normalize_first:
             x = normalization("final_layer_norm")(x)
         pooler = keras.layers.Dense(
@@ -227,6 +233,12 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         # === Config ===
         self.token_embedding = token_embedding
         self.position_bias = position_bias  # a layer, or None
+        terms = {name: x for name, x in terms.items() if x is not None}
+        # behind a function: Keras would list its layers, which are this model's, a second time
+        before_last_block = keras.Model(
+            inputs, {"hidden_states": before, **terms}, name="before_last_block"
+        )
+        self._before_last_block = lambda *args, **kwargs: before_last_block(*args, **kwargs)
         self.vocabulary_size = vocabulary_size
         self.num_layers = num_layers
         self.num_heads = num_heads
@@ -247,9 +259,29 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         """Whether position tables bound the length to `max_sequence_length`."""
         return positions.get(self.position).has_length_limit(self.position_options)
 
-    def call(self, inputs, training=None, mask=None):
-        check_inputs(inputs, [tensor.name for tensor in self.inputs])
-        return super().call(inputs, training=training, mask=mask)
+    def call(self, inputs, training=None, mask=None, output_positions=None):
+        names = [tensor.name for tensor in self.inputs]
+        check_inputs(inputs, names)
+        if output_positions is None:
+            return super().call(inputs, training=training, mask=mask)
+        inputs = {name: keras.ops.cast(inputs[name], "int32") for name in names}
+        last_block = self.get_layer(f"block_{self.num_layers - 1}")
+        x = last_block(
+            **self._before_last_block(inputs, training=training),
+            padding_mask=inputs["padding_mask"],
+            output_positions=output_positions,
+            training=training,
+        )
+        if self.normalize_first:
+            x = self.get_layer("final_layer_norm")(x, training=training)
+        return {"sequence_output": x}
+
+    def compute_output_spec(self, inputs, training=None, mask=None, output_positions=None):
+        outputs = super().compute_output_spec(inputs, training=training, mask=mask)
+        if output_positions is None:
+            return outputs
+        shape = (*output_positions.shape, self.hidden_dim)
+        return {"sequence_output": keras.KerasTensor(shape, self.compute_dtype)}
 
     def get_config(self):
         return {

@@ -76,6 +76,10 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         self.preprocessor = preprocessor
         self.head = head
 
+    def _trained(self, inputs):
+        found = self.backbone(inputs, output_positions=inputs["mask_positions"], training=True)
+        return self.head(found["sequence_output"], None, training=True)
+
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
         if loss == "auto":
             loss = keras.losses.SparseCategoricalCrossentropy(

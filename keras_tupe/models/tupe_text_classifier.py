@@ -76,6 +76,13 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
         self.activation = activation
         self.dropout = dropout
 
+    def _trained(self, inputs):
+        cls = keras.ops.zeros_like(inputs["padding_mask"][:, :1], dtype="int32")
+        found = self.backbone(inputs, output_positions=cls, training=True)
+        pooled = self.backbone.get_layer("pooled_dense")(found["sequence_output"][:, 0])
+        dropout, dense = self.get_layer("classifier_dropout"), self.get_layer("logits")
+        return dense(dropout(pooled, training=True))
+
     def _num_labels(self, length):
         return self.num_classes if self.num_classes > 1 else None
 

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_tupe._keras_private import TensorFlowFit, has_own_strategy, queued_dataset
-from keras_tupe.layers._one_pass import one_pass_steps
+from keras_tupe.layers._compiled import one_pass_steps
 from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
@@ -217,7 +217,10 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
             many = tf.function(many, autograph=False, reduce_retracing=True)
             on_data = tf.function(on_data, autograph=False, reduce_retracing=True)
 
+        is_traced = False  # `on_data`
+
         def function(iterator):
+            nonlocal is_traced
             is_own = isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator))
             batches = iterator
             if step == self.train_step and self._gradient_function is None:
@@ -226,7 +229,10 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
                 self._choose_passes(*first)
                 batches = itertools.chain(first, iterator)
                 is_own = is_own and not measures
-            if is_own:
+                is_traced = measures
+            # a second graph of the same would cost seconds and memory
+            by_batch = is_traced and count == 1 and isinstance(iterator, tf.data.Iterator)
+            if is_own and not by_batch:
                 before = self.step if count > 1 else None
                 try:
                     facts, logs = many(iterator)
@@ -236,9 +242,12 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
                     # the data ended within the group: what was done counts
                     facts, logs = self._no_facts(), self._logs(step == self.train_step)
                 return self._checked(facts, logs)
+            logs = None
             for data in itertools.islice(batches, count):
                 facts, logs = on_data(data)
                 logs = self._checked(facts, logs)
+            if logs is None:
+                raise StopIteration
             return logs
 
         return function

@@ -1,5 +1,6 @@
-"""Whether XLA compiles forward and backward pass, measured on a batch of the run itself."""
+"""Whether XLA compiles forward and backward pass, measured on rows of the run itself."""
 
+import gc
 import inspect
 import statistics
 import time
@@ -7,11 +8,14 @@ import time
 import keras
 import tensorflow as tf
 
+from keras_tupe.trainer._tensorflow_parts import checks_of_rows, map_tensors
+
 PAYS_SECONDS = 300  # of a run: a shorter one does not win back what compiling costs
 _FLOPS_PER_SECOND = 1e11  # of two CPU cores; a run that is short by it is not even timed
 _GAIN = 0.95  # of the time of the passes that were not compiled
 _MEASURE_SECONDS = 1.0
 _ROUNDS = 3  # at least
+_PART = 4  # rows of a batch over those that are measured
 
 
 class ChoosesXla:
@@ -50,7 +54,11 @@ class ChoosesXla:
         return work >= PAYS_SECONDS * _FLOPS_PER_SECOND
 
     def _choose_passes(self, data=None):
-        """Says by which function forward and backward pass are computed; measures on a batch."""
+        """Says by which function forward and backward pass are computed; measures on a batch.
+
+        It measures on a part of the batch's rows, since what XLA keeps in its passes of all rows
+        would be the peak memory of a run that does not take them.
+        """
 
         def way(xla):
             def gradients(*args):
@@ -67,8 +75,10 @@ class ChoosesXla:
                     function, keras.utils.unpack_x_y_sample_weight(data)
                 )
 
-            choice = XlaChoice(self.distribute_strategy, *map(passes, ways))
+            choice = XlaChoice(self.distribute_strategy, *map(passes, ways), self.micro_batches)
             self.pass_seconds = choice.seconds(data, self._steps_ahead)
+            del choice
+            gc.collect()  # its graphs are circles
             plain, *compiled = self.pass_seconds
             self.compiles_passes = bool(compiled) and compiled[0] < _GAIN * plain
         self.compiles_passes = bool(self._compiles_passes)
@@ -85,14 +95,18 @@ class XlaChoice:
         strategy: the `tf.distribute.Strategy`.
         passes: function of one replica's data to tensors: sums, gradients and outputs.
         compiled: the same, compiled by XLA.
+        unit: parts that each replica's rows are computed in. Defaults to 1.
     """
 
-    def __init__(self, strategy, passes, compiled):
-        self._strategy = strategy
+    def __init__(self, strategy, passes, compiled, unit=1):
+        self._strategy, self._unit = strategy, unit
         self._functions = [self._whole(function) for function in (passes, compiled)]
 
     def seconds(self, data, steps):
         """Returns the median seconds of the passes `(as they are, compiled)`.
+
+        Those of a whole batch, as far as they are proportional to its rows: each replica computes
+        the first quarter of its own.
 
         Args:
             data: a batch, as `strategy.run` takes it.
@@ -101,19 +115,29 @@ class XlaChoice:
         Returns:
             The two, or the first alone if the run is too short to win back the compiling.
         """
+        of_replica = self._strategy.experimental_local_results(tf.nest.flatten(data)[0])[0]
+        checks_of_rows(of_replica, self._unit)
+        share = of_replica.shape[0] / self._measured(of_replica)
         plain, compiled = self._functions
         self._seconds(plain, data)  # traces
         first = self._mean(min(self._seconds(plain, data) for _ in range(2)))
-        if steps * first < PAYS_SECONDS:
-            return (first,)
+        if steps * first * share < PAYS_SECONDS:
+            return (first * share,)
         self._seconds(compiled, data)
         rounds = max(_ROUNDS, round(self._mean(_MEASURE_SECONDS / first / 2)))
         times = [[self._seconds(f, data) for f in (plain, compiled)] for _ in range(rounds)]
-        return tuple(self._mean(statistics.median(column)) for column in zip(*times, strict=True))
+        medians = (statistics.median(column) for column in zip(*times, strict=True))
+        return tuple(self._mean(median) * share for median in medians)
+
+    def _measured(self, tensor):
+        """Returns how many of a replica's rows are measured."""
+        return max(tensor.shape[0] // _PART // self._unit, 1) * self._unit
 
     def _whole(self, function):
         def one(data):
-            found = [x for x in tf.nest.flatten(function(data)) if x is not None]
+            rows = self._measured(tf.nest.flatten(data)[0])
+            some = map_tensors(lambda x: x[:rows], data)
+            found = [x for x in tf.nest.flatten(function(some)) if x is not None]
             return tf.add_n([tf.cast(tf.reduce_max(x), "float32") for x in found])  # needs all
 
         return tf.function(lambda data: self._strategy.run(one, args=(data,)), autograph=False)

@@ -17,7 +17,8 @@ def step_flops(
     masked slots per row; a multiplication and an addition are two operations, and the backward
     pass does each matrix product twice, once for each factor:
 
-        flops = 6 B n L (4 m m + 2 m f)     query, key, value, output; feed-forward network
+        flops = 6 B n L 4 m m               query, key, value, output
+              + 6 B (n (L - 1) + s) 2 m f   feed-forward networks, the last one as the head
               + 12 B n n L m                query-key products and weighted values
               + 6 B s (m m + m V)           head, at the masked slots only
 
@@ -44,16 +45,17 @@ def step_flops(
         ...     **base, vocabulary_size=32768, batch_size=256, length=512, num_slots=77
         ... )
         >>> f"{flops:.3e}"
-        '7.726e+13'
+        '7.411e+13'
 
     References:
         Chowdhery et al. PaLM. JMLR 2023, Appendix B. https://arxiv.org/abs/2204.02311
     """
     tokens = batch_size * length
-    block_weights = 4 * hidden_dim**2 + 2 * hidden_dim * intermediate_dim
+    fed_forward = batch_size * (length * (num_layers - 1) + num_slots)
     head_weights = hidden_dim**2 + hidden_dim * vocabulary_size
     return float(
-        6 * tokens * num_layers * block_weights
+        6 * tokens * num_layers * 4 * hidden_dim**2
+        + 6 * fed_forward * 2 * hidden_dim * intermediate_dim
         + 12 * tokens * length * num_layers * hidden_dim
         + 6 * batch_size * num_slots * head_weights
     )

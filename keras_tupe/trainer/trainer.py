@@ -3,11 +3,12 @@
 import keras
 
 from keras_tupe._keras_private import all_layers, loss_tracker
-from keras_tupe.models._compile_config import compile_from, seed_generators, with_progress
+from keras_tupe.models._compile_config import seed_generators
 from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.trainer._checks import check_arguments, refuse_layer_losses
 from keras_tupe.trainer._objective import Objective
-from keras_tupe.trainer._replica_optimizer import keras_copy, make_for_replicas
+from keras_tupe.trainer._replica_optimizer import make_for_replicas
+from keras_tupe.trainer._saved import Saved
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 
 _FIRST_LOSS_SCALE = 2.0**8  # of a sum of losses; doubled and halved from there
@@ -38,7 +39,7 @@ def _steps():
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class Trainer(ChecksData, _steps(), keras.Model):
+class Trainer(Saved, ChecksData, _steps(), keras.Model):
     """Trains a model to the same weights, however the batch is spread.
 
     One replica, several replicas (`MirroredStrategy`), several workers
@@ -70,9 +71,9 @@ class Trainer(ChecksData, _steps(), keras.Model):
         micro_batches: parts that each replica computes one after the other, to save memory; must
             divide its rows. Defaults to 1.
         xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass. `"auto"`
-            compiles them on GPUs. On CPUs it measures both ways for about a second on the first
-            batch of a `fit` of more than five minutes whose batches have one known shape, and
-            compiles no other. JAX compiles always.
+            compiles them on GPUs. On CPUs it measures both ways for about a second on a quarter of
+            the first batch of a `fit` of more than five minutes whose batches have one known
+            shape, and compiles no other. JAX compiles always.
         planned_steps: steps of the whole training, from which `"auto"` knows how long it will be.
             Defaults to those of the first `fit`.
         remat: whether the backward pass computes each encoder block again instead of keeping what
@@ -91,7 +92,7 @@ class Trainer(ChecksData, _steps(), keras.Model):
         compiles_passes: whether XLA compiles forward and backward pass; `None` before the first
             step, and on JAX.
         pass_seconds: tuple of what `"auto"` measured: seconds of forward and backward pass as they
-            are, and compiled.
+            are, and compiled; of a whole batch, in proportion to the rows.
         stop_requested: whether `request_stop()` has ended the training, on this worker or another.
 
     Raises:
@@ -201,36 +202,6 @@ class Trainer(ChecksData, _steps(), keras.Model):
             **kwargs,
         )
 
-    def get_config(self):
-        names = (
-            *("micro_batches", "xla", "planned_steps", "remat"),
-            *("skip_bad_steps", "train_metrics"),
-        )
-        config = super().get_config()
-        config.pop("dtype", None)  # the model's counts
-        return {
-            **config,
-            "model": keras.saving.serialize_keras_object(self.model),
-            **{name: getattr(self, name) for name in names},
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        model = keras.saving.deserialize_keras_object(config["model"])
-        return cls(**{**config, "model": model})
-
-    def get_compile_config(self):
-        config = super().get_compile_config()
-        for name in ("loss_weights", "jit_compile"):
-            config.pop(name, None)  # the trainer decides
-        if config:
-            config["optimizer"] = keras.saving.serialize_keras_object(keras_copy(self.optimizer))
-            config["loss"] = keras.saving.serialize_keras_object(self._loss)
-        return with_progress(self, config)
-
-    def compile_from_config(self, config):
-        compile_from(self, config)
-
     def fit(self, *args, **kwargs):
         self._seen_skipped = self.skipped_steps
         self.stop_requested = False
@@ -250,27 +221,6 @@ class Trainer(ChecksData, _steps(), keras.Model):
     @property
     def skipped_steps(self):
         return int(keras.ops.convert_to_numpy(self._skipped_steps))
-
-    @property
-    def state_variables(self):
-        """All that a run goes on from: model, optimizer and counters; name -> Keras variable."""
-        seeds = {id(v): index for index, v in enumerate(self._seed_states)}
-        found = {}
-        for variable in self.model.variables:
-            # Keras numbers generators over the whole process
-            number = seeds.get(id(variable))
-            name = f"model/{variable.path}" if number is None else f"model/seed/{number}"
-            if name in found:
-                raise ValueError(
-                    "The weights of a model must have different names. Name its layers. Received: "
-                    f"{name!r} twice"
-                )
-            found[name] = variable
-        for index, variable in enumerate(self.optimizer.variables):
-            found[f"optimizer/{index}/{variable.name}"] = variable
-        for name in ("step", "skipped_steps", "last_skipped_step", "good_steps", "loss_scale"):
-            found[f"trainer/{name}"] = getattr(self, f"_{name}")
-        return found
 
     def _checked(self, facts, logs):
         """Takes what is known of the last step out of what `fit` shows; returns the rest.

@@ -8,9 +8,9 @@ import pytest
 from keras import ops
 
 from keras_tupe.layers import Dropout, MaskedLMHead, TokenEmbedding, gelu
+from keras_tupe.layers._compiled import compiled, one_pass, one_pass_steps
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.layers._one_pass import one_pass, one_pass_steps
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="own gradients are TensorFlow's alone"
@@ -190,6 +190,19 @@ def test_only_steps_of_known_shapes_are_compiled_and_only_where_it_is_said():
     assert compiled_functions(twice, known) > 0
     assert compiled_functions(twice, unknown) == 0
     assert compiled_functions(twice, known, compiles=False) == 0
+
+
+def test_a_graph_of_unknown_lengths_is_not_taken_for_known_ones(tensorflow):
+    doubled = compiled(lambda x: x + x)
+
+    def output_shape(length):
+        spec = tensorflow.TensorSpec((2, length))
+        graph = tensorflow.function(doubled).get_concrete_function(spec)
+        return tuple(graph.output_shapes)
+
+    assert [output_shape(length) for length in (None, 5, None, 6)] == [
+        (2, length) for length in (None, 5, None, 6)
+    ]
 
 
 def test_graphs_to_be_served_have_no_own_gradients():

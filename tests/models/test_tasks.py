@@ -126,6 +126,87 @@ def test_a_masked_lm_preset_loads_with_its_head(loader, tmp_path):
     np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
 
 
+# The last block in training
+
+
+def short_and_whole(name, monkeypatch, normalize_first):
+    """Returns, for training as it is and on all of the encoder's outputs: outputs and new weights
+    of a step, and the shapes that the last feed-forward network saw."""
+    given = masked_inputs(length=7, slots=2)
+    found = []
+    for whole in (False, True):
+        kwargs = {"num_layers": 2, "normalize_first": normalize_first}
+        backbone = encoder(TUPE_R, "float64", **kwargs)
+        if name == "masked_lm":
+            model, labels = TupeMaskedLM(backbone), random_ids(3, 2, seed=3)
+        else:
+            model, labels = TupeTextClassifier(backbone, 3, dropout=0.0), np.array([0, 1, 2])
+            given = {name: given[name] for name in ("token_ids", "padding_mask")}
+        scramble(model.weights)
+        if whole:
+            monkeypatch.setattr(type(model), "_trained", lambda *_: None)
+        last, seen = backbone.get_layer("block_1").output_dense, []
+
+        def call(x, call=last.call, seen=seen, **kwargs):
+            seen.append(tuple(x.shape))
+            return call(x, **kwargs)
+
+        monkeypatch.setattr(last, "call", call)
+        outputs = ops.convert_to_numpy(model(given, training=True))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.SGD(1.0), loss=loss, run_eagerly=True)
+        model.train_on_batch(given, labels)
+        weights = [ops.convert_to_numpy(weight) for weight in model.trainable_weights]
+        found.append((outputs, weights, seen))
+    return found
+
+
+@NO_POOLER
+@pytest.mark.parametrize("normalize_first", [False, True])
+@pytest.mark.parametrize("name", ["masked_lm", "classifier"])
+def test_training_computes_no_more_of_the_last_block_than_is_needed(
+    name, normalize_first, monkeypatch
+):
+    (outputs, weights, seen), whole = short_and_whole(name, monkeypatch, normalize_first)
+    np.testing.assert_allclose(outputs, whole[0], atol=in_float64(1e-12))
+    for got, wanted in zip(weights, whole[1], strict=True):
+        np.testing.assert_allclose(got, wanted, atol=in_float64(1e-11))
+    assert {shape[1] for shape in seen} == {2 if name == "masked_lm" else 1}
+    assert {shape[1] for shape in whole[2]} == {7}
+
+
+@pytest.mark.parametrize("name", ["masked_lm", "classifier"])
+def test_every_dropout_of_the_encoder_drops_in_training(name):
+    backbone = encoder(TUPE_R, "float64", num_layers=2, dropout=0.5)
+    model = (
+        TupeMaskedLM(backbone)
+        if name == "masked_lm"
+        else TupeTextClassifier(backbone, 3, dropout=0.5)
+    )
+    scramble(model.weights)
+    dropouts = [layer for layer in model._flatten_layers() if hasattr(layer, "seed_generator")]
+    before = [ops.convert_to_numpy(layer.seed_generator.state) for layer in dropouts]
+    model(masked_inputs() if name == "masked_lm" else inputs(random_ids(3, 7)), training=True)
+    after = [ops.convert_to_numpy(layer.seed_generator.state) for layer in dropouts]
+    assert len(dropouts) == 7 + (name == "classifier")
+    assert all((x != y).any() for x, y in zip(before, after, strict=True))
+
+
+def test_the_encoder_answers_at_the_positions_that_are_asked_for():
+    model, given = encoder(TUPE_R, "float64"), inputs(random_ids(3, 7), lengths=[7, 4, 1])
+    where = np.array([[6, 0], [3, 3], [0, 0]], "int32")
+    found = model(given, output_positions=where)
+    whole = ops.convert_to_numpy(model(given)["sequence_output"])
+    wanted = np.take_along_axis(whole, where[..., None], axis=1)
+    assert list(found) == ["sequence_output"]
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(found["sequence_output"]), wanted, atol=in_float64(1e-12)
+    )
+    symbolic = {name: keras.Input((7,), dtype="int32") for name in given}
+    spec = model(symbolic, output_positions=keras.Input((2,), dtype="int32"))
+    assert spec["sequence_output"].shape == (None, 2, model.hidden_dim)
+
+
 # Classification
 
 

@@ -122,3 +122,50 @@ def test_a_run_that_is_short_by_its_operations_is_not_timed(tensorflow, choice, 
         trainer = compiled(linear_model(), planned_steps=10)
         trainer.fit(batches(tensorflow), verbose=0)
         assert len(trainer.pass_seconds) == timed
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts", "expected"), [(16, 1, 4), (7, 1, 1), (2, 1, 1), (24, 4, 4)]
+)
+def test_the_first_quarter_of_the_rows_is_measured_and_stands_for_all(
+    tensorflow, choice, monkeypatch, rows, parts, expected
+):
+    seen = []
+
+    def passes(data):
+        inputs, targets, weights = data
+        seen.append((inputs["ids"].shape[0], targets.shape[0], weights))
+        return [targets, None]
+
+    data = ({"ids": tensorflow.ones((rows, 3))}, tensorflow.ones((rows,)), None)
+    found = choice.XlaChoice(tensorflow.distribute.get_strategy(), passes, passes, parts)
+    times = iter([9.0, 9.0, 9.0, 9.0, *3 * [1.0, 2.0]])
+    measure = found._seconds
+    monkeypatch.setattr(found, "_seconds", lambda *args: measure(*args) and next(times))
+    assert found.seconds(data, steps=1) == (rows / expected, 2 * rows / expected)
+    assert set(seen) == {(expected, expected, None)}
+
+
+def test_rows_that_cannot_be_cut_are_refused_before_they_are_measured(tensorflow, choice):
+    trainer = compiled(linear_model(), micro_batches=8)
+    with pytest.raises(ValueError, match="must be a multiple of micro_batches=8"):
+        trainer.fit(batches(tensorflow), verbose=0)
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_a_measured_run_makes_one_graph_of_a_step_and_ends_with_its_data(
+    tensorflow, choice, monkeypatch
+):
+    monkeypatch.setattr(choice.XlaChoice, "seconds", lambda *args: (1.0, 2.0))
+    trainer, traced = compiled(linear_model(), planned_steps=20), []
+    step = trainer.train_step
+
+    def noted(data):
+        traced.append(data)
+        return step(data)
+
+    monkeypatch.setattr(trainer, "train_step", noted)
+    for fits in (1, 2):
+        trainer.fit(batches(tensorflow).filter(lambda *_: True), verbose=0)
+        assert trainer.step == fits * STEPS
+    assert len(traced) == 1

@@ -147,7 +147,7 @@ def fine_tuning(size, position, device, tokens, rows, evaluated, batch_size):
     """
     from keras_tupe.trainer import step_flops
 
-    flops = step_flops(**_sizes(size), vocabulary_size=0, batch_size=1, length=tokens, num_slots=0)
+    flops = step_flops(**_sizes(size), vocabulary_size=0, batch_size=1, length=tokens, num_slots=1)
     steps, looks = rows / batch_size, evaluated / batch_size
     total = (rows + _FORWARD * evaluated) * flops
     seconds = slower(position, tokens) * device.seconds(total, steps + _FORWARD * looks)

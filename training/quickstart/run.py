@@ -19,13 +19,15 @@ from training.quickstart.recipe import (
     INITIALIZER_RANGE,
     LEARNING_RATE,
     LENGTH,
+    STEPS,
     TASK_BATCH_SIZE,
     TASK_LEARNING_RATE,
     WARMUP_SHARE,
     curve_points,
+    steps_per_call,
 )
 
-_MEASURED_STEPS, _MEASURED_BATCHES = 30, 8
+_FIRST_STEPS, _MEASURED_STEPS, _MEASURED_BATCHES = 10, 30, 8
 
 
 @dataclasses.dataclass
@@ -92,8 +94,9 @@ def pretrain(model, corpus, steps, show):
     """
     points = curve_points(steps)
     every = steps // points
+    every -= every % steps_per_call(every)
     rows = corpus.training
-    training = _training(model, rows, corpus.held_out, LEARNING_RATE, steps, beta_2=BETA_2)
+    training = _training(model, rows, corpus.held_out, LEARNING_RATE, steps, every, beta_2=BETA_2)
     losses = []
     with show.progress(points * every, rows, "pre-training") as progress:
         for step in range(every, points * every + 1, every):
@@ -118,7 +121,8 @@ def fine_tune(backbone, corpus, steps, seed, show):
     keras.utils.set_random_seed(seed)
     rows = data.WordOrderRows(corpus.task_training, batch_size=TASK_BATCH_SIZE, seed=seed)
     model = TupeTextClassifier(backbone, num_classes=2, dropout=0.0)
-    training = _training(model, rows, None, TASK_LEARNING_RATE, steps)
+    training = _training(model, rows, None, TASK_LEARNING_RATE, steps, steps)
+    steps -= steps % steps_per_call(steps)
     with show.progress(steps, rows, "fine-tuning") as progress:
         training.fit(0, steps, progress)
     test = corpus.task_test
@@ -159,12 +163,15 @@ def measure(position, corpus, settings, stages):
     """Returns the `Rates` of a method on this machine, from a few steps of a model of its own."""
     start = time.monotonic()
     model = build(position, corpus, settings.size, settings.seed)
-    count = 1 + _MEASURED_STEPS
+    count = _FIRST_STEPS + _MEASURED_STEPS
     rows = corpus.training
-    training = _training(model, rows, corpus.held_out, LEARNING_RATE, count, beta_2=BETA_2)
+    training = _training(model, rows, corpus.held_out, LEARNING_RATE, count, STEPS, beta_2=BETA_2)
     with Show(stages, position).progress(count, rows) as progress:
         compiling, step = _first_and_rest(
-            start, lambda first, end: training.fit(first, end, progress), _MEASURED_STEPS
+            start,
+            lambda first, end: training.fit(first, end, progress),
+            _MEASURED_STEPS,
+            _FIRST_STEPS,
         )
         start = time.monotonic()
         test, batch = _first_and_rest(
@@ -173,12 +180,12 @@ def measure(position, corpus, settings, stages):
     return Rates.measured(compiling, step, batch, max(test - batch, 0.0))
 
 
-def _first_and_rest(start, do, count):
+def _first_and_rest(start, do, count, first=1):
     """Returns the seconds from `start` to the end of the first, and those of each of the others."""
-    do(0, 1)
-    first = time.monotonic()
-    do(1, 1 + count)
-    return first - start, (time.monotonic() - first) / count
+    do(0, first)
+    done = time.monotonic()
+    do(first, first + count)
+    return done - start, (time.monotonic() - done) / count
 
 
 class Show:
@@ -208,6 +215,7 @@ class Show:
         )
 
 
-def _training(model, rows, held_out, learning_rate, steps, **optimizer):
+def _training(model, rows, held_out, learning_rate, steps, together, **optimizer):
     schedule = LinearWarmupDecay(learning_rate, steps, int(WARMUP_SHARE * steps))
-    return Training(model, make_machine("one"), rows, held_out, schedule, optimizer)
+    machine, call = make_machine("one"), steps_per_call(together)
+    return Training(model, machine, rows, held_out, schedule, optimizer, steps_per_call=call)

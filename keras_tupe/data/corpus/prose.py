@@ -11,6 +11,7 @@ _CODE_DIRECTIVE = re.compile(
     r"|image|figure|ipython|doctest|testcode|testsetup|productionlist|index|currentmodule|autosummary"
     r"|_[^:]*)(:|$)"
 )
+_FENCE_MARKS, _UNDERLINE_MARKS = "`~", "-=~^*#+\"'`."
 _UNDERLINE = re.compile(r"^\s*([-=~^*#+\"'`.])\1{2,}\s*$")
 _TABLE = re.compile(r"\|.*\||^\s*\+[-=+]+\+\s*$|(={3,}|-{3,})\s+(={3,}|-{3,})")
 _NUMPY_PARAMETER = re.compile(r"^\s*[\w*.][\w*., ]*\s:(\s|$)")
@@ -78,12 +79,13 @@ def _text_lines(lines):
     fenced = in_doctest = False
     code_indent = None  # lines indented deeper than this belong to a literal block
     for index, line in enumerate(lines):
-        indent = len(line) - len(line.lstrip())
-        if _FENCE.match(line):
+        text = line.lstrip()
+        indent, mark = len(line) - len(text), text[:1]  # patterns are tried where they can match
+        if mark in _FENCE_MARKS and mark and _FENCE.match(line):
             fenced = not fenced
             yield ""
             continue
-        if fenced or not line.strip():
+        if fenced or not text:
             in_doctest = False
             yield ""
             continue
@@ -91,9 +93,9 @@ def _text_lines(lines):
             if indent > code_indent:
                 continue
             code_indent = None
-        in_doctest = in_doctest or bool(_DOCTEST.match(line))
-        underlined = index + 1 < len(lines) and bool(_UNDERLINE.match(lines[index + 1]))
-        if _CODE_DIRECTIVE.match(line):
+        in_doctest = in_doctest or (mark == ">" and bool(_DOCTEST.match(line)))
+        underlined = index + 1 < len(lines) and _is_underline(lines[index + 1])
+        if mark == "." and _CODE_DIRECTIVE.match(line):
             code_indent = indent
             yield ""
         elif in_doctest or underlined or _is_furniture(line):
@@ -105,44 +107,58 @@ def _text_lines(lines):
             yield line
 
 
+def _is_underline(line):
+    mark = line.lstrip()[:1]
+    return bool(mark) and mark in _UNDERLINE_MARKS and bool(_UNDERLINE.match(line))
+
+
 def _is_furniture(line):
-    return bool(
-        _DIRECTIVE.match(line)
-        or _UNDERLINE.match(line)
-        or _TABLE.search(line)
-        or _HEADING.match(line)
-        or _NUMPY_PARAMETER.match(line)
-    )
+    if ":" in line and (
+        _DIRECTIVE.match(line) or _HEADING.match(line) or _NUMPY_PARAMETER.match(line)
+    ):
+        return True
+    may_be_table = "|" in line or "---" in line or "===" in line or "+" in line
+    return _is_underline(line) or (may_be_table and bool(_TABLE.search(line)))
 
 
 def _blocks(lines):
     """Yields each paragraph as one string: split at blank lines, list items and outdents."""
     block, last_indent = [], 0
     for line in lines:
-        indent = len(line) - len(line.lstrip())
-        mark = _BULLET.match(line) or _FIELD.match(line)
+        text = line.strip()
+        if not text:
+            if block:
+                yield " ".join(block)
+                block = []
+            continue
+        indent = line.find(text)
+        mark = None if text[0].isalpha() else _BULLET.match(line) or _FIELD.match(line)
+        entry = _ENTRY.match(line) if ":" in text else None
         outdent = indent < last_indent and block and block[-1].endswith((".", ":", "!", "?", ")"))
-        starts = mark or outdent or (indent > 0 and _ENTRY.match(line))
-        if block and (starts or not line.strip()):
+        if block and (mark or outdent or (indent > 0 and entry)):
             yield " ".join(block)
             block = []
         if mark:
-            line = line[mark.end() :]
-        elif not block:
-            entry = _ENTRY.match(line)
-            line = line[entry.end() :] if entry else line
-        if line.strip():
-            block.append(line.strip())
+            text = line[mark.end() :].strip()
+        elif entry and not block:
+            text = line[entry.end() :].strip()
+        if text:
+            block.append(text)
             last_indent = indent
     if block:
         yield " ".join(block)
 
 
 def _clean(paragraph):
-    paragraph = _ROLE.sub(lambda match: match[1].rsplit(".", 1)[-1] or match[1], paragraph)
-    paragraph = _LINK.sub(lambda match: match[1] or match[2] or "", paragraph)
-    paragraph = _ADDRESS.sub("", _FOOTNOTE.sub("", paragraph))
-    paragraph = _MARKUP.sub("", paragraph)
+    if ":`" in paragraph:
+        paragraph = _ROLE.sub(lambda match: match[1].rsplit(".", 1)[-1] or match[1], paragraph)
+    if "[" in paragraph or "`" in paragraph:
+        paragraph = _LINK.sub(lambda match: match[1] or match[2] or "", paragraph)
+        paragraph = _FOOTNOTE.sub("", paragraph)
+    if "://" in paragraph:
+        paragraph = _ADDRESS.sub("", paragraph)
+    if "`" in paragraph or "*" in paragraph or "\\" in paragraph:
+        paragraph = _MARKUP.sub("", paragraph)
     paragraph = " ".join(paragraph.split())
     return paragraph if paragraph.endswith((".", "!", "?", ":", '."', ".)")) else paragraph + "."
 
@@ -151,6 +167,12 @@ def _is_prose(paragraph):
     words = paragraph.split()
     if len(words) < _MIN_PARAGRAPH_WORDS:
         return False
-    plain = sum(bool(_WORD.fullmatch(word)) for word in words)
     common = sum(word.lower().strip("(\"'.,;:)") in _COMMON for word in words)
-    return plain >= _MIN_WORD_SHARE * len(words) and common >= _MIN_COMMON_SHARE * len(words)
+    if common < _MIN_COMMON_SHARE * len(words):
+        return False
+    plain = sum(_is_plain(word) for word in words)
+    return plain >= _MIN_WORD_SHARE * len(words)
+
+
+def _is_plain(word):
+    return (word.isalpha() and word.isascii()) or bool(_WORD.fullmatch(word))

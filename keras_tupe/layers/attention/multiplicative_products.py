@@ -11,8 +11,8 @@ Gradients are those of one backward pass; second derivatives are not defined.
 import keras
 from keras import ops
 
+from keras_tupe.layers._compiled import compiled
 from keras_tupe.layers._exporting import conversion_format
-from keras_tupe.layers.attention.compiled import compiled
 from keras_tupe.layers.attention.distances import clipped_table, join, skew, split_rows, tiles
 
 

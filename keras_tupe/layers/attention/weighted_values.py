@@ -9,8 +9,8 @@ import dataclasses
 import keras
 from keras import ops
 
+from keras_tupe.layers._compiled import compiled
 from keras_tupe.layers._exporting import is_saved
-from keras_tupe.layers.attention.compiled import compiled
 from keras_tupe.layers.attention.random_bits import can_draw, keep_mask
 
 

@@ -38,15 +38,17 @@ def quickstart(folder, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("steps", "points", "every"), [(2200, 12, 183), (400, 8, 50), (45, 5, 9), (3, 3, 1)]
+    ("steps", "points", "every", "together"),
+    [(2200, 11, 200, 10), (2100, 11, 189, 9), (400, 8, 50, 2), (45, 5, 9, 1), (3, 3, 1, 1)],
 )
-def test_the_curve_has_a_point_for_each_twelfth_of_the_steps_or_fewer(
-    steps, points, every, monkeypatch
+def test_the_curve_has_a_point_for_each_eleventh_of_the_steps_or_fewer(
+    steps, points, every, together, monkeypatch
 ):
     fits, tests = [], []
 
     class Recorder:
-        def __init__(self, model, machine, rows, held_out, schedule, optimizer):
+        def __init__(self, model, machine, rows, held_out, schedule, optimizer, steps_per_call):
+            assert steps_per_call == together
             warmup_steps = int(recipe.WARMUP_SHARE * steps)
             assert (schedule.total_steps, schedule.warmup_steps) == (steps, warmup_steps)
             assert schedule.peak == recipe.LEARNING_RATE
