@@ -84,7 +84,9 @@ def test_zstandard_with_the_largest_window_is_read(content, tmp_path):
 
 
 @SUFFIXES
-@pytest.mark.parametrize("share", [0.0003, 0.29, 0.71, 0.99999])
+@pytest.mark.parametrize(
+    "share", [0.0003, pytest.param(0.29, marks=pytest.mark.slow), 0.71, 0.99999]
+)
 def test_a_file_that_is_cut_off_is_told_after_what_could_be_read(
     content, compressed, suffix, share, tmp_path
 ):
