@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from interpreters import python
+from made_once import made_once
 from portable_cases import out_of_range, rows_of_ones
 from saved_cases import VOCABULARY, exported_model, scrambled_model
 
@@ -83,11 +84,17 @@ def text_model():
 @pytest.fixture(scope="module")
 def elsewhere(exported, tmp_path_factory):
     """What one other process makes of both exports: folder, facts of the encoder, and of texts."""
-    folder = tmp_path_factory.mktemp("elsewhere")
-    write_example(folder, 2)
-    export_text_model(*text_model(), folder / "text", top=3)
-    words = (exported, folder / "example.npz", folder / "answers.npz", folder / "text")
-    printed = python("-c", ANSWER + FILL, *words, json.dumps(TEXTS)).splitlines()
+
+    def make(folder):
+        folder.mkdir()
+        write_example(folder, 2)
+        export_text_model(*text_model(), folder / "text", top=3)
+        words = (exported, folder / "example.npz", folder / "answers.npz", folder / "text")
+        printed = python("-c", ANSWER + FILL, *words, json.dumps(TEXTS))
+        (folder / "printed.txt").write_text(printed, encoding="utf-8")
+
+    folder = made_once(tmp_path_factory, "elsewhere", make)
+    printed = (folder / "printed.txt").read_text(encoding="utf-8").splitlines()
     return folder, *map(json.loads, printed[-2:])
 
 
