@@ -212,7 +212,7 @@ def test_damaged_bytes_give_a_named_error_or_other_numbers(tmp_path, name):
     data, outcomes = (GOLDEN / name).read_bytes(), collections.Counter()
     generator = random.Random(5)
     with memory_below(8 * MEBIBYTE):
-        for _ in range(400):
+        for _ in range(160):
             damaged = bytearray(data)
             for _ in range(generator.choice((1, 1, 2, 8))):
                 damaged[generator.randrange(len(data))] = generator.randrange(256)

@@ -5,12 +5,14 @@ import collections
 import keras
 import numpy as np
 import pytest
+import saved_cases
 import tensorflow as tf
 
-from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, positions
+from keras_tupe import TupeBackbone, TupeTextClassifier, positions
 from keras_tupe.export import export_encoder, export_text_model
 from keras_tupe.export._folding import FoldedEncoder
 from keras_tupe.export._names import input_specs
+from keras_tupe.export.encoder import _signatures
 from keras_tupe.layers import PlainSelfAttention, UntiedPositionalAttention
 from keras_tupe.tokenizers import WordPiece
 
@@ -71,28 +73,38 @@ def trunk():
 
 
 @pytest.fixture(scope="module")
-def tupe_r(tmp_path_factory):
-    """The folder of an export of `TupeMaskedLM(scrambled("tupe_r"))`, which tests load anew."""
-    folder = tmp_path_factory.mktemp("folded") / "tupe_r"
-    model = TupeMaskedLM(scrambled("tupe_r"))
-    export_encoder(model, folder, length=LENGTH, dynamic_length=True)
-    return folder
+def loaded(exported):
+    """The SavedModel of `exported_model()`; tests leave its weights as they are."""
+    return tf.saved_model.load(str(exported))
 
 
-@pytest.fixture(scope="module")
-def none(tmp_path_factory):
-    """An encoder without positions whose pooler has a regularizer, and its export, loaded."""
-    folder, backbone = tmp_path_factory.mktemp("folded") / "none", scrambled("none")
-    backbone.get_layer("pooled_dense").kernel.regularizer = keras.regularizers.L2(0.1)
-    export_encoder(backbone, folder, length=LENGTH)
-    return backbone, tf.saved_model.load(str(folder))
+def signatures(model):
+    """The signatures of an export of a model, before they are written."""
+    backbone = getattr(model, "backbone", model)
+    return _signatures(model, backbone, saved_cases.LENGTH, dynamic_length=False)
+
+
+def hub_rows():
+    """Rows for `exported_model()`, under its own names and under those of TF Hub."""
+    inputs = rows(saved_cases.LENGTH)
+    inputs["token_ids"] %= len(saved_cases.VOCABULARY)
+    inputs["segment_ids"] = np.zeros_like(inputs["token_ids"])
+    names = zip(("input_word_ids", "input_mask", "input_type_ids"), inputs.values(), strict=True)
+    return inputs, {name: tf.constant(value) for name, value in names}
+
+
+# one of each kind: none, the absolute ones, low rank, a table, buckets, a slope, both
+KINDS = {"none", "absolute", "tupe_a", "free_table", "t5", "alibi", "tupe_r"}
 
 
 @pytest.mark.parametrize(
     ("position", "options"),
-    [(name, {}) for name in CONTENT_FREE]
+    [
+        pytest.param(name, {}, marks=[] if name in KINDS else pytest.mark.slow)
+        for name in CONTENT_FREE
+    ]
     + [
-        (name, {"cls": "untied"})
+        pytest.param(name, {"cls": "untied"}, marks=[] if name == "tupe_r" else pytest.mark.slow)
         for name in CONTENT_FREE
         if positions.get(name).options.get("cls") == "tied"
     ],
@@ -128,44 +140,44 @@ def test_every_method_answers_as_before_at_all_lengths(position):
             assert_same(fixed(**tensors), backbone(inputs))
 
 
-def test_no_signature_of_an_export_computes_positions_and_call_does(tupe_r, none):
-    ours = tf.saved_model.load(str(tupe_r))
-    trunk = op_counts(none[1].signatures["serving_default"].graph)
+def test_no_signature_of_an_export_computes_positions_and_call_does(loaded):
+    none = signatures(saved_cases.scrambled_model(position="none", num_segments=2))
+    trunk = op_counts(none["serving_default"].graph)
     arithmetic = {"MatMul", "BatchMatMulV2", "Einsum", "Log", "GatherV2", "ResourceGather"}
     arithmetic |= {"ReadVariableOp", "VarHandleOp", "Minimum", "SelectV2"}
-    assert sorted(ours.signatures) == ["dynamic_length", "encode", "serving_default"]
-    for name, signature in ours.signatures.items():
+    assert sorted(loaded.signatures) == ["dynamic_length", "encode", "serving_default"]
+    for name, signature in loaded.signatures.items():
         counts = op_counts(signature.graph)
         assert {op: counts[op] for op in arithmetic} == {op: trunk[op] for op in arithmetic}, name
-    called = ours.__call__.get_concrete_function(
+    called = loaded.__call__.get_concrete_function(
         input_specs(("token_ids", "padding_mask", "segment_ids"), None), training=False
     )
     assert op_counts(called.graph)["ReadVariableOp"] > trunk["ReadVariableOp"], "can be trained"
 
 
-def test_training_changes_what_is_called_and_a_new_export_what_is_served(tupe_r, tmp_path):
-    backbone = scrambled("tupe_r")
-    loaded = tf.saved_model.load(str(tupe_r))
-    inputs = {k: tf.constant(v) for k, v in rows().items()}
-    hub = {"input_word_ids": inputs["token_ids"], "input_mask": inputs["padding_mask"]}
-    hub["input_type_ids"] = tf.zeros_like(inputs["token_ids"])
-    before = backbone(rows())
-    for flag in (False, True):  # dropout is 0.1, so only the change of the weights is looked at
+def test_training_changes_what_is_called_and_a_new_export_what_is_served(loaded):
+    model = saved_cases.exported_model()
+    backbone, (inputs, hub) = model.backbone, hub_rows()
+    before = backbone(inputs)
+    for flag in (False, True):  # with dropout only the change of the weights is looked at
         assert np.isfinite(loaded(hub, training=flag)["default"]).all()
-    generator = np.random.default_rng(11)
+    generator, weights = np.random.default_rng(11), [x.numpy() for x in loaded.variables]
     for own, theirs in zip(backbone.variables, loaded.variables, strict=True):
         if "position_bias" in own.path:
             value = generator.normal(size=own.shape).astype("float32")
             own.assign(value)
             theirs.assign(value)
-    after = backbone(rows())
+    after = backbone(inputs)
     assert np.abs(after["sequence_output"] - before["sequence_output"]).max() > 1e-2
-    assert_same(loaded(hub), after)
-    assert_same(loaded.signatures["serving_default"](**hub), before)  # as the docstring says
-    export_encoder(backbone, tmp_path / "after", length=LENGTH)
-    again = tf.saved_model.load(str(tmp_path / "after"))
-    assert_same(again.signatures["serving_default"](**hub), after)
-    assert_same(again.signatures["encode"](**inputs, segment_ids=hub["input_type_ids"]), after)
+    try:
+        assert_same(loaded(hub), after)
+        assert_same(loaded.signatures["serving_default"](**hub), before)  # as the docstring says
+    finally:
+        for variable, value in zip(loaded.variables, weights, strict=True):
+            variable.assign(value)
+    again = signatures(model)
+    assert_same(again["serving_default"](**hub), after)
+    assert_same(again["encode"](**{k: tf.constant(v) for k, v in inputs.items()}), after)
 
 
 def test_products_of_large_position_weights_are_constants_at_all_lengths_too():
@@ -178,21 +190,19 @@ def test_products_of_large_position_weights_are_constants_at_all_lengths_too():
     assert {name.partition("/")[0] for name in anything._constants} == {"position_bias"}
 
 
-def test_lengths_above_the_constant_or_the_table_are_refused(tupe_r):
-    loaded = tf.saved_model.load(str(tupe_r))
-
+def test_lengths_above_the_constant_or_the_table_are_refused(loaded):
     def ones(length):
         names = ("input_word_ids", "input_mask", "input_type_ids")
         return {name: tf.ones((1, length), tf.int32) for name in names}
 
-    longer = ones(LENGTH + 1)
-    assert loaded(longer)["sequence_output"].shape[1] == LENGTH + 1, "its table has 12 positions"
-    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 9 tokens"):
+    longer = ones(saved_cases.LENGTH + 1)
+    assert loaded(longer)["sequence_output"].shape[1] == 6, "its table has 7 positions"
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 5 tokens"):
         loaded.signatures["dynamic_length"](**longer)
     with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
         loaded.signatures["serving_default"](**longer)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 12 tokens"):
-        loaded(ones(13))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 7 tokens"):
+        loaded(ones(saved_cases.MAX_LENGTH + 1))
 
 
 @pytest.mark.parametrize("kind", ["middle", "words"])
@@ -230,10 +240,10 @@ def test_a_term_that_changes_with_length_or_words_is_not_a_constant(kind):
         del positions.METHODS["own"]
 
 
-def test_weight_regularizers_become_losses(none):
-    backbone, loaded = none
+def test_weight_regularizers_become_losses(loaded):
     (loss,) = loaded.regularization_losses
-    expected = 0.1 * np.square(backbone.get_layer("pooled_dense").kernel.numpy()).sum()
+    kernel = saved_cases.exported_model().backbone.get_layer("pooled_dense").kernel
+    expected = 0.1 * np.square(kernel.numpy()).sum()
     np.testing.assert_allclose(loss(), expected, rtol=1e-5)
 
 

@@ -95,7 +95,7 @@ def case(request):
     return request.param
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=any_text)
 @pytest.mark.parametrize("case", CASES)
 def test_the_slice_of_a_piece_holds_the_piece(case, text):
@@ -110,7 +110,7 @@ def test_the_slice_of_a_piece_holds_the_piece(case, text):
             assert expected in normalize(text[start:end])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(text=known_text)
 @pytest.mark.parametrize("case", KNOWING)
 def test_the_slice_of_a_piece_is_no_larger_than_it_must_be(case, text):
@@ -145,7 +145,7 @@ def test_the_slice_of_a_piece_is_no_larger_than_it_must_be(case, text):
     assert done == len(whole)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=any_text)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_in_no_slice_normalises_to_nothing(case, text):
@@ -158,7 +158,7 @@ def test_what_is_in_no_slice_normalises_to_nothing(case, text):
         assert normalize(text[slice(*gap.span())]).decode().strip() == ""
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(texts=st.lists(st.one_of(any_text, st.binary(max_size=20)), max_size=4))
 @pytest.mark.parametrize("case", CASES)
 def test_ids_are_those_of_tokenize_and_offsets_ascend(case, texts):

@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_cut_from_the_end_by_turns_or_from_the_second_text(
     assert ids.tolist() == [[cls, 20, 21, 22, 23, sep, 30, sep]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     lengths=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=3),
     room=st.integers(2, 12),

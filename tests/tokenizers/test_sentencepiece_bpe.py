@@ -1,7 +1,6 @@
 """What is special to SentencePiece BPE."""
 
 import pytest
-from interpreters import python
 from tiny_vocabularies import SENTENCES, TUPE_TOKENS, sentencepiece_model
 
 from keras_tupe.tokenizers import SentencePieceBpe
@@ -90,22 +89,6 @@ def test_nothing_is_cut_off_at_a_zero_byte():
     op = SentencePieceBpe(sentencepiece_model(normalization_rule_name="nmt_nfkc"))
     dog, behind_a_zero = op.tokenize(["dog", "a\x00 dog"]).to_list()
     assert behind_a_zero[-len(dog) :] == dog
-
-
-LOCALE = """
-import sys
-from keras_tupe.tokenizers import SentencePieceBpe
-print(SentencePieceBpe(sys.argv[1]).tokenize(["IN THE TITLE I"]).to_list())
-"""
-
-
-def test_case_is_folded_alike_in_every_locale(tmp_path):
-    path = tmp_path / "plain.spm"
-    path.write_bytes(sentencepiece_model(normalization_rule_name="nmt_nfkc"))
-    locale = {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}
-    printed = python("-c", LOCALE, path, environment=locale)
-    here = SentencePieceBpe(path).tokenize(["IN THE TITLE I"]).to_list()
-    assert printed.splitlines()[-1] == str(here)
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"<!DOCTYPE html>", b"\x00" * 64])

@@ -18,8 +18,15 @@ from trainer_cases import (
 from keras_tupe.trainer import NonFiniteError
 
 
-@pytest.mark.parametrize("micro_batches", [1, 2])
-@pytest.mark.parametrize("steps_per_execution", [1, 5])
+@pytest.mark.parametrize(
+    ("micro_batches", "steps_per_execution"),
+    [
+        (1, 1),
+        (2, 5),
+        pytest.param(1, 5, marks=pytest.mark.slow),
+        pytest.param(2, 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_bad_step_stops_the_training_and_changes_nothing(micro_batches, steps_per_execution):
     inputs, targets = rows_with_a_bad_one(step=2)
     trainer = compiled(
@@ -139,8 +146,15 @@ def test_a_stop_that_was_requested_before_fit_ends_it_after_one_step():
     assert trainer.step == 11
 
 
-@pytest.mark.parametrize("steps_per_execution", [1, 5])
-@pytest.mark.parametrize("xla", [False, "auto"])
+@pytest.mark.parametrize(
+    ("steps_per_execution", "xla"),
+    [
+        (1, "auto"),
+        (5, False),
+        pytest.param(1, False, marks=pytest.mark.slow),
+        pytest.param(5, "auto", marks=pytest.mark.slow),
+    ],
+)
 def test_the_end_of_data_of_unknown_length_is_no_step(tensorflow, steps_per_execution, xla):
     inputs, targets = linear_rows(28)
 

@@ -114,11 +114,11 @@ def test_an_order_follows_the_equation(size):
 
 
 def test_an_order_has_everything_once_whatever_the_size():
-    for size in [*range(1, 301), 1000, 4096, 65_537, 300_000]:
+    for size in [*range(1, 101), 300, 1000, 4096, 65_537, 300_000]:
         np.testing.assert_array_equal(np.sort(order(size, epoch=7)), np.arange(size))
 
 
-@pytest.mark.parametrize("size", [3, 4, 5, 6])
+@pytest.mark.parametrize("size", [3, 6])
 def test_all_orders_are_equally_probable(size):
     found = orders(size, 40_000) @ size ** np.arange(size)  # a number for each order
     _, counts = np.unique(found, return_counts=True)
@@ -126,9 +126,9 @@ def test_all_orders_are_equally_probable(size):
     assert_uniform(counts, 40_000 / len(counts))
 
 
-@pytest.mark.parametrize("size", [2, 9, 23, 100, 300])
+@pytest.mark.parametrize("size", [2, 23, 100])
 def test_every_thing_stands_at_every_place_equally_often(size):
-    num_epochs = max(400_000 // size, 10 * size)
+    num_epochs = max(200_000 // size, 10 * size)
     found = orders(size, num_epochs)
     counts = [np.bincount(things, minlength=size) for things in found.T]
     assert np.sum(counts, axis=1).tolist() == [num_epochs] * size
@@ -139,10 +139,10 @@ def test_every_thing_stands_at_every_place_equally_often(size):
     assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
 
 
-@pytest.mark.parametrize("size", [9, 100, 1000, 10**8])
+@pytest.mark.parametrize("size", [9, 1000, 10**8])
 def test_neighbours_in_an_order_are_not_related(size):
     walk = min(size, 1000)  # places of each epoch
-    epochs, places = np.divmod(np.arange(400_000 // walk * walk), walk)
+    epochs, places = np.divmod(np.arange(200_000 // walk * walk), walk)
     found = permute(5, 0, epochs, places, size).reshape(-1, walk)
     steps = (np.diff(found, axis=1) % size) * 8 // size  # in eighths of the way round
     # a thing never follows itself
@@ -152,9 +152,9 @@ def test_neighbours_in_an_order_are_not_related(size):
     np.testing.assert_allclose(counts, 1, atol=5 / np.sqrt(steps.size / 8))
 
 
-@pytest.mark.parametrize("size", [2, 9, 100, 1000])
+@pytest.mark.parametrize("size", [2, 100, 1000])
 def test_the_orders_of_successive_epochs_are_not_related(size):
-    found = orders(size, 400_000 // size)
+    found = orders(size, 200_000 // size)
     shifts = np.bincount((np.diff(found, axis=0) % size).ravel(), minlength=size)
     assert_uniform(shifts, shifts.sum() / size)
 

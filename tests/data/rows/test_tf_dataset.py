@@ -80,6 +80,7 @@ def test_a_worker_reads_its_part(rows):
 
 
 @NO_POOLER
+@pytest.mark.parametrize("rows", [True, pytest.param(False, marks=pytest.mark.slow)], indirect=True)
 def test_a_model_is_fitted_and_evaluated(rows):
     model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
     model.compile(keras.optimizers.SGD(0.1))
@@ -102,6 +103,7 @@ def test_a_damaged_shard_is_named_in_the_error(tmp_path, tensorflow):
     with pytest.raises(tensorflow.errors.OpError, match=message):
         list(tf_dataset(rows, num_steps=7))
     model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
+    model.compile(run_eagerly=True)
     with pytest.raises(tensorflow.errors.OpError, match=message):
         model.fit(tf_dataset(rows), steps_per_epoch=7, verbose=0)
 

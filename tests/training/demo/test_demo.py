@@ -50,9 +50,14 @@ def known(export):
     return Knowledge(export / "preset")
 
 
-def test_the_committed_model_is_shown_from_any_folder(tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = commands.run_anew("demo", cwd=tmp_path, env=environment)
+@pytest.mark.parametrize("anew", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_committed_model_is_shown_from_any_folder(anew, tmp_path, monkeypatch):
+    if anew:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        ended = commands.run_anew("demo", cwd=tmp_path, env=environment)
+    else:
+        monkeypatch.chdir(tmp_path)
+        ended = commands.run("demo")
     assert ended.code == 0, ended.err
     assert ended.err == ""
     lines = ended.out.splitlines()

@@ -101,7 +101,7 @@ def test_the_frame_and_segments_are_those_of_the_model(before, kwargs):
 
 @pytest.mark.parametrize("word", [False, True])
 def test_batches_and_order_change_nothing(word):
-    model = make_model("float32")
+    model = make_model()
     whole = scorer(model, word).scores(SENTENCES)
     assert whole[0] == whole[5]  # equal sentences tie exactly
     for batch_tokens in (1, 13):

@@ -28,7 +28,10 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize(
+    "limit",
+    [pytest.param(x, marks=pytest.mark.slow if x in (2003, 40_009) else ()) for x in LIMITS],
+)
 def test_a_full_disk_is_told_and_leaves_the_work(limit, corpus, tmp_path):
     out, source = tmp_path / "rows", corpus / "corpus.txt"
     with files_of_at_most(limit):

@@ -89,7 +89,11 @@ def check_the_rest(corpus, out):
     assert facts(out) == facts(corpus / "whole")
 
 
-@pytest.mark.parametrize(("stage", "calls"), STOPS)
+@pytest.mark.parametrize(
+    ("stage", "calls"),
+    # the first of each stage is also among the stops of the test below
+    [pytest.param(*stop, marks=pytest.mark.slow if stop[1] == 1 else ()) for stop in STOPS],
+)
 def test_a_run_that_was_stopped_ends_as_if_it_had_not(
     stage, calls, corpus, every_commit_counts, monkeypatch, tmp_path
 ):

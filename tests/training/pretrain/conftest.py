@@ -1,21 +1,30 @@
-"""Rows and a whole run, made once for all tests of a process; tests leave both as they are."""
+"""Rows and a whole run, made once for all processes of a session; tests leave both as they are."""
+
+import json
 
 import commands
 import pretrain_cases as cases
 import pytest
+from made_once import made_once
 
 
 @pytest.fixture(scope="session")
 def rows(tmp_path_factory):
-    return cases.make_rows(tmp_path_factory.mktemp("rows"))
+    return made_once(tmp_path_factory, "pretrain_rows", cases.make_rows) / "rows"
 
 
 @pytest.fixture(scope="session")
 def done(rows, tmp_path_factory):
     """A run that came to its end, and what it printed and told."""
-    out = tmp_path_factory.mktemp("done") / "run"
-    printed, told = cases.run(rows, out, **cases.KEPT)
-    return out, printed, told
+
+    def make(folder):
+        folder.mkdir()
+        said = cases.run(rows, folder / "run", **cases.KEPT)
+        (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+
+    folder = made_once(tmp_path_factory, "pretrain_done", make)
+    printed, told = json.loads((folder / "said.json").read_text(encoding="utf-8"))
+    return folder / "run", printed, told
 
 
 @pytest.fixture(scope="session")

@@ -85,13 +85,16 @@ def test_the_preset_takes_raw_text(preset):
     assert np.isfinite(scores).all()
 
 
-def test_the_same_command_after_the_end_changes_nothing(done, rows):
-    out, printed, _ = done
+def test_the_same_command_after_the_end_changes_nothing(done, rows, tmp_path):
+    out = tmp_path / "run"
+    shutil.copytree(done[0], out)
+    record = out / "settings.json"  # begun in this folder
+    record.write_text(record.read_text().replace(str(done[0]), str(out)))
     before = cases.files(out)
     again, told = run(rows, out, **cases.KEPT)
     assert "pretrain: goes on from step 24.\n" in told
     assert "held-out" not in told
-    assert again == printed
+    assert again == done[1].replace(str(done[0]), str(out))
     after = cases.files(out)
     assert set(after) == set(before)
     differ = {name for name in before if before[name] != after[name]}
@@ -111,6 +114,14 @@ def test_other_settings_are_refused_naming_each_and_may_be_allowed(done, rows, t
     )
     message = cases.failure(rows, out, **CHANGES, allow_change=["steps"])
     assert message.endswith("Received: learning_rate: 0.001 -> 0.0005")
+    _, told = run(rows, out, learning_rate=5e-4, allow_change=["learning_rate"])
+    assert "pretrain: goes on from step 24.\n" in told  # to its end, which is there already
+
+
+@pytest.mark.slow
+def test_a_run_of_allowed_changes_goes_on_with_them(done, rows, tmp_path):
+    out = tmp_path / "run"
+    shutil.copytree(done[0], out)
     _, told = run(rows, out, **CHANGES, allow_change=["steps", "learning_rate"])
     assert "pretrain: goes on from step 24.\n" in told
     assert cases.steps(out) == [24, 30]

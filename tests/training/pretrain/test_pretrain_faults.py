@@ -9,6 +9,7 @@ import time
 
 import pretrain_cases as cases
 import pytest
+import tensorflow as tf
 from commands import ended, files_of_at_most, log_of, wait_until
 from pretrain_cases import start, stopped
 
@@ -187,7 +188,16 @@ def poisoned(done, tmp_path):
     return out
 
 
-def test_a_step_that_is_not_finite_is_told_with_its_rows(poisoned, rows):
+@pytest.fixture
+def steps_without_graphs():
+    """No graph is made of a step, where only one is taken."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.filterwarnings("ignore:Even though the `tf.config:UserWarning")
+def test_a_step_that_is_not_finite_is_told_with_its_rows(poisoned, rows, steps_without_graphs):
     message = stopped(rows, poisoned, valid_every=0)
     prepared = data.PreparedRows(rows, "train")
     batches = data.Rows(prepared, prepared.masking(), batch_size=8, seed=3)
