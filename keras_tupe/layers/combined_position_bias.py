@@ -5,6 +5,7 @@ import json
 import keras
 from keras import ops
 
+from keras_tupe._keras_private import all_layers
 from keras_tupe.layers._parts import at_least_float32, unbuilt_layer
 from keras_tupe.layers.attention.core import in_blocks
 from keras_tupe.layers.attention.position_terms import matrix_of_parts, sum_of_parts
@@ -137,7 +138,7 @@ class CombinedPositionBias(keras.layers.Layer):
     def _part_shapes(self, hidden_states):
         """Returns the shapes of the parts by name; the same layers are traced only once."""
         settings = json.dumps(self.get_config(), sort_keys=True, default=repr)
-        classes = tuple(type(layer) for layer in self._flatten_layers())
+        classes = tuple(type(layer) for layer in all_layers(self))
         key = (settings, classes, hidden_states.shape, hidden_states.dtype)
         if key not in _PART_SHAPES:
             parts = super().compute_output_spec(hidden_states, as_parts=True)
