@@ -15,7 +15,8 @@ once; a peer that cannot run, or for which there is no memory left, is left out 
 fastest peer of each round counts. Reports ratios to it, to KerasHub and to the first method, by
 wall and by processor time, tokens per second, memory, and the share of the largest matrix product's
 speed that the model's FLOPs make (`keras_tupe.trainer.step_flops`: 6 per weight and token, 12 per
-layer, width, token and key, 6 per weight of the head and masked token). Writes `training.json` and
+layer, width, token and key, 6 per masked token and weight of the head and of the last layer's
+feed-forward network). Writes `training.json` and
 `training.md` to `--out`, and says first about how long it will take: an hour and a half on two
 cores, of which `base`, with few rounds and without extras, is a third. torch waits by spinning: on
 a machine that does something else too, compare with OMP_WAIT_POLICY=PASSIVE, or it is several times
