@@ -16,6 +16,7 @@ _GAIN = 0.95  # of the time of the passes that were not compiled
 _MEASURE_SECONDS = 1.0
 _ROUNDS = 3  # at least
 _PART = 4  # rows of a batch over those that are measured
+_SMALL = 2048  # tokens of a batch: a smaller one is measured whole, as its parts say nothing of it
 
 
 class ChoosesXla:
@@ -106,7 +107,7 @@ class XlaChoice:
         """Returns the median seconds of the passes `(as they are, compiled)`.
 
         Those of a whole batch, as far as they are proportional to its rows: each replica computes
-        the first quarter of its own.
+        the first quarter of its own, or all of fewer than 2,048 tokens.
 
         Args:
             data: a batch, as `strategy.run` takes it.
@@ -117,7 +118,7 @@ class XlaChoice:
         """
         of_replica = self._strategy.experimental_local_results(tf.nest.flatten(data)[0])[0]
         checks_of_rows(of_replica, self._unit)
-        share = of_replica.shape[0] / self._measured(of_replica)
+        share = of_replica.shape[0] / self._measured(self._of_replica(data))
         plain, compiled = self._functions
         self._seconds(plain, data)  # traces
         first = self._mean(min(self._seconds(plain, data) for _ in range(2)))
@@ -129,13 +130,20 @@ class XlaChoice:
         medians = (statistics.median(column) for column in zip(*times, strict=True))
         return tuple(self._mean(median) * share for median in medians)
 
-    def _measured(self, tensor):
-        """Returns how many of a replica's rows are measured."""
-        return max(tensor.shape[0] // _PART // self._unit, 1) * self._unit
+    def _of_replica(self, data):
+        flat = [x for x in tf.nest.flatten(data) if x is not None]
+        return [self._strategy.experimental_local_results(x)[0] for x in flat]
+
+    def _measured(self, tensors):
+        """Returns how many of a replica's rows are measured, from its tensors."""
+        rows = tensors[0].shape[0]
+        if max(x.shape.num_elements() for x in tensors if x is not None) < _SMALL:
+            return rows
+        return max(rows // _PART // self._unit, 1) * self._unit
 
     def _whole(self, function):
         def one(data):
-            rows = self._measured(tf.nest.flatten(data)[0])
+            rows = self._measured(tf.nest.flatten(data))
             some = map_tensors(lambda x: x[:rows], data)
             found = [x for x in tf.nest.flatten(function(some)) if x is not None]
             return tf.add_n([tf.cast(tf.reduce_max(x), "float32") for x in found])  # needs all

@@ -125,11 +125,13 @@ def test_a_run_that_is_short_by_its_operations_is_not_timed(tensorflow, choice, 
 
 
 @pytest.mark.parametrize(
-    ("rows", "parts", "expected"), [(16, 1, 4), (7, 1, 1), (2, 1, 1), (24, 4, 4)]
+    ("rows", "parts", "expected", "small"),
+    [(16, 1, 4, 48), (7, 1, 1, 0), (2, 1, 1, 0), (24, 4, 4, 0), (16, 1, 16, 49)],
 )
 def test_the_first_quarter_of_the_rows_is_measured_and_stands_for_all(
-    tensorflow, choice, monkeypatch, rows, parts, expected
+    tensorflow, choice, monkeypatch, rows, parts, expected, small
 ):
+    monkeypatch.setattr(choice, "_SMALL", small)
     seen = []
 
     def passes(data):
