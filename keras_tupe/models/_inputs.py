@@ -47,16 +47,35 @@ def check_inputs(inputs, names):
             )
 
     if "mask_positions" in names:
-        received = tuple(inputs["mask_positions"].shape)
-        if not _same(received[:1], shape[:1]):
-            raise ValueError(
-                "`mask_positions` must have the shape (batch, predictions), with the batch of "
-                f"`token_ids`. Received: mask_positions of shape {received}, token_ids of shape "
-                f"{shape}"
-            )
-        values = concrete(inputs["mask_positions"])
-        if values is not None and shape[1] is not None:
-            check_range("mask_positions", values, shape[1], "[0, length), here ")
+        check_positions("mask_positions", inputs["mask_positions"], shape)
+
+
+def check_positions(name, positions, shape):
+    """Checks positions of each row before anything is looked up by them.
+
+    Args:
+        name: what they are, for the message.
+        positions: tensor, to be `(batch, count)`.
+        shape: `(batch, length)`, that of the token ids.
+
+    Raises:
+        ValueError: if they have another shape or, in eager calls, one is none of the row.
+        TypeError: if they are not integers.
+    """
+    if in_symbolic_scope():
+        return
+    dtype = keras.backend.standardize_dtype(positions.dtype)
+    if "int" not in dtype:
+        raise TypeError(f"`{name}` must hold integers. Cast it to int32. Received: dtype {dtype}")
+    received = tuple(positions.shape)
+    if len(received) != 2 or not _same(received[:1], shape[:1]):
+        raise ValueError(
+            f"`{name}` must have the shape (batch, number of positions), with the batch of "
+            f"`token_ids`. Received: {name} of shape {received}, token_ids of shape {shape}"
+        )
+    values = concrete(positions)
+    if values is not None and shape[1] is not None:
+        check_range(name, values, shape[1], "[0, length), here ")
 
 
 def check_range(name, values, size, bounds=""):

@@ -7,7 +7,7 @@ from keras_tupe import positions
 from keras_tupe.layers import CombinedPositionBias, Dropout, EncoderBlock, TokenEmbedding
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models._inputs import check_inputs, check_positions
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.presets.size_check import check_memory
 
@@ -264,6 +264,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         check_inputs(inputs, names)
         if output_positions is None:
             return super().call(inputs, training=training, mask=mask)
+        check_positions("output_positions", output_positions, tuple(inputs["token_ids"].shape))
         inputs = {name: keras.ops.cast(inputs[name], "int32") for name in names}
         last_block = self.get_layer(f"block_{self.num_layers - 1}")
         x = last_block(

@@ -208,6 +208,21 @@ def test_the_encoder_answers_at_the_positions_that_are_asked_for():
     assert spec["sequence_output"].shape == (None, 2, model.hidden_dim)
 
 
+@pytest.mark.parametrize(
+    ("where", "error", "sentence"),
+    [
+        (np.array([[7], [0], [0]]), ValueError, "`output_positions` must lie in"),
+        (np.array([[-1], [0], [0]]), ValueError, "`output_positions` must lie in"),
+        (np.array([[1], [0]]), ValueError, "must have the shape .batch, number of positions"),
+        (np.array([1, 0, 0]), ValueError, "must have the shape .batch, number of positions"),
+        (np.array([[0.5], [0], [0]]), TypeError, "`output_positions` must hold integers"),
+    ],
+)
+def test_output_positions_that_are_none_are_refused(where, error, sentence):
+    with pytest.raises(error, match=sentence):
+        encoder(TUPE_R, "float64", num_layers=1)(inputs(random_ids(3, 7)), output_positions=where)
+
+
 # Classification
 
 

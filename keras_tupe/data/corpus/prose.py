@@ -11,7 +11,7 @@ _CODE_DIRECTIVE = re.compile(
     r"|image|figure|ipython|doctest|testcode|testsetup|productionlist|index|currentmodule|autosummary"
     r"|_[^:]*)(:|$)"
 )
-_FENCE_MARKS, _UNDERLINE_MARKS = "`~", "-=~^*#+\"'`."
+_FENCE_MARKS, _UNDERLINE_MARKS = frozenset("`~"), frozenset("-=~^*#+\"'`.")
 _UNDERLINE = re.compile(r"^\s*([-=~^*#+\"'`.])\1{2,}\s*$")
 _TABLE = re.compile(r"\|.*\||^\s*\+[-=+]+\+\s*$|(={3,}|-{3,})\s+(={3,}|-{3,})")
 _NUMPY_PARAMETER = re.compile(r"^\s*[\w*.][\w*., ]*\s:(\s|$)")
@@ -81,7 +81,7 @@ def _text_lines(lines):
     for index, line in enumerate(lines):
         text = line.lstrip()
         indent, mark = len(line) - len(text), text[:1]  # patterns are tried where they can match
-        if mark in _FENCE_MARKS and mark and _FENCE.match(line):
+        if mark in _FENCE_MARKS and _FENCE.match(line):
             fenced = not fenced
             yield ""
             continue
@@ -108,8 +108,7 @@ def _text_lines(lines):
 
 
 def _is_underline(line):
-    mark = line.lstrip()[:1]
-    return bool(mark) and mark in _UNDERLINE_MARKS and bool(_UNDERLINE.match(line))
+    return line.lstrip()[:1] in _UNDERLINE_MARKS and bool(_UNDERLINE.match(line))
 
 
 def _is_furniture(line):
