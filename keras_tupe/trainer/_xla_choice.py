@@ -50,8 +50,9 @@ class ChoosesXla:
 
     def _may_pay(self, iterator):
         """Returns whether a run may be long enough, by 6 operations a weight and token."""
-        values = tf.nest.flatten(iterator.element_spec, expand_composites=True)[0].shape
-        work = 6 * self.model.count_params() * values.num_elements() * self._steps_ahead
+        specs = tf.nest.flatten(iterator.element_spec, expand_composites=True)
+        values = max(spec.shape.num_elements() for spec in specs)  # one for each token
+        work = 6 * self.model.count_params() * values * self._steps_ahead
         return work >= PAYS_SECONDS * _FLOPS_PER_SECOND
 
     def _choose_passes(self, data=None):
@@ -116,9 +117,9 @@ class XlaChoice:
         Returns:
             The two, or the first alone if the run is too short to win back the compiling.
         """
-        of_replica = self._strategy.experimental_local_results(tf.nest.flatten(data)[0])[0]
-        checks_of_rows(of_replica, self._unit)
-        share = of_replica.shape[0] / self._measured(self._of_replica(data))
+        of_replica = self._of_replica(data)
+        checks_of_rows(of_replica[0], self._unit)
+        share = of_replica[0].shape[0] / self._measured(of_replica)
         plain, compiled = self._functions
         self._seconds(plain, data)  # traces
         first = self._mean(min(self._seconds(plain, data) for _ in range(2)))

@@ -1,6 +1,7 @@
 """`xla="auto"` measures both ways where that pays, and changes nothing by it."""
 
 import itertools
+import types
 
 import keras
 import numpy as np
@@ -171,3 +172,16 @@ def test_a_measured_run_makes_one_graph_of_a_step_and_ends_with_its_data(
         trainer.fit(batches(tensorflow).filter(lambda *_: True), verbose=0)
         assert trainer.step == fits * STEPS
     assert len(traced) == 1
+
+
+def test_a_run_is_judged_by_its_tokens_not_by_its_masked_slots(tensorflow, choice, monkeypatch):
+    trainer = compiled(linear_model())
+    trainer._steps_ahead = 10
+    shapes = {"mask_positions": (8, 2), "token_ids": (8, 100)}
+    spec = {name: tensorflow.TensorSpec(shape, "int32") for name, shape in shapes.items()}
+    iterator = types.SimpleNamespace(element_spec=spec)
+    operations = 6 * trainer.model.count_params() * 800 * 10
+    monkeypatch.setattr(choice, "_FLOPS_PER_SECOND", operations / choice.PAYS_SECONDS)
+    assert trainer._may_pay(iterator)
+    monkeypatch.setattr(choice, "_FLOPS_PER_SECOND", 1.01 * operations / choice.PAYS_SECONDS)
+    assert not trainer._may_pay(iterator)
