@@ -175,13 +175,15 @@ def test_a_measured_run_makes_one_graph_of_a_step_and_ends_with_its_data(
 
 
 def test_a_run_is_judged_by_its_tokens_not_by_its_masked_slots(tensorflow, choice, monkeypatch):
-    trainer = compiled(linear_model())
+    trainer = compiled(linear_model(), planned_steps=10)
     trainer._steps_ahead = 10
     shapes = {"mask_positions": (8, 2), "token_ids": (8, 100)}
     spec = {name: tensorflow.TensorSpec(shape, "int32") for name, shape in shapes.items()}
     iterator = types.SimpleNamespace(element_spec=spec)
     operations = 6 * trainer.model.count_params() * 800 * 10
-    monkeypatch.setattr(choice, "_FLOPS_PER_SECOND", operations / choice.PAYS_SECONDS)
+    assert operations
+    monkeypatch.setattr(choice, "PAYS_SECONDS", 1.0)
+    monkeypatch.setattr(choice, "_FLOPS_PER_SECOND", operations)
     assert trainer._may_pay(iterator)
-    monkeypatch.setattr(choice, "_FLOPS_PER_SECOND", 1.01 * operations / choice.PAYS_SECONDS)
+    monkeypatch.setattr(choice, "_FLOPS_PER_SECOND", 1.01 * operations)
     assert not trainer._may_pay(iterator)
