@@ -46,8 +46,8 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         wave = ops.where(channel % 2 == 0, ops.sin(angle), ops.cos(angle))
         return hidden_states + ops.cast(wave, self.compute_dtype)
 
-    def compute_output_shape(self, hidden_states_shape, start_index=0):
-        return hidden_states_shape
+    def compute_output_spec(self, hidden_states, start_index=0):
+        return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
 
 
 def logits_oracle(tokens, weights, dims, options):
