@@ -10,7 +10,13 @@ from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.layers._tied_products import tied_products
 from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.models._inputs import check_preprocessor
-from keras_tupe.models._prompts import beginning, check_causal, check_preset, check_prompts
+from keras_tupe.models._prompts import (
+    beginning,
+    check_causal,
+    check_position_terms,
+    check_preset,
+    check_prompts,
+)
 from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
 
@@ -152,6 +158,7 @@ class TupeCausalLM(TupeTask, keras_hub.models.CausalLM):
         """
         if self.generate_function is not None:
             return self.generate_function
+        check_position_terms(self.backbone)
         whole = super().make_generate_function()
 
         def from_beginning(inputs, stop_token_ids=None):
