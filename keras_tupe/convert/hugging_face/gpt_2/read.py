@@ -27,8 +27,9 @@ def from_hf_gpt2(folder, dtype=None):
     `activation_function` is `gelu_new`, as in all that OpenAI released.
 
     `vocab.json` and `merges.txt`, if they are there, become the tokenizer of a preprocessor for
-    rows of the full length, unless the folder's files ask for something that ours does not do; the
-    report says what, and the model takes ids only.
+    rows of the full length, without a start token, as transformers makes them, unless the folder's
+    files ask for something that ours does not do; the report says what, and the model takes ids
+    only.
 
     Differences from the source: one dropout rate everywhere, that of the residuals. The pooler,
     which every encoder of this package has, is initialized; a causal LM does not use it.
@@ -59,7 +60,7 @@ def from_hf_gpt2(folder, dtype=None):
     preprocessor = None
     if tokenizer is not None:
         preprocessor = TupeCausalLMPreprocessor(
-            tokenizer, sequence_length=backbone.max_sequence_length
+            tokenizer, sequence_length=backbone.max_sequence_length, add_start_token=False
         )
     model = TupeCausalLM(backbone, preprocessor)
     notes = (*notes, *more, *rounding(found, backbone))

@@ -79,6 +79,7 @@ def from_hf_longformer(folder, dtype=None, num_global=1):
         for each in (names, found):
             each[BIAS] = each.pop("lm_head.decoder.bias")
     check_sizes(arguments, [value.shape for value in found.values()], repr(str(folder)), slack=2)
+    released = dict(found)
     dropped = left_out(found, _TIED, _DROPPED)
     dropped |= _positions(found, arguments, first_row)
     if not num_global:
@@ -89,7 +90,7 @@ def from_hf_longformer(folder, dtype=None, num_global=1):
         }
     backbone = TupeBackbone(**arguments, dtype=dtype)
     model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
-    notes = (*notes, *more, *rounding(found, backbone))
+    notes = (*notes, *more, *rounding(released, backbone))
     return model, fill(model, found, longformer_layout(backbone.num_layers), names, dropped, notes)
 
 
@@ -103,5 +104,6 @@ def _positions(found, arguments, first_row):
     found[TABLE] = table[first_row:]
     if arguments["num_segments"] or segments is None or segments.shape != (1, shape[1]):
         return {}
-    found[TABLE] = found[TABLE] + segments
+    # rounded once, to the type of the model
+    found[TABLE] = found[TABLE].astype("float64") + segments.astype("float64")
     return {SEGMENTS: "the only segment; it is added to every row of the position table"}
