@@ -38,17 +38,18 @@ def token_losses(hidden_states, embeddings, labels, *, accuracy=False, chunk=Non
     vocabulary_size, hidden_dim = embeddings.shape
     rows = ops.reshape(hidden_states, (-1, hidden_dim))
     flat = ops.cast(ops.reshape(labels, (-1,)), "int32")
-    sizes = _sizes(rows.shape[0], chunk or max(_LOGITS // vocabulary_size, _FEWEST))
+    sizes = _sizes(ops.shape(rows)[0], chunk or max(_LOGITS // vocabulary_size, _FEWEST))
     found = _of_rows()(rows, embeddings, flat, sizes, accuracy)
     return tuple(ops.reshape(values, ops.shape(labels)) for values in found)
 
 
 def _sizes(count, chunk):
-    """Returns (number of chunks, tokens of each); the number is `None` if it is not known."""
-    if count is None:
-        return None, chunk
+    """Returns (number of chunks, tokens of each), tensors if the number of tokens is not known."""
+    if not isinstance(count, int):
+        chunks = ops.maximum(-(-count // chunk), 1)
+        return chunks, ops.maximum(-(-count // chunks), 1)
     chunks = max(-(-count // chunk), 1)
-    return chunks, -(-count // chunks)
+    return chunks, max(-(-count // chunks), 1)
 
 
 def _of_rows():
@@ -73,10 +74,10 @@ def _hits(logits, labels, accuracy):
 def _in_chunks(rows, sizes):
     """Returns `(n, ...)` as `(chunks, tokens, ...)`, with zeros behind the last row."""
     chunks, size = sizes
-    missing = -ops.shape(rows)[0] % size if chunks is None else chunks * size - rows.shape[0]
-    if chunks is None or missing:
+    missing = chunks * size - ops.shape(rows)[0]
+    if not isinstance(missing, int) or missing:
         rows = ops.pad(rows, [(0, missing)] + [(0, 0)] * (len(rows.shape) - 1))
-    return ops.reshape(rows, (-1, size, *rows.shape[1:]))
+    return ops.reshape(rows, (chunks, size, *rows.shape[1:]))
 
 
 def _on_tensorflow(rows, table, labels, sizes, accuracy):
@@ -147,7 +148,8 @@ def _on_tensorflow(rows, table, labels, sizes, accuracy):
 
         return tuple(tf.reshape(x, [-1])[:count] for x in (losses, hits)), gradient
 
-    return (at_once if sizes[0] == 1 else one_by_one)(rows, table)
+    is_one = isinstance(sizes[0], int) and sizes[0] == 1
+    return (at_once if is_one else one_by_one)(rows, table)
 
 
 def _on_jax(rows, table, labels, sizes, accuracy):

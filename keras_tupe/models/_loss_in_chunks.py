@@ -97,6 +97,17 @@ class LossInChunks:
             token_losses(hidden_states, embeddings, labels, accuracy=accuracy), axis=-1
         )
 
+    def token_losses(self, inputs, labels, training=False):
+        """Returns the cross-entropy of the token after each, in nats, `(batch, length)`.
+
+        Args:
+            inputs: dictionary, as the model takes it.
+            labels: the tokens after each, integers `(batch, length)`.
+            training: whether dropout is active. Defaults to `False`.
+        """
+        with scores_of(self, labels, accuracy=False):
+            return self(inputs, training=training)[..., 0]
+
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
         super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
         metrics = kwargs.get("metrics"), weighted_metrics
