@@ -62,14 +62,15 @@ def global_state_is_left_alone():
 
 @pytest.fixture
 def loaded_files():
-    """Lets a test load positional methods from files; they are forgotten afterwards."""
-    from keras_tupe import positions
+    """Lets a test load methods and patterns from files; they are forgotten afterwards."""
+    from keras_tupe import attention_patterns, positions
 
-    methods, files = dict(positions.METHODS), dict(positions._LOADED_FILES)
+    registries = (positions.REGISTRY, attention_patterns.REGISTRY)
+    before = [set(registry.loaded()) for registry in registries]
     yield
-    for registry, before in ((positions.METHODS, methods), (positions._LOADED_FILES, files)):
-        registry.clear()
-        registry.update(before)
+    for registry, names in zip(registries, before, strict=True):
+        for name in set(registry.loaded()) - names:
+            registry.forget(name)
 
 
 @pytest.fixture

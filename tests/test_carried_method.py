@@ -24,7 +24,7 @@ def preset(linear_slope, tmp_path):
     given = inputs(random_ids(2, 7))
     model.save_to_preset(str(tmp_path / "preset"))
     answers = outputs(model, given)
-    del positions.METHODS[linear_slope], positions._LOADED_FILES[linear_slope]
+    positions.REGISTRY.forget(linear_slope)
     np.savez(tmp_path / "answers.npz", ids=given["token_ids"], sequence=answers[0])
     return tmp_path / "preset"
 

@@ -14,9 +14,18 @@ import keras_tupe.metrics
 
 # Which parts of the package each part may import, at the top of a file or inside a function.
 MAY_IMPORT = {
-    "layers": {"_keras_private"},
-    "positions": {"layers", "_json_file"},
-    "models": {"layers", "positions", "tokenizers", "_finite", "_json_file", "_keras_private"},
+    "attention_patterns": {"_registry"},
+    "layers": {"attention_patterns", "_keras_private"},
+    "positions": {"layers", "_registry"},
+    "models": {
+        "attention_patterns",
+        "layers",
+        "positions",
+        "tokenizers",
+        "_finite",
+        "_json_file",
+        "_keras_private",
+    },
     "tokenizers": set(),
     "data": {"tokenizers", "_json_file"},
     "metrics": set(),
@@ -42,12 +51,14 @@ MAY_IMPORT = {
     },
     "export": {"layers", "positions", "models", "tokenizers", "_commit", "_new_folder"},
     "_array_file": set(),
+    "_carried_file": {"_json_file"},
     "_commit": set(),
     "_finite": set(),
     "_json_file": set(),
     "_keras_private": set(),
     "_keywords": set(),  # which every part may import
     "_new_folder": set(),
+    "_registry": {"_carried_file"},
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.

@@ -5,13 +5,14 @@ import abc
 import keras
 from keras import ops
 
+from keras_tupe import attention_patterns
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh
 from keras_tupe.layers.attention.core import attend, scores, whole_logits
 from keras_tupe.layers.attention.position_terms import whole_bias
 from keras_tupe.layers.attention.random_bits import can_draw
-from keras_tupe.layers.attention.terms import Bias, Given, Products
+from keras_tupe.layers.attention.terms import Bias, Given, Pattern, Products
 from keras_tupe.layers.attention.weighted_values import ScoreDropout
 from keras_tupe.layers.dropout import Dropout
 
@@ -35,6 +36,11 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         key_dim: size of each head d; queries, keys and values all have it.
         dropout: share of attention scores dropped in training, in [0, 1). Defaults to 0.
         kernel_initializer: Keras initializer of the four kernels.
+        attention_pattern: name of the attention pattern, that is who attends to whom, see
+            `keras_tupe.attention_patterns`. Defaults to `"full"`.
+        pattern_options: dictionary of the pattern's options, over its defaults.
+        layer_index: number of the block that the layer is for, from 0 on; patterns may differ by
+            it. Defaults to 0.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -50,7 +56,8 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         Hidden states of the shape of the input, in the compute dtype.
 
     Raises:
-        ValueError: if a size is not a positive integer, or `position_bias` has another shape.
+        ValueError: if a size is not a positive integer, the pattern or an option of it is not
+            known or impossible, or `position_bias` has another shape.
 
     Masking: padded keys get exactly zero weight. A sequence without any real token attends to
     nothing and yields the output bias, which is finite. Padded queries attend like others.
@@ -60,7 +67,15 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
     """
 
     def __init__(
-        self, num_heads, key_dim, dropout=0.0, kernel_initializer="glorot_uniform", **kwargs
+        self,
+        num_heads,
+        key_dim,
+        dropout=0.0,
+        kernel_initializer="glorot_uniform",
+        attention_pattern="full",
+        pattern_options=None,
+        layer_index=0,
+        **kwargs,
     ):
         # Without autocast a half-precision policy would round position biases, which are float32.
         super().__init__(autocast=False, **kwargs)
@@ -78,6 +93,16 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         self.query_dense = self._projection("query")
         self.key_dense = self._projection("key")
         self.value_dense = self._projection("value")
+        pattern = attention_patterns.get(attention_pattern)
+        self.attention_pattern = attention_pattern
+        self.pattern_options = pattern.resolve(pattern_options)
+        self.layer_index = layer_index
+        self.visible = pattern.visible(layer_index, self.pattern_options)  # `None`: all see all
+        self._global_denses = []
+        if self.visible is not None and self.visible.separate_global:
+            self._global_denses = [
+                self._projection(f"global_{name}") for name in ("query", "key", "value")
+            ]
         self.dropout_layer = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def _projection(self, name):
@@ -100,7 +125,7 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             dtype=self.dtype_policy,
             name="output",
         )
-        for dense in (self.query_dense, self.key_dense, self.value_dense):
+        for dense in (self.query_dense, self.key_dense, self.value_dense, *self._global_denses):
             dense.build(hidden_states_shape)
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
 
@@ -163,9 +188,15 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         Args:
             hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
         """
+        length = ops.shape(hidden_states)[1]
         terms = self.terms(hidden_states, position_bias, shared_positions)
         is_real = self._over_keys(padding_mask, hidden_states)
-        found = scores(terms, ops.shape(hidden_states)[1], is_real)
+        found = scores(terms, length, is_real)
+        if self._global_denses:
+            count = self.visible.num_global
+            terms = self.terms(hidden_states, position_bias, shared_positions, of_globals=True)
+            own = scores(terms, length, is_real)
+            found = ops.concatenate([own[:, :, :count], found[:, :, count:]], axis=2)
         if is_real is not None:
             found = found * _has_tokens(is_real, found.dtype)
         return ops.swapaxes(found, 0, 1)
@@ -185,39 +216,48 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         if training and self.dropout > 0:
             generator = self.dropout_layer.seed_generator
             dropout = ScoreDropout(self.dropout, generator.next() if can_draw() else generator)
-        context = attend(terms, value, is_real, dropout)
+        of_globals = None
+        if self._global_denses:
+            of_globals = (
+                self.terms(hidden_states, position_bias, shared_positions, of_globals=True),
+                ops.transpose(self._global_denses[2](hidden_states), (2, 0, 1, 3)),
+            )
+        context = attend(terms, value, is_real, dropout, self.visible, of_globals)
         if is_real is not None:
             context = context * _has_tokens(is_real, context.dtype)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
 
-    def terms(self, hidden_states, position_bias, shared_positions):
+    def terms(self, hidden_states, position_bias, shared_positions, of_globals=False):
         """Returns the terms of the logits of a call, a list of `Term`.
 
         Args:
             hidden_states, position_bias, shared_positions: as in the call arguments.
+            of_globals: whether they are those that global tokens see by, where these have
+                projections of their own. Defaults to `False`.
         """
         self._check_bias(position_bias, hidden_states)
         dtype = self.logits_dtype
-        query = ops.cast(self.query_dense(hidden_states), dtype)
-        key = ops.cast(self.key_dense(hidden_states), dtype)
+        denses = self._global_denses if of_globals else (self.query_dense, self.key_dense)
+        query, key = (ops.cast(dense(hidden_states), dtype) for dense in denses[:2])
         if position_bias is not None:
             position_bias = keras.tree.map_structure(lambda x: ops.cast(x, dtype), position_bias)
         if type(self).logits is not AbstractSelfAttention.logits:
             if isinstance(position_bias, dict):
                 position_bias = whole_bias(position_bias, ops.shape(hidden_states)[1])
             logits = self.logits(query, key, position_bias, shared_positions)
-            return [Given(ops.swapaxes(logits, 0, 1))]
-        query, key = (ops.transpose(x, (2, 0, 1, 3)) for x in (query, key))
-        return self._terms(query, key, position_bias, shared_positions)
+            terms = [Given(ops.swapaxes(logits, 0, 1))]
+        else:
+            query, key = (ops.transpose(x, (2, 0, 1, 3)) for x in (query, key))
+            terms = self._terms(query, key, position_bias, shared_positions)
+        if self.visible is None:
+            return terms
+        return _with_bias(terms, Pattern(self.visible, dtype))
 
     def _terms(self, query, key, position_bias, shared_positions):
         terms = self.logit_terms(query, key, shared_positions)
         if position_bias is None:
             return terms
-        bias = Bias(position_bias)
-        if len(terms) == 1 and isinstance(terms[0], Products):
-            return [terms[0].with_bias(bias)]  # one op
-        return [*terms, bias]
+        return _with_bias(terms, Bias(position_bias))
 
     def _over_keys(self, padding_mask, hidden_states):
         """Returns the mask as booleans `(1, batch, 1, length)`; a mask of another shape fails."""
@@ -258,7 +298,16 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             "key_dim": self.key_dim,
             "dropout": self.dropout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "attention_pattern": self.attention_pattern,
+            "pattern_options": dict(self.pattern_options),
+            "layer_index": self.layer_index,
         }
+
+
+def _with_bias(terms, bias):
+    if len(terms) == 1 and isinstance(terms[0], Products):
+        return [terms[0].with_bias(bias)]  # one op
+    return [*terms, bias]
 
 
 def _has_tokens(is_real, dtype):

@@ -4,8 +4,9 @@ import keras
 from keras import ops
 
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
+from keras_tupe.layers.attention.distance_terms import DistanceWeightedProducts
 from keras_tupe.layers.attention.distances import table_values
-from keras_tupe.layers.attention.terms import DistanceFactors, DistanceWeightedProducts
+from keras_tupe.layers.attention.terms import DistanceFactors
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

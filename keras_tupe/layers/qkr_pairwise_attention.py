@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
-from keras_tupe.layers.attention.terms import KeyDistances, QueryDistances
+from keras_tupe.layers.attention.distance_terms import KeyDistances, QueryDistances
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

@@ -4,10 +4,10 @@ import keras
 import keras_hub
 
 from keras_tupe import positions
-from keras_tupe.layers import CombinedPositionBias, Dropout, EncoderBlock, TokenEmbedding
 from keras_tupe.layers._checks import check_positive_integers, is_integer
-from keras_tupe.layers._normalization import LayerNormalization
+from keras_tupe.models._encoder_graph import EncoderGraph, TrunkSettings
 from keras_tupe.models._inputs import check_inputs, check_positions
+from keras_tupe.models._pattern_checks import check_length, check_pattern, is_causal
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.presets.size_check import check_memory
 
@@ -47,6 +47,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         initializer_range: standard deviation of all new weights. Defaults to 0.02.
         layer_norm_epsilon: epsilon of every layer normalization. Defaults to 1e-5.
         zero_padded_embeddings: whether padded tokens enter the blocks as zeros.
+        attention_pattern: name of the attention pattern, that is who attends to whom, see
+            `keras_tupe.attention_patterns.PATTERNS`. Defaults to `"full"`.
+        pattern_options: dictionary of the pattern's options, over its defaults.
         dtype: Keras dtype policy. Attention logits, biases and softmax are in at least
             float32 under every policy.
         **kwargs: `name` and `trainable`.
@@ -68,8 +71,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
     tokens.
 
     Raises:
-        ValueError: for impossible arguments, unknown methods or options, inputs that do not
-            fit each other, a length (where it is known) above `max_sequence_length` for a method
+        ValueError: for impossible arguments, unknown methods, patterns or options, a pattern that
+            the method is not defined for, inputs that do not fit each other, fewer tokens than
+            global ones, a length (where it is known) above `max_sequence_length` for a method
             with a table, and, in eager calls, ids outside the vocabulary.
         TypeError: for ids that are not integers.
 
@@ -105,6 +109,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         initializer_range=0.02,
         layer_norm_epsilon=1e-5,
         zero_padded_embeddings=False,
+        attention_pattern="full",
+        pattern_options=None,
         dtype=None,
         **kwargs,
     ):
@@ -131,6 +137,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             )
         method = positions.get(position)
         options = method.resolve(position_options)
+        pattern_options = check_pattern(
+            attention_pattern, pattern_options, position, max_sequence_length, num_layers
+        )
         tables = dict(options)
         if method.has_length_limit(options):
             tables["max_sequence_length"] = max_sequence_length
@@ -152,92 +161,31 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             initializer_range=initializer_range,
             layer_norm_epsilon=layer_norm_epsilon,
             dtype=dtype,
+            attention_pattern=attention_pattern,
+            pattern_options=pattern_options,
         )
 
-        # === Layers ===
-        token_embedding = TokenEmbedding(
+        settings = TrunkSettings(
             vocabulary_size,
-            hidden_dim,
-            initializer=dims.initializer(),
-            dtype=dtype,
-            name="token_embedding",
+            num_layers,
+            intermediate_dim,
+            num_segments,
+            normalize_first,
+            zero_padded_embeddings,
         )
-        embed = method.embed(dims, options) if method.embed else None
-        position_bias = method.bias(dims, options) if method.bias else None
-        shared_positions = method.shared(dims, options) if method.shared else None
-        blocks = [
-            EncoderBlock(
-                method.attention(dims, options),
-                intermediate_dim,
-                dropout=dropout,
-                normalize_first=normalize_first,
-                layer_norm_epsilon=layer_norm_epsilon,
-                kernel_initializer=dims.initializer(),
-                dtype=dtype,
-                name=f"block_{index}",
-            )
-            for index in range(num_layers)
-        ]
-
-        def normalization(name):
-            return LayerNormalization(epsilon=layer_norm_epsilon, dtype=dtype, name=name)
-
-        # === Functional graph ===
-        inputs = {
-            name: keras.Input((None,), dtype="int32", name=name)
-            for name in ("token_ids", "padding_mask", *(("segment_ids",) if num_segments else ()))
-        }
-        padding_mask = inputs["padding_mask"]
-        x = token_embedding(inputs["token_ids"])
-        if num_segments:
-            segment_embedding = TokenEmbedding(
-                num_segments,
-                hidden_dim,
-                initializer=dims.initializer(),
-                dtype=dtype,
-                name="segment_embedding",
-            )
-            x = keras.layers.Add(dtype=dtype, name="embeddings_sum")(
-                [x, segment_embedding(inputs["segment_ids"])]
-            )
-        x = embed(x) if embed else x
-        x = normalization("embeddings_layer_norm")(x)
-        x = Dropout(dropout, dtype=dtype, name="embeddings_dropout")(x)
-        if zero_padded_embeddings:
-            x = _ZeroPadded(dtype=dtype, name="zero_padded")(x, padding_mask=padding_mask)
-        bias = None
-        if position_bias:
-            takes_parts = isinstance(position_bias, CombinedPositionBias)
-            bias = position_bias(x, **({"as_parts": True} if takes_parts else {}))
-        shared = shared_positions(x) if shared_positions else None
-        terms = {"position_bias": bias, "shared_positions": shared}
-        for block in blocks:
-            before = x
-            x = block(x, **terms, padding_mask=padding_mask)
-        if normalize_first:
-            x = normalization("final_layer_norm")(x)
-        pooler = keras.layers.Dense(
-            hidden_dim,
-            activation="tanh",
-            kernel_initializer=dims.initializer(),
-            dtype=dtype,
-            name="pooled_dense",
-        )
+        graph = EncoderGraph(method, options, dims, settings)
         super().__init__(
-            inputs=inputs,
-            outputs={"sequence_output": x, "pooled_output": pooler(x[:, 0, :])},
+            inputs=graph.inputs,
+            outputs=graph.outputs,
             dtype=dtype,
             **kwargs,
         )
 
         # === Config ===
-        self.token_embedding = token_embedding
-        self.position_bias = position_bias  # a layer, or None
-        terms = {name: x for name, x in terms.items() if x is not None}
+        self.token_embedding = graph.token_embedding
+        self.position_bias = graph.position_bias  # a layer, or None
         # behind a function: Keras would list its layers, which are this model's, a second time
-        before_last_block = keras.Model(
-            inputs, {"hidden_states": before, **terms}, name="before_last_block"
-        )
+        before_last_block = graph.before_last_block
         self._before_last_block = lambda *args, **kwargs: before_last_block(*args, **kwargs)
         self.vocabulary_size = vocabulary_size
         self.num_layers = num_layers
@@ -253,15 +201,23 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         self.initializer_range = initializer_range
         self.layer_norm_epsilon = layer_norm_epsilon
         self.zero_padded_embeddings = zero_padded_embeddings
+        self.attention_pattern = attention_pattern
+        self.pattern_options = pattern_options
 
     @property
     def has_length_limit(self):
         """Whether position tables bound the length to `max_sequence_length`."""
         return positions.get(self.position).has_length_limit(self.position_options)
 
+    @property
+    def is_causal(self):
+        """Whether no token attends to a later one, in any layer."""
+        return is_causal(self.attention_pattern, self.pattern_options, self.num_layers)
+
     def call(self, inputs, training=None, mask=None, output_positions=None):
         names = [tensor.name for tensor in self.inputs]
         check_inputs(inputs, names)
+        check_length(inputs["token_ids"].shape, self.pattern_options)
         if output_positions is None:
             return super().call(inputs, training=training, mask=mask)
         check_positions("output_positions", output_positions, tuple(inputs["token_ids"].shape))
@@ -301,16 +257,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             "initializer_range": self.initializer_range,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "zero_padded_embeddings": self.zero_padded_embeddings,
+            "attention_pattern": self.attention_pattern,
+            "pattern_options": dict(self.pattern_options),
         }
-
-
-@keras.saving.register_keras_serializable(package="keras_tupe")
-class _ZeroPadded(keras.layers.Layer):
-    """Sets the vectors of padded tokens to zero, as TUPE's released code does."""
-
-    def call(self, hidden_states, padding_mask):
-        keep = keras.ops.cast(keras.ops.expand_dims(padding_mask, -1), hidden_states.dtype)
-        return hidden_states * keep
-
-    def compute_output_shape(self, hidden_states_shape, padding_mask_shape=None):
-        return hidden_states_shape

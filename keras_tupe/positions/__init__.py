@@ -15,14 +15,12 @@ A folder in this folder is no method.
 """
 
 import importlib
-import importlib.util
-import pathlib
 import pkgutil
 import sys
 
-from keras_tupe._keywords import did_you_mean, refuse_unknown_keywords
+from keras_tupe._keywords import refuse_unknown_keywords
+from keras_tupe._registry import Registry
 from keras_tupe.positions import oracle
-from keras_tupe.positions._carried import carried, check_unchanged
 from keras_tupe.positions._distance_table import distance_method
 from keras_tupe.positions._method import PositionMethod
 from keras_tupe.positions._parts import (
@@ -78,7 +76,16 @@ for _name in METHODS:
     refuse_unknown_keywords(vars(sys.modules[f"{__name__}.{_name}"]))
 refuse_unknown_keywords(globals())
 
-_LOADED_FILES = {}  # by name: the path, and the content that was run
+REGISTRY = Registry(
+    METHODS,
+    PositionMethod,
+    noun="position method",
+    argument="position",
+    constant="METHOD",
+    loader=f"{__name__}.load_file",
+    carried_as="position_file.json",
+    option="--position-file",
+)
 
 
 def get(name):
@@ -97,13 +104,7 @@ def get(name):
         >>> get("tupe_r").source
         'Ke et al. 2021, eq. 11 (TUPE-R)'
     """
-    if isinstance(name, str) and name in METHODS:
-        return METHODS[name]
-    raise ValueError(
-        f"Unknown position method.{did_you_mean(name, METHODS)} Expected one of {sorted(METHODS)}, "
-        "or a method whose file was loaded with `keras_tupe.positions.load_file(path)`. "
-        f"Received: position={name!r}"
-    )
+    return REGISTRY.get(name)
 
 
 def load_file(path):
@@ -124,56 +125,7 @@ def load_file(path):
             identifier, it defines no `PositionMethod` called `METHOD`, or it lies in a preset and
             was changed since that was saved. Errors raised by the file itself are passed on, named.
     """
-    path = pathlib.Path(path).resolve()
-    if path.is_dir():
-        path = carried(path)[0] or path
-    name = path.stem
-    if path.suffix != ".py" or not path.is_file():
-        raise ValueError(
-            "A position method is loaded from an existing Python file. "
-            f"Received: path={str(path)!r}"
-        )
-    if not name.isidentifier() or name.startswith("_"):
-        raise ValueError(
-            "The file name becomes the method's name and must be a Python identifier that does "
-            f"not start with an underscore. Rename the file. Received: path={str(path)!r}"
-        )
-    source = path.read_bytes()
-    check_unchanged(path, source)
-    if name in METHODS and _LOADED_FILES.get(name, (path, None))[1] == source:
-        return name
-    if name in METHODS and _LOADED_FILES.get(name, (None, None))[0] != path:
-        raise ValueError(
-            f"There is a position method called {name!r} already. Rename the file. "
-            f"Received: path={str(path)!r}"
-        )
-    spec = importlib.util.spec_from_file_location(f"keras_tupe_position_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        exec(compile(source, path, "exec", dont_inherit=True), vars(module))
-    except Exception as error:
-        del sys.modules[spec.name]
-        hint = (
-            " The file that a preset carries must stay as it is: change a copy of it in another "
-            "folder, and load that before the preset."
-            if carried(path.parent)[0] == path
-            else ""
-        )
-        raise ValueError(
-            "The file of a position method could not be run: "
-            f"{type(error).__name__}: {error}.{hint} Received: path={str(path)!r}"
-        ) from error
-    method = getattr(module, "METHOD", None)
-    if not isinstance(method, PositionMethod):
-        raise ValueError(
-            "The file of a position method must define METHOD, a "
-            f"`keras_tupe.positions.PositionMethod`. Received: path={str(path)!r} with METHOD="
-            f"{method!r}"
-        )
-    METHODS[name] = method
-    _LOADED_FILES[name] = path, source
-    return name
+    return REGISTRY.load_file(path)
 
 
 def source_of(name):
@@ -189,4 +141,4 @@ def source_of(name):
         >>> source_of("tupe_r") is None
         True
     """
-    return _LOADED_FILES.get(name, (None, None))[1]
+    return REGISTRY.source_of(name)

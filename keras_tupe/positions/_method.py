@@ -1,11 +1,10 @@
 """The record that every positional method fills."""
 
 import dataclasses
-import inspect
 import math
 from collections.abc import Callable, Mapping
 
-from keras_tupe._keywords import did_you_mean
+from keras_tupe._registry import check_function, resolve_options
 from keras_tupe.positions._parts import KEY_BIAS, plain_attention
 from keras_tupe.positions._words import OPTION_MEANINGS
 
@@ -58,6 +57,8 @@ class PositionMethod:
         shift_invariant: whether the answers for all tokens stay the same when the whole sequence
             moves by some positions, as with terms of the distance alone.
         sees_order: whether another order of the tokens gives other answers.
+        refused_patterns: attention pattern -> why the method is not defined for it, as a sentence
+            without its period; see `keras_tupe.attention_patterns`.
         starts_as_none: whether an encoder with new weights answers as one without positions.
         relative_step_time: time of a training step by that of `absolute`, at 128 tokens and at
             512, as `benchmarks.methods` measures it; (1, 1) costs next to nothing.
@@ -85,21 +86,15 @@ class PositionMethod:
     other_options: tuple[Mapping, ...] = ()
     shift_invariant: bool = False
     sees_order: bool = True
+    refused_patterns: Mapping = dataclasses.field(default_factory=dict)
     starts_as_none: bool = False
     relative_step_time: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self):
         for name, arguments in FUNCTIONS.items():
-            function = getattr(self, name)
-            if function is None and name in MAY_BE_NONE:
-                continue
-            received = _misfit(function, arguments)
-            if received is not None:
-                raise TypeError(
-                    f"`{name}` of a position method must be a function of "
-                    f"({', '.join(arguments)}){', or None' if name in MAY_BE_NONE else ''}. "
-                    f"Received: {name}={received}"
-                )
+            check_function(
+                name, getattr(self, name), arguments, "a position method", name in MAY_BE_NONE
+            )
         self._check_words()
         for others in self.other_options:
             if not isinstance(others, Mapping) or not others.keys() <= self.options.keys():
@@ -156,23 +151,9 @@ class PositionMethod:
             TypeError: if `options` is no dictionary.
             ValueError: for an option that the method does not have.
         """
-        if not isinstance(options, Mapping | None):
-            raise TypeError(
-                "`position_options` must be a dictionary of options of the method, a subset of "
-                f"{sorted(self.options)}. Received: position_options={options!r}"
-            )
-        options = dict(options or {})
-        unknown = [name for name in options if name not in self.options]
-        if unknown:
-            expected = (
-                f"a subset of {sorted(self.options)}" if self.options else "none, it has none"
-            )
-            nearest = "".join(did_you_mean(name, self.options) for name in unknown)
-            raise ValueError(
-                f"The position method has no option {', '.join(map(repr, unknown))}.{nearest} "
-                f"Expected {expected}. Received: position_options={options!r}"
-            )
-        return {**self.options, **options}
+        return resolve_options(
+            options, self.options, noun="position method", argument="position_options"
+        )
 
     def with_options(
         self, summary, source, equation=None, where=None, relative_step_time=None, **options
@@ -196,18 +177,3 @@ class PositionMethod:
             options=self.resolve(options),
             relative_step_time=relative_step_time or self.relative_step_time,
         )
-
-
-def _misfit(function, arguments):
-    """Returns what stands where a function of `arguments` must, or `None` if it takes them."""
-    if not callable(function):
-        return repr(function)
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions written in C do not say what they take
-        return None
-    try:
-        signature.bind(*arguments)
-    except TypeError:
-        return f"a function of {signature}"
-    return None

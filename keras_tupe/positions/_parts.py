@@ -1,6 +1,7 @@
 """Parts of the record of a positional method: sizes, weights that cannot learn, factories."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import keras
 
@@ -19,6 +20,9 @@ class Dims:
         initializer_range: standard deviation of new weights.
         layer_norm_epsilon: epsilon of layer normalizations.
         dtype: Keras dtype policy of the layers, `None` for the global one.
+        attention_pattern: name of the attention pattern, see `keras_tupe.attention_patterns`.
+        pattern_options: its options, over its defaults.
+        layer_index: number of the block that an attention layer is for, from 0 on.
     """
 
     num_heads: int
@@ -28,6 +32,9 @@ class Dims:
     initializer_range: float = 0.02
     layer_norm_epsilon: float = 1e-5
     dtype: object = None
+    attention_pattern: str = "full"
+    pattern_options: Mapping = dataclasses.field(default_factory=dict)
+    layer_index: int = 0
 
     @property
     def hidden_dim(self):
@@ -102,6 +109,9 @@ def attention(attention_class, dims, **kwargs):
         dims.key_dim,
         dropout=dims.dropout,
         kernel_initializer=dims.initializer(),
+        attention_pattern=dims.attention_pattern,
+        pattern_options=dims.pattern_options,
+        layer_index=dims.layer_index,
         dtype=dims.dtype,
         name="attention",
         **kwargs,

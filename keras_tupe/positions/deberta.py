@@ -9,7 +9,8 @@ from keras import ops
 from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.layers.attention.terms import KeyDistances, QueryDistances, untied_cls
+from keras_tupe.layers.attention.distance_terms import KeyDistances, QueryDistances
+from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractDistanceAttention
-from keras_tupe.layers.attention.terms import QueryDistances
+from keras_tupe.layers.attention.distance_terms import QueryDistances
 from keras_tupe.positions import distance_method, oracle
 
 

@@ -8,7 +8,8 @@ from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.layers.attention.terms import QueryDistances, untied_cls
+from keras_tupe.layers.attention.distance_terms import QueryDistances
+from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     KEY_BIAS,

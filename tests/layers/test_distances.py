@@ -7,13 +7,13 @@ from keras import ops
 from tolerances import in_float64
 
 from keras_tupe.layers.attention.backend import loop
-from keras_tupe.layers.attention.distances import MOST_TILES, expand_distances, tiles
-from keras_tupe.layers.attention.row_block import RowBlock, whole_sequence
-from keras_tupe.layers.attention.terms import (
+from keras_tupe.layers.attention.distance_terms import (
     DistanceWeightedProducts,
     KeyDistances,
     QueryDistances,
 )
+from keras_tupe.layers.attention.distances import MOST_TILES, expand_distances, tiles
+from keras_tupe.layers.attention.row_block import RowBlock, whole_sequence
 
 # Lengths around the size of a tile, 64, and distances around it and around the length.
 SIZES = [
@@ -42,7 +42,7 @@ PRODUCTS = {
 
 def products(name, q, k, table, way="whole", size=50):
     """Returns what the term of a name gives, all rows at once or in blocks, batch first."""
-    term = PRODUCTS[name][1](ops.swapaxes(q, 0, 1), ops.swapaxes(k, 0, 1), table)
+    term = PRODUCTS[name][1](ops.swapaxes(q, 0, 1), ops.swapaxes(k, 0, 1), table).in_rows()
     length = ops.shape(q)[2]
     if way == "whole":
         blocks = [whole_sequence(length)]
@@ -50,7 +50,7 @@ def products(name, q, k, table, way="whole", size=50):
         blocks = [RowBlock(i, min(size, length - i), length) for i in range(0, length, size)]
     if way != "loop":
         found = [
-            term.on(0.0, [x[:, :, b.start : b.end] for x in term.rows], term.whole, b)
+            term.on(0.0, [x[:, :, b.start : b.end] for x in term.rows], term.keys, term.whole, b)
             for b in blocks
         ]
         return ops.swapaxes(ops.concatenate(found, axis=2), 0, 1)
@@ -61,7 +61,7 @@ def products(name, q, k, table, way="whole", size=50):
 
     def step(index, sums, rows):
         block = RowBlock(index * size, size, length)
-        return sums, [term.on(0.0, rows, term.whole, block)]
+        return sums, [term.on(0.0, rows, term.keys, term.whole, block)]
 
     like = [("float64", (q.shape[1], q.shape[0], size, length))]
     _, (found,) = loop(step, count, [], rows, like)

@@ -11,10 +11,8 @@ from keras_tupe import (
     TupeTextClassifier,
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
-    positions,
 )
-from keras_tupe.models.presets.check import check_preset
-from keras_tupe.positions._carried import how_to_load
+from keras_tupe.models.presets.check import check_known, check_preset
 from training.presets.checks import read_object
 
 _TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, TupeSpanExtractor)}
@@ -45,11 +43,7 @@ def load_preset(folder):
             "`keras-tupe pretrain`, `keras-tupe convert` and `save_to_preset` write it. "
             f"Received: {str(folder)!r}"
         )
-    position = _dictionary(config, "config").get("position")
-    if isinstance(position, str) and position not in positions.METHODS:
-        raise ValueError(
-            f"{how_to_load(folder, position)} Received: {str(folder)!r} with position={position!r}"
-        )
+    check_known(folder, _dictionary(config, "config"), only_carried=False)
     check_preset(str(folder))
     task = read_object(folder / "task.json").get("class_name")
     is_float64 = '"float64"' in json.dumps(config["config"].get("dtype"))

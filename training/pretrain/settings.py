@@ -195,7 +195,7 @@ class Settings:
         if self.position_file is not None:
             path = pathlib.Path(self.position_file).resolve()
             # A second load of a file that was changed would make second classes.
-            if positions._LOADED_FILES.get(name, (None,))[0] != path:
+            if positions.REGISTRY.path_of(name) != path:
                 positions.load_file(path)
         return positions.get(name)
 

@@ -1,13 +1,14 @@
 """What Keras has no function for: a pull-back inside of a gradient, and a loop that collects."""
 
 import keras
+from keras import ops
 
 
 def vector_jacobian_product(function, tensors):
     """Returns what a function answers, and the function from its gradient to that of `tensors`.
 
     Args:
-        function: list of tensors -> tensor.
+        function: list of tensors -> tensor, or list of tensors.
         tensors: list of tensors.
     """
     if keras.backend.backend() == "jax":
@@ -28,6 +29,28 @@ def vector_jacobian_product(function, tensors):
         )
 
     return out, pull_back
+
+
+def with_gradient(forward, backward, tensors):
+    """Returns what `forward` answers, with the gradient that `backward` gives.
+
+    Args:
+        forward: list of tensors -> tensor.
+        backward: (list of tensors, the answer, its gradient) -> list of gradients.
+        tensors: list of tensors.
+    """
+
+    @ops.custom_gradient
+    def apply(*tensors):
+        tensors = [ops.stop_gradient(x) for x in tensors]
+        out = forward(tensors)
+
+        def gradient(*arguments, upstream=None):
+            return backward(tensors, out, arguments[0] if upstream is None else upstream)
+
+        return out, gradient
+
+    return apply(*tensors)
 
 
 def made_late(tensors, upstream):

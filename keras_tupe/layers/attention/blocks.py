@@ -12,7 +12,12 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._exporting import is_saved
-from keras_tupe.layers.attention.backend import loop, made_late, vector_jacobian_product
+from keras_tupe.layers.attention.backend import (
+    loop,
+    made_late,
+    vector_jacobian_product,
+    with_gradient,
+)
 from keras_tupe.layers.attention.distances import join, split_rows
 from keras_tupe.layers.attention.masks import masked
 from keras_tupe.layers.attention.row_block import RowBlock
@@ -36,6 +41,7 @@ def attend_in_blocks(terms, value, mask, dropout, rows=None, known=None):
     """
     length = value.shape[2]
     rows = rows or block_rows(value.shape)
+    terms = [term.in_rows() for term in terms]
     if known is None:
         gains = any(term.gains_by_known_blocks for term in terms)
         known = gains and length is not None and length <= MOST_KNOWN * rows
@@ -47,18 +53,7 @@ def attend_in_blocks(terms, value, mask, dropout, rows=None, known=None):
     attention = _Attention(terms, mask, dropout, way)
     if is_saved():
         return attention.forward(attention.tensors(value))
-
-    @ops.custom_gradient
-    def apply(*tensors):
-        tensors = [ops.stop_gradient(x) for x in tensors]
-        out = attention.forward(tensors)
-
-        def gradient(*arguments, upstream=None):
-            return attention.backward(tensors, out, arguments[0] if upstream is None else upstream)
-
-        return out, gradient
-
-    return apply(*attention.tensors(value))
+    return with_gradient(attention.forward, attention.backward, attention.tensors(value))
 
 
 def block_rows(shape):
@@ -72,36 +67,51 @@ def block_rows(shape):
     return max(FEWEST_ROWS, min(MOST_ROWS, 2 ** (max(fitting, 1).bit_length() - 1)))
 
 
+def flat(terms):
+    """Returns all tensors of terms: those with rows, those with keys, then the others."""
+    return [x for kind in ("rows", "keys", "whole") for term in terms for x in getattr(term, kind)]
+
+
+def on_block(terms, tensors, block):
+    """Returns the logits of a block.
+
+    Args:
+        terms: list of `Term`.
+        tensors: as `flat` lists them, cut to the block.
+        block: a `RowBlock`.
+    """
+    given = iter(tensors)
+    kinds = [
+        [[next(given) for _ in getattr(term, kind)] for term in terms]
+        for kind in ("rows", "keys", "whole")
+    ]
+    logits = None
+    for term, *parts in zip(terms, *kinds, strict=True):
+        logits = term.on(logits, *parts, block)
+    return logits
+
+
 class _Attention:
     """Forward and backward pass over blocks, for flat lists of tensors."""
 
     def __init__(self, terms, mask, dropout, way):
         self._terms, self._mask, self._dropout, self._way = terms, mask, dropout, way
-        self._row_counts = [len(term.rows) for term in terms]
-        self._whole_counts = [len(term.whole) for term in terms]
+        self._row_count = sum(len(term.rows) for term in terms)
 
     def tensors(self, value):
-        rows = [x for term in self._terms for x in term.rows]
-        return [*rows, *(x for term in self._terms for x in term.whole), value]
+        return [*flat(self._terms), value]
 
-    def _logits(self, rows, whole, block):
-        rows, whole, logits = iter(rows), iter(whole), None
-        for term, row_count, whole_count in zip(
-            self._terms, self._row_counts, self._whole_counts, strict=True
-        ):
-            own_rows = [next(rows) for _ in range(row_count)]
-            logits = term.on(logits, own_rows, [next(whole) for _ in range(whole_count)], block)
-        return logits
+    def _logits(self, tensors, block):
+        return on_block(self._terms, tensors, block)
 
     def _split(self, tensors):
-        count = sum(self._row_counts)
-        return tensors[:count], tensors[count:-1], tensors[-1]
+        return tensors[: self._row_count], tensors[self._row_count : -1], tensors[-1]
 
     def forward(self, tensors):
         rows, whole, value = self._split(tensors)
 
         def step(sums, block, rows):
-            scores = softmax(masked(self._logits(rows, whole, block), self._mask))
+            scores = softmax(masked(self._logits([*rows, *whole], block), self._mask))
             return sums, [forward(scores, value, self._dropout, block.start)]
 
         _, (out,) = self._way.over(step, [], rows, [value])
@@ -114,8 +124,7 @@ class _Attention:
             *rows, out, upstream = rows
             count = len(rows)
             logits, pull_back = vector_jacobian_product(
-                lambda tensors: self._logits(tensors[:count], tensors[count:], block),
-                [*rows, *whole],
+                lambda tensors: self._logits(tensors, block), [*rows, *whole]
             )
             scores = softmax(masked(logits, self._mask))
             of_logits, of_value = backward(scores, value, out, upstream, self._dropout, block.start)
@@ -165,26 +174,42 @@ class _Loop:
 
     def over(self, step, sums, tensors, like):
         """As `_Unrolled.over`."""
-        padded = self._count * self.size
-
-        def apart(x):
-            heads, batch, _, width = ops.shape(x)
-            sides = ((0, 0), (0, 0), (0, padded - self.length), (0, 0))
-            x = ops.reshape(ops.pad(x, sides), (heads, batch, self._count, self.size, width))
-            return ops.transpose(x, (2, 0, 1, 3, 4))
-
-        def together(x):
-            _, heads, batch, _, width = ops.shape(x)
-            x = ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (heads, batch, padded, width))
-            return ops.slice(x, (0, 0, 0, 0), (heads, batch, self.length, width))
 
         def body(index, sums, rows):
             return step(sums, RowBlock(index * self.size, self.size, self.length), rows)
 
         rows = self.size if isinstance(self.size, int) else None
         like = [(x.dtype, (*x.shape[:2], rows, x.shape[3])) for x in like]
-        sums, found = loop(body, self._count, sums, [apart(x) for x in tensors], like)
-        return sums, [together(x) for x in found]
+        blocks = [apart(x, self._count, self.size, self.length) for x in tensors]
+        sums, found = loop(body, self._count, sums, blocks, like)
+        return sums, [together(x, self.length) for x in found]
+
+
+def apart(x, count, size, length):
+    """Returns the rows of each block, `(count, heads, batch, size, ...)`.
+
+    Args:
+        x: `(heads, batch, length, ...)`.
+        count: number of blocks, which may end beyond the last row, an integer or a scalar tensor.
+        size: rows of a block, the same.
+        length: number of rows, the same.
+    """
+    heads, batch, _, width = ops.shape(x)
+    sides = ((0, 0), (0, 0), (0, count * size - length), (0, 0))
+    x = ops.reshape(ops.pad(x, sides), (heads, batch, count, size, width))
+    return ops.transpose(x, (2, 0, 1, 3, 4))
+
+
+def together(x, length):
+    """Returns the rows of all blocks, `(heads, batch, length, ...)`.
+
+    Args:
+        x: `(count, heads, batch, size, ...)`.
+        length: number of rows, an integer or a scalar tensor.
+    """
+    count, heads, batch, size, width = ops.shape(x)
+    x = ops.reshape(ops.transpose(x, (1, 2, 0, 3, 4)), (heads, batch, count * size, width))
+    return ops.slice(x, (0, 0, 0, 0), (heads, batch, length, width))
 
 
 def _after(tensors):

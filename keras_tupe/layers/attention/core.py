@@ -4,11 +4,13 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._exporting import conversion_format, is_saved, is_served
-from keras_tupe.layers.attention.blocks import attend_in_blocks
+from keras_tupe.layers.attention.blocks import attend_in_blocks, flat, on_block
 from keras_tupe.layers.attention.fused import attend_fused, fused_implementation
 from keras_tupe.layers.attention.masks import key_mask, masked
+from keras_tupe.layers.attention.pairs import pair_logits
 from keras_tupe.layers.attention.row_block import whole_sequence
 from keras_tupe.layers.attention.weighted_values import softmax, weighted_values
+from keras_tupe.layers.attention.windows import attend_in_windows, window_terms
 
 # Longest sequences of which all logits are made at once, and whose position bias is a matrix of all
 # pairs, which all layers share: below it the blocks, which make them again in the backward pass,
@@ -29,7 +31,7 @@ def in_blocks(length):
     return length > LONGEST_WHOLE and conversion_format() is None
 
 
-def attend(terms, value, is_real=None, dropout=None):
+def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=None):
     """Returns the sums of values, `(heads, batch, length, key_dim)`.
 
     Equation:
@@ -42,15 +44,35 @@ def attend(terms, value, is_real=None, dropout=None):
         value: `(heads, batch, length, key_dim)`.
         is_real: booleans `(1, batch, 1, length)`, which keys are tokens; `None` if all are.
         dropout: a `ScoreDropout`, or `None`.
+        visible: a `Visible`, whose `Pattern` is among the terms, or `None` where all see all.
+        of_globals: terms and values that global tokens see by, if they have their own.
     """
     mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
     if fused_implementation() is not None:
         return attend_fused(terms, value, mask, dropout)
-    if is_served() and mask is not None and len(terms) == 1 and getattr(terms[0], "bias", None):
+    if is_served() and mask is not None and len(terms) == 1 and getattr(terms[0], "biases", None):
         terms, mask = [terms[0].with_mask(mask)], None  # a bias is added in the product itself
-    if in_blocks(value.shape[2]):
-        return attend_in_blocks(terms, value, mask, dropout)
-    logits = masked(whole_logits(terms, ops.shape(value)[2]), mask)
+    windows = in_blocks(value.shape[2]) and window_terms(terms, visible) is not None
+    if windows:
+        out = attend_in_windows(terms, value, mask, dropout, visible)
+    elif in_blocks(value.shape[2]):
+        out = attend_in_blocks(terms, value, mask, dropout)
+    else:
+        logits = masked(whole_logits(terms, ops.shape(value)[2]), mask)
+        out = weighted_values(logits, value, dropout)
+    if visible is None or not visible.has_global_rows or not (windows or of_globals):
+        return out
+    of_first = _of_globals(*(of_globals or (terms, value)), mask, dropout, visible.num_global)
+    heads, batch, length, dim = ops.shape(out)
+    count = visible.num_global
+    rest = ops.slice(out, (0, 0, count, 0), (heads, batch, length - count, dim))
+    return ops.concatenate([of_first, rest], axis=2)
+
+
+def _of_globals(terms, value, mask, dropout, count):
+    """Returns the sums of values of the first tokens, which see all."""
+    length = ops.shape(value)[2]
+    logits = masked(pair_logits(terms, (0, count), (0, length), length), mask)
     return weighted_values(logits, value, dropout)
 
 
@@ -72,7 +94,5 @@ def whole_logits(terms, length):
         terms: as above.
         length: number of tokens, an integer or a scalar tensor.
     """
-    block, logits = whole_sequence(length), None
-    for term in terms:
-        logits = term.on(logits, term.rows, term.whole, block)
-    return logits
+    terms = [term.in_rows() for term in terms]
+    return on_block(terms, flat(terms), whole_sequence(length))

@@ -6,7 +6,8 @@ import contextvars
 import keras
 from keras import ops
 
-from keras_tupe.layers.attention.terms import Products
+from keras_tupe.attention_patterns import Visible
+from keras_tupe.layers.attention.terms import Bias, Pattern, Products
 
 LARGEST_WIDTH = 256  # of a head in cuDNN
 _IMPLEMENTATION = contextvars.ContextVar("implementation of fused attention", default=None)
@@ -64,8 +65,16 @@ def attend_fused(terms, value, mask, dropout):
         ops.cast(ops.transpose(_padded(x, width), (1, 2, 0, 3)), value.dtype)
         for x in (query, key, value)
     )
+    _, visible = _parts(terms[0])
+    window = visible and visible.has_window and (visible.left, visible.right)
     found = jax.nn.dot_product_attention(
-        query, key, padded, scale=terms[0].scale, implementation=fused_implementation()
+        query,
+        key,
+        padded,
+        scale=terms[0].scale,
+        is_causal=visible is not None and visible.is_causal,
+        local_window_size=window or None,
+        implementation=fused_implementation(),
     )
     return ops.transpose(found, (2, 0, 1, 3))[..., : value.shape[-1]]
 
@@ -82,9 +91,12 @@ def why_not(terms, value, dropout):
         return "JAX's function drops no scores, and the model has attention dropout in training"
     if len(terms) > 1 or not isinstance(terms[0], Products):
         return "its logits depend on content and distance together, which no channel can hold"
-    bias = terms[0].bias
+    bias, visible = _parts(terms[0])
     if bias is not None and bias.factors is None:
         return "its position bias is a function of distance, or free, and has no low rank"
+    plain = visible is not None and visible == Visible(visible.left, visible.right)
+    if visible is not None and not (plain and (visible.has_window or visible.left is None)):
+        return "its attention pattern is neither causal nor a plain window"
     width = value.shape[-1] + (bias.factors[0].shape[-1] if bias else 0) + 1
     if fused_implementation() == "cudnn":
         if keras.backend.standardize_dtype(value.dtype) not in ("bfloat16", "float16"):
@@ -94,11 +106,19 @@ def why_not(terms, value, dropout):
     return None
 
 
+def _parts(products):
+    """Returns the position bias and the pattern of a term, each `None` if there is none."""
+    bias = [term for term in products.biases if isinstance(term, Bias)]
+    patterns = [term.visible for term in products.biases if isinstance(term, Pattern)]
+    return (bias or [None])[0], (patterns or [None])[0]
+
+
 def _channels(products, mask):
-    query, key = products.rows[0], products.whole[0]
+    query, key = products.rows[0], products.keys[0]
     parts = [(query, key)]
-    if products.bias is not None:
-        of_query, of_key = products.bias.factors
+    bias, _ = _parts(products)
+    if bias is not None:
+        of_query, of_key = bias.factors
         parts.append((of_query / products.scale, of_key))
     if mask is not None:
         of_key = ops.swapaxes(mask, -1, -2) / products.scale

@@ -15,17 +15,28 @@ class RowBlock:
     Attributes:
         start: first row; an integer, or a scalar tensor in a loop.
         size: number of rows, an integer or a scalar tensor.
-        length: number of tokens of the sequence, an integer or a scalar tensor.
+        length: number of tokens of the sequence, or of keys of a window, an integer or a scalar
+            tensor.
+        offset: position of the first of the keys, an integer or a scalar tensor; `start` counts
+            from there.
     """
 
     start: object
     size: object
     length: object
+    offset: object = 0
 
     @property
     def is_known(self):
-        """Whether all three are known while the graph is made."""
+        """Whether the rows are known while the graph is made, as far as distances matter."""
         return all(isinstance(x, int) for x in (self.start, self.size, self.length))
+
+    @property
+    def has_first_row(self):
+        """Whether row 0 of the sequence may be one of these."""
+        return not (isinstance(self.start, int) and isinstance(self.offset, int)) or (
+            self.start + self.offset <= 0
+        )
 
     @property
     def end(self):
@@ -39,7 +50,11 @@ class RowBlock:
 
     def row_numbers(self):
         """Returns the positions of the rows, int32 `(size,)`."""
-        return ops.arange(self.size, dtype="int32") + self.start
+        return ops.arange(self.size, dtype="int32") + (self.start + self.offset)
+
+    def key_numbers(self):
+        """Returns the positions of the keys, int32 `(length,)`."""
+        return ops.arange(self.length, dtype="int32") + self.offset
 
 
 def whole_sequence(length):

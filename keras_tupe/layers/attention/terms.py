@@ -1,82 +1,38 @@
-"""What attention logits are made of: terms, each for a block of query rows.
+"""Terms of the logits: products with biases, what is given, scalars by distance, [CLS], pattern."""
 
-A term holds tensors of two kinds: those with a row per query, of which a block gets its rows, and
-those that every block needs whole. `on` adds the term to the logits of a block. Heads come first:
-`(heads, batch, rows, length)`.
-"""
-
-import abc
+import copy
+import dataclasses
 
 from keras import ops
 
 from keras_tupe.layers.attention.content import scaled_products
-from keras_tupe.layers.attention.distances import (
-    clipped_table,
-    key_distance_products,
-    query_distance_products,
-    values_of_block,
-)
-from keras_tupe.layers.attention.multiplicative_products import (
-    all_distances,
-    distances_of_block,
-    near_and_far,
-    near_distances,
-)
-
-
-class Term(abc.ABC):
-    """One term of the logits.
-
-    Args:
-        rows: tensors whose second last axis is the query's.
-        whole: tensors that every block needs.
-    """
-
-    gains_by_known_blocks = False  # whether a block costs less if the graph knows where it begins
-
-    def __init__(self, rows=(), whole=()):
-        self.rows, self.whole = tuple(rows), tuple(whole)
-
-    @abc.abstractmethod
-    def on(self, logits, rows, whole, block):
-        """Returns the logits of a block with this term, `(heads, batch or 1, rows, length)`.
-
-        Args:
-            logits: those so far; `None` for the first term.
-            rows: the block's part of the tensors `rows`.
-            whole: the tensors `whole`.
-            block: a `RowBlock`.
-        """
-
-    def in_loop(self, length, size):
-        """Returns the term for blocks of a loop, where the start of a block is a tensor.
-
-        Args:
-            length: number of tokens, an integer or a scalar tensor.
-            size: rows of a block, the same.
-        """
-        return self
+from keras_tupe.layers.attention.distances import values_of_block
+from keras_tupe.layers.attention.few_distances import near_values, values_of_pairs
+from keras_tupe.layers.attention.masks import MASKED_LOGIT
+from keras_tupe.layers.attention.term import Term
 
 
 class Products(Term):
-    """`scale * q_i . k_j`, the first term, and a bias on top where there is one.
+    """`scale * q_i . k_j`, the first term, and biases on top where there are some.
 
     Args:
         query: `(heads, batch, length, key_dim)`.
         key: the same.
         scale: a number.
-        bias: a `Term` whose logits need none before them, or `None`.
+        biases: terms whose logits need none before them.
     """
 
-    def __init__(self, query, key, scale, bias=None):
-        self.scale, self.bias = scale, bias
+    def __init__(self, query, key, scale, biases=()):
+        self.scale, self.biases = scale, tuple(biases)
         super().__init__(
-            (query, *(bias.rows if bias else ())), (key, *(bias.whole if bias else ()))
+            (query, *(x for bias in self.biases for x in bias.rows)),
+            (key, *(x for bias in self.biases for x in bias.keys)),
+            [x for bias in self.biases for x in bias.whole],
         )
 
     def with_bias(self, bias):
-        """Returns the same with a bias."""
-        return Products(self.rows[0], self.whole[0], self.scale, bias)
+        """Returns the same with a bias more."""
+        return self._with([*self.biases, bias])
 
     def with_mask(self, mask):
         """Returns the same with a mask that comes out of the product itself, by a channel more.
@@ -84,18 +40,49 @@ class Products(Term):
         Args:
             mask: `(1, batch, 1, length)`, what is added to all logits of a key, before the scale.
         """
-        query, key = self.rows[0], self.whole[0]
+        query, key = self.rows[0], self.keys[0]
         shape = (*ops.shape(query)[:3], 1)
         mask = ops.broadcast_to(ops.swapaxes(mask, -1, -2), shape)
         query = ops.concatenate([query, ops.ones(shape, query.dtype)], axis=-1)
-        return Products(query, ops.concatenate([key, mask], axis=-1), self.scale, self.bias)
+        return Products(query, ops.concatenate([key, mask], axis=-1), self.scale, self.biases)
+
+    def _with(self, biases):
+        return Products(self.rows[0], self.keys[0], self.scale, biases)
+
+    def in_rows(self):
+        return self._with([bias.in_rows() for bias in self.biases])
 
     def in_loop(self, length, size):
-        return self.with_bias(self.bias.in_loop(length, size)) if self.bias else self
+        return self._with([bias.in_loop(length, size) for bias in self.biases])
 
-    def on(self, logits, rows, whole, block):
-        bias = self.bias and self.bias.on(None, rows[1:], whole[1:], block)
-        return scaled_products(rows[0], whole[0], self.scale, bias)
+    def in_window(self, width):
+        biases = [bias.in_window(width) for bias in self.biases]
+        return None if any(bias is None for bias in biases) else self._with(biases)
+
+    def _sum(self, rows, keys, whole, add):
+        """Returns the sum of the biases; `None` if there are none."""
+        total, at = None, [1, 1, 0]
+        for bias in self.biases:
+            parts = []
+            for number, (given, own) in enumerate(
+                zip((rows, keys, whole), (bias.rows, bias.keys, bias.whole), strict=True)
+            ):
+                parts.append(given[at[number] : at[number] + len(own)])
+                at[number] += len(own)
+            total = add(bias, total, parts)
+        return total
+
+    def on(self, logits, rows, keys, whole, block):
+        bias = self._sum(
+            rows, keys, whole, lambda bias, total, parts: bias.on(total, *parts, block)
+        )
+        return scaled_products(rows[0], keys[0], self.scale, bias)
+
+    def on_pairs(self, logits, rows, keys, whole, i, j):
+        bias = self._sum(
+            rows, keys, whole, lambda bias, total, parts: bias.on_pairs(total, *parts, i, j)
+        )
+        return scaled_products(rows[0], keys[0], self.scale, bias)
 
 
 class Given(Term):
@@ -108,8 +95,11 @@ class Given(Term):
     def __init__(self, logits):
         super().__init__((logits,))
 
-    def on(self, logits, rows, whole, block):
+    def on(self, logits, rows, keys, whole, block):
         return rows[0]
+
+    def on_pairs(self, logits, rows, keys, whole, i, j):
+        return ops.take(rows[0], ops.reshape(j, (-1,)), axis=-1)
 
 
 class Bias(Term):
@@ -129,25 +119,38 @@ class Bias(Term):
             is_empty = parts["bias"].shape[-1] == 0
             parts = {name: x for name, x in parts.items() if (name == "bias") != is_empty}
         self._has = tuple(name for name in ("bias", "query", "distances") if name in parts)
-        rows, whole = [], []
+        rows, keys, whole = [], [], []
         if "bias" in parts:
             rows.append(ops.swapaxes(parts["bias"], 0, 1))
         if "query" in parts:
             rows.append(ops.expand_dims(parts["query"], 1))
-            whole.append(ops.expand_dims(parts["key"], 1))
+            keys.append(ops.expand_dims(parts["key"], 1))
         if "distances" in parts:
             whole.append(parts["distances"])
-        super().__init__(rows, whole)
+        super().__init__(rows, keys, whole)
 
-    def on(self, logits, rows, whole, block):
-        rows, whole = list(rows), list(whole)
-        found = [] if logits is None else [logits]
+    def in_window(self, width):
         if "bias" in self._has:
-            found.append(rows.pop(0))
+            return None
+        found = copy.copy(self)
+        found.whole = tuple(near_values(values, width) for values in self.whole)
+        return found
+
+    def on(self, logits, rows, keys, whole, block):
+        return self._sum(logits, rows, keys, lambda: values_of_block(whole[0], block), None)
+
+    def on_pairs(self, logits, rows, keys, whole, i, j):
+        return self._sum(logits, rows, keys, lambda: values_of_pairs(whole[0], i, j), j)
+
+    def _sum(self, logits, rows, keys, of_distance, j):
+        rows, found = list(rows), [] if logits is None else [logits]
+        if "bias" in self._has:
+            bias = rows.pop(0)
+            found.append(bias if j is None else ops.take(bias, ops.reshape(j, (-1,)), axis=-1))
         if "query" in self._has:
-            found.append(ops.matmul(rows.pop(0), ops.swapaxes(whole.pop(0), -1, -2)))
+            found.append(ops.matmul(rows.pop(0), ops.swapaxes(keys[0], -1, -2)))
         if "distances" in self._has:
-            found.append(values_of_block(whole.pop(0), block))
+            found.append(of_distance())
         return sum(found[1:], found[0])
 
 
@@ -161,92 +164,46 @@ class DistanceFactors(Term):
     def __init__(self, values):
         super().__init__(whole=(values,))
 
-    def on(self, logits, rows, whole, block):
+    def in_window(self, width):
+        return DistanceFactors(near_values(self.whole[0], width))
+
+    def on(self, logits, rows, keys, whole, block):
         return logits * values_of_block(whole[0], block)
 
-
-class _OfTable(Term):
-    """A term with a table `(2 k + 1, heads or 1, key_dim)` by distance, see `distances`."""
-
-    gains_by_known_blocks = True
-
-    @staticmethod
-    def _expanded(table, length, size):
-        return clipped_table(ops.transpose(table, (1, 2, 0)), length, size)
+    def on_pairs(self, logits, rows, keys, whole, i, j):
+        return logits * values_of_pairs(whole[0], i, j)
 
 
-class QueryDistances(_OfTable):
-    """Adds `q_i . a_{j - i}`.
+class Pattern(Term):
+    """Puts the logits of pairs that do not see each other far below the others.
 
     Args:
-        query: `(heads, batch, length, key_dim)`.
-        table: the vectors a.
+        visible: a `keras_tupe.attention_patterns.Visible`.
+        dtype: that of the logits.
+        outside: whether keys of global tokens are put there too, which a window has beside it.
     """
 
-    def __init__(self, query, table):
-        super().__init__((query,), (table,))
+    def __init__(self, visible, dtype, outside=False):
+        super().__init__()
+        self.visible, self._dtype, self._outside = visible, dtype, outside
 
-    def in_loop(self, length, size):
-        return QueryDistances(self.rows[0], self._expanded(self.whole[0], length, size))
+    def in_window(self, width):
+        return Pattern(self.visible, self._dtype, outside=True)
 
-    def on(self, logits, rows, whole, block):
-        return logits + query_distance_products(rows[0], whole[0], block)
+    def on(self, logits, rows, keys, whole, block):
+        i = ops.expand_dims(block.row_numbers(), 1)
+        return self.on_pairs(logits, rows, keys, whole, i, ops.expand_dims(block.key_numbers(), 0))
 
-
-class KeyDistances(_OfTable):
-    """Adds `k_j . a_{j - i}`.
-
-    Args:
-        key: `(heads, batch, length, key_dim)`.
-        table: the vectors a.
-    """
-
-    def __init__(self, key, table):
-        super().__init__(whole=(key, table))
-
-    def in_loop(self, length, size):
-        key, table = self.whole
-        return KeyDistances(key, self._expanded(ops.flip(table, axis=0), length, size))
-
-    def on(self, logits, rows, whole, block):
-        return logits + key_distance_products(*whole, block)
-
-
-class DistanceWeightedProducts(_OfTable):
-    """`sum_t q_it k_jt a_{j - i, t}`, a first term.
-
-    Args:
-        query, key: `(heads, batch, length, key_dim)`; the query is scaled already.
-        table: the vectors a; with fewer than `length` rows it is clipped.
-    """
-
-    def __init__(self, query, key, table):
-        length = query.shape[2]
-        self._is_clipped = length is not None and table.shape[0] < length
-        if self._is_clipped:
-            ends = ops.stack([table[0], table[-1]])
-            super().__init__((query, near_distances(query, key, table)), (key, ends))
+    def on_pairs(self, logits, rows, keys, whole, i, j):
+        visible = self.visible
+        if self._outside and visible.num_global:
+            visible = dataclasses.replace(visible, num_global=0)
+            allowed = ops.logical_and(visible.allowed(i, j), j >= self.visible.num_global)
         else:
-            super().__init__((query,), (key, table))
-
-    def in_loop(self, length, size):
-        if self._is_clipped:
-            return self
-        query, (key, table) = self.rows[0], self.whole
-        table = ops.broadcast_to(
-            table, (ops.shape(table)[0], ops.shape(query)[0], ops.shape(table)[2])
-        )
-        looped = Term.__new__(DistanceWeightedProducts)
-        looped._is_clipped = False
-        Term.__init__(looped, (query,), (key, self._expanded(table, length, size)))
-        return looped
-
-    def on(self, logits, rows, whole, block):
-        if self._is_clipped:
-            return near_and_far(rows[0], whole[0], rows[1], whole[1], block)
-        if block.is_whole:
-            return all_distances(rows[0], *whole)
-        return distances_of_block(rows[0], *whole, block)
+            allowed = visible.allowed(i, j)
+        mask = ops.where(allowed, ops.cast(0, self._dtype), ops.cast(MASKED_LOGIT, self._dtype))
+        mask = ops.reshape(mask, (1, 1, *ops.shape(mask)))
+        return mask if logits is None else logits + mask
 
 
 class Cls(Term):
@@ -258,14 +215,22 @@ class Cls(Term):
     """
 
     def __init__(self, row, column):
-        super().__init__((column,), (row,))
+        super().__init__((column,), (ops.swapaxes(row, -1, -2),))
 
-    def on(self, logits, rows, whole, block):
-        is_first = ops.equal(ops.arange(block.length, dtype="int32"), 0)
+    def in_window(self, width):
+        return self
+
+    def on(self, logits, rows, keys, whole, block):
+        is_first = ops.equal(block.key_numbers(), 0)
         logits = ops.where(is_first, rows[0], logits)
-        if isinstance(block.start, int) and block.start > 0:
+        if not block.has_first_row:
             return logits
-        return ops.where(ops.equal(ops.expand_dims(block.row_numbers(), 1), 0), whole[0], logits)
+        is_first = ops.equal(ops.expand_dims(block.row_numbers(), 1), 0)
+        return ops.where(is_first, ops.swapaxes(keys[0], -1, -2), logits)
+
+    def on_pairs(self, logits, rows, keys, whole, i, j):
+        logits = ops.where(ops.equal(j, 0), rows[0], logits)
+        return ops.where(ops.equal(i, 0), ops.swapaxes(keys[0], -1, -2), logits)
 
 
 def untied_cls(query, key, factors, pair_logits):

@@ -6,13 +6,12 @@ import pathlib
 
 import keras_hub
 
-from keras_tupe import positions
+from keras_tupe import attention_patterns, positions
 from keras_tupe._json_file import read_json_object
 from keras_tupe._keras_private import preset_file
 from keras_tupe.models.presets.config_check import check_object
 from keras_tupe.models.presets.size_check import check_sizes
 from keras_tupe.models.presets.weights_file import weight_shapes
-from keras_tupe.positions._carried import carried, how_to_load
 
 # How Keras's long messages of damaged files begin, and what stands before their reasons.
 _DAMAGED = ("could not be deserialized properly", "Full config", "Full object config")
@@ -40,7 +39,7 @@ def check_preset(preset):
         check_object(content, BASES[name], f"The object in {name}", only_keys=True)
     if os.path.isdir(preset):
         for config in _backbone_configs(contents):
-            _check_method(preset, config.get("position"))
+            check_known(preset, config)
     shapes = {}
     for name in _WEIGHTS[:2]:
         if name in files:
@@ -137,12 +136,27 @@ def _backbone_configs(contents):
         yield task["config"]["backbone"]["config"]
 
 
-def _check_method(folder, position):
-    """Says how to load the method of a preset that carries its file, where it is not known."""
-    if isinstance(position, str) and position not in positions.METHODS and carried(folder)[0]:
-        raise ValueError(
-            f"{how_to_load(folder, position)} Received: {str(folder)!r} with position={position!r}"
-        )
+def check_known(folder, config, only_carried=True):
+    """Refuses a preset whose position method or attention pattern is not known here.
+
+    Args:
+        folder: the preset.
+        config: the config of its encoder, a dictionary.
+        only_carried: whether to leave out those whose file the preset does not carry, of which
+            the encoder itself will say that they are unknown.
+
+    Raises:
+        ValueError: if one is not known; the message says how to load it.
+    """
+    for registry in (positions.REGISTRY, attention_patterns.REGISTRY):
+        name = config.get(registry.argument)
+        if not isinstance(name, str) or name in registry.records:
+            continue
+        if registry.carried.of(folder)[0] or not only_carried:
+            raise ValueError(
+                f"{registry.carried.how_to_load(folder, name)} "
+                f"Received: {str(folder)!r} with {registry.argument}={name!r}"
+            )
 
 
 def _content(path, name):

@@ -2,12 +2,11 @@
 
 import os
 
-from keras_tupe import positions
+from keras_tupe import attention_patterns, positions
 from keras_tupe.models.presets.check import BASES, check_preset, clear_errors
 from keras_tupe.models.presets.config_check import check_config
 from keras_tupe.models.presets.files import drop_mixed_policies, name_tasks
 from keras_tupe.models.presets.weights_file import check_values, check_weights
-from keras_tupe.positions._carried import carry
 
 
 class PresetClass:
@@ -48,7 +47,9 @@ class PresetModel(PresetClass):
         drop_mixed_policies(preset_dir)
         backbone = getattr(self, "backbone", self)
         name_tasks(preset_dir, type(backbone))
-        carry(preset_dir, backbone.position, positions.source_of(backbone.position))
+        for registry in (positions.REGISTRY, attention_patterns.REGISTRY):
+            name = getattr(backbone, registry.argument)
+            registry.carried.carry(preset_dir, name, registry.source_of(name))
 
     def load_weights(self, filepath, *args, **kwargs):
         if os.path.isfile(filepath):

@@ -1,0 +1,112 @@
+"""The file of a record outside the package, carried by a preset: source, name and SHA-256."""
+
+import dataclasses
+import hashlib
+import json
+import pathlib
+
+from keras_tupe._json_file import read_json_object
+
+
+def sha256_of(source):
+    """Returns the SHA-256 of bytes, hexadecimal."""
+    return hashlib.sha256(source).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class CarriedFile:
+    """How presets carry the files of records of one kind.
+
+    Attributes:
+        noun: what a record is, in words.
+        record: name of the file that says which file a preset carries.
+        loader: the public function that loads a file.
+        option: the option of the command line that names one.
+    """
+
+    noun: str
+    record: str
+    loader: str
+    option: str
+
+    def carry(self, folder, name, source):
+        """Puts the file of a record into a preset, or removes the mention of another one's.
+
+        Args:
+            folder: the preset.
+            name: name of the record.
+            source: content of its file, bytes; `None` for one of the package.
+        """
+        folder = pathlib.Path(folder)
+        if source is None:
+            (folder / self.record).unlink(missing_ok=True)
+            return
+        file = f"{name}.py"
+        (folder / file).write_bytes(source)
+        text = json.dumps({"file": file, "sha256": sha256_of(source)}, indent=4)
+        (folder / self.record).write_text(text, encoding="utf-8")
+
+    def of(self, folder):
+        """Returns the path of the file that a preset carries, and the SHA-256 it should have.
+
+        Args:
+            folder: the preset.
+
+        Returns:
+            Path and text; `(None, None)` if it carries none.
+
+        Raises:
+            ValueError: if the mention of the file is damaged, or names one outside the folder.
+        """
+        folder = pathlib.Path(folder)
+        if not (folder / self.record).is_file():
+            return None, None
+        found = read_json_object(folder / self.record)
+        file, sha256 = found.get("file"), found.get("sha256")
+        is_name = isinstance(file, str) and pathlib.Path(file).name == file
+        if not isinstance(sha256, str) or not is_name:
+            raise ValueError(
+                f"A preset's {self.record} must hold the name of a file beside it and its SHA-256. "
+                f"Save the preset again. Received: {found!r}"
+            )
+        return folder / file, sha256
+
+    def check_unchanged(self, path, source):
+        """Refuses a file that a preset carries and that was changed since.
+
+        Args:
+            path: path of a file, in a preset or elsewhere.
+            source: its content, bytes.
+
+        Raises:
+            ValueError: if it was changed.
+        """
+        path = pathlib.Path(path)
+        file, sha256 = self.of(path.parent)
+        if file is not None and file.name == path.name and sha256 != sha256_of(source):
+            raise ValueError(
+                f"The file of the preset's {self.noun} was changed after the preset was saved: its "
+                f"SHA-256 is {sha256_of(source)}, and {self.record} says {sha256}. Get the preset "
+                "again, or, if you trust the change, load a copy of the file from another folder. "
+                f"Received: path={str(path)!r}"
+            )
+
+    def how_to_load(self, folder, name):
+        """Returns sentences on how the record of a preset becomes known, where it is not.
+
+        Args:
+            folder: the preset.
+            name: name of the record.
+        """
+        path, sha256 = self.of(folder)
+        if path is None or path.stem != name:
+            return (
+                f"The preset's {self.noun} is not known here. Name the Python file that defines "
+                f"it: {self.option} on the command line, `{self.loader}` in Python."
+            )
+        return (
+            f"The preset's {self.noun} is not known here. The preset carries the Python file that "
+            "defines it, which is not run unless you ask for it. Read it, and if you trust it, "
+            f"load it: {self.option} {path} on the command line, "
+            f"`{self.loader}({str(path)!r})` in Python. Its SHA-256 is {sha256}."
+        )

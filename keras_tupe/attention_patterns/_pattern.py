@@ -1,0 +1,71 @@
+"""The record that every attention pattern fills."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from keras_tupe._registry import check_function, resolve_options
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionPattern:
+    """Who may attend to whom: one record, one file, one row of a table.
+
+    Attributes:
+        summary: one line, for help texts and tables.
+        source: paper and section.
+        equation: the condition under which query i sees key j, in LaTeX. Required.
+        allowed: the condition in plain Python, which shares nothing with the layers: (i, j, length,
+            layer, options) -> boolean, for the positions of a query and a key, the number of tokens
+            and the number of the layer, from 0 on.
+        visible: what the attention of a layer is told: (layer, options) -> `Visible`, or `None`
+            where every token sees every token. It refuses impossible values of options.
+        where: symbols of `equation`, in LaTeX -> meaning, in Markdown.
+        options: what `pattern_options` may set, with the defaults.
+        option_meanings: option -> meaning, in Markdown.
+        other_options: what to try beside the defaults when the pattern is checked: dictionaries of
+            options that are set together.
+
+    Raises:
+        TypeError: if `allowed` or `visible` is no function of its arguments.
+        ValueError: if there is no `equation`, or `other_options` or `option_meanings` has what is
+            no option.
+    """
+
+    summary: str
+    source: str
+    equation: str
+    allowed: Callable
+    visible: Callable
+    where: Mapping = dataclasses.field(default_factory=dict)
+    options: Mapping = dataclasses.field(default_factory=dict)
+    option_meanings: Mapping = dataclasses.field(default_factory=dict)
+    other_options: tuple[Mapping, ...] = ()
+
+    def __post_init__(self):
+        owner = "an attention pattern"
+        check_function("allowed", self.allowed, ("i", "j", "length", "layer", "options"), owner)
+        check_function("visible", self.visible, ("layer", "options"), owner)
+        if not isinstance(self.equation, str) or not self.equation.strip():
+            raise ValueError(
+                "`equation` of an attention pattern must be its condition in LaTeX: add it to the "
+                f'record, such as equation=r"j \\le i". Received: equation={self.equation!r}'
+            )
+        given = [("option_meanings", self.option_meanings)]
+        given += [("other_options", others) for others in self.other_options]
+        for name, options in given:
+            if not isinstance(options, Mapping) or not options.keys() <= self.options.keys():
+                raise ValueError(
+                    f"`{name}` of an attention pattern must have names of its options alone, a "
+                    f"subset of {sorted(self.options)}. Received: {name}={options!r}"
+                )
+
+    def resolve(self, options=None):
+        """Returns `options` over the pattern's defaults.
+
+        Raises:
+            TypeError: if `options` is no dictionary.
+            ValueError: for an option that the pattern does not have.
+        """
+        return resolve_options(
+            options, self.options, noun="attention pattern", argument="pattern_options"
+        )

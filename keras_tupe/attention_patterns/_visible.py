@@ -1,0 +1,83 @@
+"""What the attention core is told of a pattern: which keys the queries of a layer see."""
+
+import dataclasses
+from collections.abc import Callable
+
+from keras import ops
+
+
+@dataclasses.dataclass(frozen=True)
+class Visible:
+    """Which keys j the query i of one layer attends to.
+
+    Equation:
+
+        -left <= j - i <= right,  or  i < num_global or j < num_global;  and also(i, j)
+
+    With `right=0` nothing sees what comes after it, global tokens neither.
+
+    Attributes:
+        left: how many tokens before itself a query sees; `None` for all.
+        right: how many tokens after itself a query sees; `None` for all, 0 for none.
+        num_global: how many tokens at the beginning see all tokens and are seen by all.
+        separate_global: whether global tokens have projections of their own to see with, as in
+            Longformer (Beltagy et al. 2020, Sec. 3.1).
+        also: a further condition, or `None`: function of the positions i and j, int32 tensors that
+            broadcast, with Keras operations; returns booleans. It lets each i see itself.
+    """
+
+    left: int | None = None
+    right: int | None = None
+    num_global: int = 0
+    separate_global: bool = False
+    also: Callable | None = None
+
+    @property
+    def is_causal(self):
+        """Whether no query sees a later key."""
+        return self.right == 0
+
+    @property
+    def has_window(self):
+        """Whether what is not global sees a bounded number of keys."""
+        return self.left is not None and self.right is not None
+
+    @property
+    def has_global_rows(self):
+        """Whether some queries see more than the others."""
+        return self.num_global > 0 and not self.is_causal
+
+    def in_window(self, i, j):
+        """Returns which pairs see each other without global tokens, booleans, or `None` for all.
+
+        Args:
+            i: positions of queries, int32 tensor.
+            j: positions of keys, int32 tensor; the two broadcast.
+        """
+        conditions = []
+        if self.left is not None:
+            conditions.append(j - i >= -self.left)
+        if self.right is not None:
+            conditions.append(j - i <= self.right)
+        return _all(conditions)
+
+    def allowed(self, i, j):
+        """Returns which pairs see each other, booleans of the shape of `j - i`; `None` for all.
+
+        Args:
+            i, j: as in `in_window`.
+        """
+        found = self.in_window(i, j)
+        if found is not None and self.num_global:
+            is_global = (i < self.num_global) | (j < self.num_global)
+            found = found | (is_global & (j <= i) if self.is_causal else is_global)
+        if self.also is None:
+            return found
+        return _all([x for x in (found, self.also(i, j)) if x is not None])
+
+
+def _all(conditions):
+    found = None
+    for condition in conditions:
+        found = condition if found is None else ops.logical_and(found, condition)
+    return found

@@ -1,0 +1,48 @@
+"""Logits of a few queries or a few keys: global tokens, and the next token of a text."""
+
+from keras import ops
+
+from keras_tupe.layers.attention.row_block import RowBlock
+
+
+def pair_logits(terms, rows, columns, length):
+    """Returns the logits of some queries and some keys, `(heads, batch, rows, columns)`.
+
+    Args:
+        terms: list of `Term`.
+        rows: first query, an integer or a scalar tensor, and how many.
+        columns: the same for keys.
+        length: number of tokens, an integer or a scalar tensor.
+
+    Raises:
+        NotImplementedError: if a term has no such form, and these are not all keys.
+    """
+    i = ops.expand_dims(ops.arange(rows[1], dtype="int32") + rows[0], 1)
+    j = ops.expand_dims(ops.arange(columns[1], dtype="int32") + columns[0], 0)
+    logits = None
+    for term in terms:
+        tensors = (
+            [_cut(x, rows) for x in term.rows],
+            [_cut(x, columns) for x in term.keys],
+            term.whole,
+        )
+        found = term.on_pairs(logits, *tensors, i, j)
+        if found is NotImplemented:
+            found = _of_block(term, logits, rows, columns, length)
+        logits = found
+    return logits
+
+
+def _of_block(term, logits, rows, columns, length):
+    if columns[0] != 0 or columns[1] is not length:
+        raise NotImplementedError(
+            f"{type(term).__name__} has no `on_pairs`, which the logits of some keys need"
+        )
+    term = term.in_loop(length, rows[1])
+    block = RowBlock(rows[0], rows[1], length)
+    return term.on(logits, [_cut(x, rows) for x in term.rows], term.keys, term.whole, block)
+
+
+def _cut(x, part):
+    heads, batch, _, width = ops.shape(x)
+    return ops.slice(x, (0, 0, part[0], 0), (heads, batch, part[1], width))

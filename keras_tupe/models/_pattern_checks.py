@@ -1,0 +1,67 @@
+"""Checks of an encoder's attention pattern."""
+
+from keras_tupe import attention_patterns, positions
+
+
+def check_pattern(name, options, position, max_sequence_length, num_layers):
+    """Returns the resolved options of a pattern.
+
+    Args:
+        name: name of the pattern.
+        options: its options, a dictionary or `None`.
+        position: name of the position method.
+        max_sequence_length: rows of position tables.
+        num_layers: number of blocks.
+
+    Raises:
+        ValueError: if the pattern or an option is not known or impossible, or the position method
+            is not defined for the pattern.
+    """
+    pattern = attention_patterns.get(name)
+    options = pattern.resolve(options)
+    seen = [pattern.visible(layer, options) for layer in range(num_layers)]  # refuses values
+    reason = positions.get(position).refused_patterns.get(name)
+    if reason is not None:
+        raise ValueError(
+            f"The position method {position!r} is not defined for the attention pattern {name!r}: "
+            f"{reason}. Choose another of either. "
+            f"Received: position={position!r}, attention_pattern={name!r}"
+        )
+    most = max((visible.num_global for visible in seen if visible), default=0)
+    if most > max_sequence_length:
+        raise ValueError(
+            "There must not be more global tokens than a sequence has tokens, here "
+            f"max_sequence_length={max_sequence_length}. Received: num_global={most}"
+        )
+    return options
+
+
+def check_length(shape, options):
+    """Refuses sequences that have fewer tokens than there are global ones.
+
+    Args:
+        shape: `(batch, length)`, of which each may be unknown.
+        options: resolved options of the pattern.
+
+    Raises:
+        ValueError: if they are too short.
+    """
+    count, length = options.get("num_global", 0), shape[1]
+    if length is not None and isinstance(count, int) and length < count:
+        raise ValueError(
+            f"Sequences must have at least as many tokens as there are global ones, num_global="
+            f"{count}. Pad them. Received: a length of {length}"
+        )
+
+
+def is_causal(name, options, num_layers):
+    """Returns whether no token sees a later one, in any layer.
+
+    Args:
+        name: name of the pattern.
+        options: its resolved options.
+        num_layers: number of blocks.
+    """
+    pattern = attention_patterns.get(name)
+    seen = [pattern.visible(layer, options) for layer in range(num_layers)]
+    return all(visible is not None and visible.is_causal for visible in seen)
