@@ -7,6 +7,7 @@ or to LiteRT. `training.export` does the same from a command line.
 from keras_tupe.export._folders import check_destination, replaceable_folder
 from keras_tupe.export.card import write_card
 from keras_tupe.export.encoder import export_encoder
+from keras_tupe.export.generator import export_generator
 from keras_tupe.export.portable.difference import portable_difference
 from keras_tupe.export.portable.litert import export_litert
 from keras_tupe.export.portable.onnx import export_onnx
@@ -16,6 +17,7 @@ from keras_tupe.export.text_model import export_text_model
 __all__ = [
     "check_destination",
     "export_encoder",
+    "export_generator",
     "export_litert",
     "export_onnx",
     "export_preprocessor",

@@ -3,7 +3,7 @@
 import keras
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
+from keras_tupe.models import TupeBackbone, TupeCausalLM, TupeMaskedLM, TupeTextClassifier
 
 
 def check_model(model):
@@ -14,10 +14,10 @@ def check_model(model):
         ValueError: if Keras runs on another backend than TensorFlow, or a layer has no weights
             yet.
     """
-    if not isinstance(model, (TupeBackbone, TupeMaskedLM, TupeTextClassifier)):
+    if not isinstance(model, (TupeBackbone, TupeCausalLM, TupeMaskedLM, TupeTextClassifier)):
         raise TypeError(
-            "`model` must be a `TupeBackbone`, or a `TupeMaskedLM` or `TupeTextClassifier` with "
-            f"one. Received: model={model!r:.200}"
+            "`model` must be a `TupeBackbone`, or a `TupeMaskedLM`, `TupeCausalLM` or "
+            f"`TupeTextClassifier` with one. Received: model={model!r:.200}"
         )
     if keras.backend.backend() != "tensorflow":
         raise ValueError(

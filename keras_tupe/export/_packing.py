@@ -15,12 +15,14 @@ class Packing:
         length: tokens per row, or `None` if nothing says so.
         truncate: `"round_robin"` or `"waterfall"`.
         add_start_token: whether rows begin with [CLS].
+        add_end_token: whether texts end with [SEP], for models that predict the next token.
     """
 
     tokenizer: object
     length: int | None = None
     truncate: str = "round_robin"
     add_start_token: bool = True
+    add_end_token: bool = True
 
     @classmethod
     def of(cls, source):
@@ -29,12 +31,13 @@ class Packing:
         Raises:
             TypeError: if it is something else.
         """
-        if hasattr(source, "truncate"):  # a preprocessor
+        if hasattr(source, "add_start_token"):  # a preprocessor
             return cls(
                 source.tokenizer.op,
                 source.sequence_length,
-                source.truncate,
+                getattr(source, "truncate", cls.truncate),
                 source.add_start_token,
+                getattr(source, "add_end_token", True),
             )
         tokenizer = getattr(source, "op", source)
         if not isinstance(tokenizer, AbstractTokenizer):

@@ -24,6 +24,8 @@ class AbsolutePositionEmbedding(keras.layers.Layer):
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`.
+        start_index: position of the first of them, an integer or a scalar tensor, as in KerasHub's.
+            Defaults to 0.
 
     Returns:
         Tensor of the same shape and dtype.
@@ -58,11 +60,14 @@ class AbsolutePositionEmbedding(keras.layers.Layer):
             name="embeddings",
         )
 
-    def call(self, hidden_states):
+    def call(self, hidden_states, start_index=0):
         length = checked_length(hidden_states, self.max_sequence_length, self.name)
-        return hidden_states + ops.convert_to_tensor(self.embeddings)[:length]
+        table = ops.convert_to_tensor(self.embeddings)
+        if isinstance(start_index, int) and start_index == 0:
+            return hidden_states + table[:length]
+        return hidden_states + ops.slice(table, (start_index, 0), (length, table.shape[1]))
 
-    def compute_output_spec(self, hidden_states):
+    def compute_output_spec(self, hidden_states, start_index=0):
         checked_length(hidden_states, self.max_sequence_length, self.name)
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
 

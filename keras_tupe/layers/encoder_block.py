@@ -120,15 +120,22 @@ class EncoderBlock(keras.layers.Layer):
         output_positions,
         training,
     ):
-        def attended(residual, x):
-            x = self.attention(
+        def attention(x):
+            return self.attention(
                 x,
                 position_bias=position_bias,
                 shared_positions=shared_positions,
                 padding_mask=padding_mask,
                 training=training,
             )
-            x = self.attention_dropout.added(residual, x, training=training)
+
+        return self._around(attention, hidden_states, output_positions, training)
+
+    def _around(self, attention, hidden_states, output_positions=None, training=None):
+        """Returns what the block makes of hidden states, with an attention of them."""
+
+        def attended(residual, x):
+            x = self.attention_dropout.added(residual, attention(x), training=training)
             if output_positions is None:
                 return x
             return at_positions(x, output_positions, training)
@@ -143,6 +150,45 @@ class EncoderBlock(keras.layers.Layer):
             return fed_forward(x, self.feedforward_norm(x))
         x = self.attention_norm(attended(x, x))
         return self.feedforward_norm(fed_forward(x, x))
+
+    def prefill(self, hidden_states, position_bias=None, shared_positions=None):
+        """Returns the answer of a call without dropout, and the cache of the attention.
+
+        Args:
+            hidden_states, position_bias, shared_positions: as in the call arguments.
+        """
+        return self._with_cache(
+            self.attention.prefill,
+            hidden_states,
+            position_bias=position_bias,
+            shared_positions=shared_positions,
+        )
+
+    def step(self, hidden_states, cache, index, position_bias=None, layer_positions=None):
+        """Returns the hidden states of new tokens, and the cache with theirs.
+
+        Args:
+            hidden_states: those of the new tokens, `(batch, count, hidden_dim)`.
+            cache, index, position_bias, layer_positions: as of the attention's `step`.
+        """
+        return self._with_cache(
+            self.attention.step,
+            hidden_states,
+            cache=cache,
+            index=index,
+            position_bias=position_bias,
+            layer_positions=layer_positions,
+        )
+
+    def _with_cache(self, attention, hidden_states, **given):
+        kept = []
+
+        def attended(x):
+            x, cache = attention(x, **given)
+            kept.append(cache)
+            return x
+
+        return self._around(attended, hidden_states), kept[0]
 
     def compute_output_spec(self, hidden_states, *args, output_positions=None, **kwargs):
         self.attention.compute_output_spec(hidden_states, *args, **kwargs)  # refuses misfits

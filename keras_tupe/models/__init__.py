@@ -9,6 +9,8 @@ from keras_tupe.models.extend_positions import extend_positions
 from keras_tupe.models.saved.saved_encoder import SavedEncoder
 from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models.tupe_causal_lm import TupeCausalLM
+from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
 from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
 from keras_tupe.models.tupe_span_extractor import TupeSpanExtractor
@@ -21,6 +23,8 @@ __all__ = [
     "SavedEncoder",
     "Size",
     "TupeBackbone",
+    "TupeCausalLM",
+    "TupeCausalLMPreprocessor",
     "TupeMaskedLM",
     "TupeMaskedLMPreprocessor",
     "TupeSpanExtractor",

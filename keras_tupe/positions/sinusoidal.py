@@ -24,6 +24,7 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`, any length.
+        start_index: position of the first of them, an integer or a scalar tensor. Defaults to 0.
 
     Returns:
         Tensor of the same shape and dtype.
@@ -35,18 +36,18 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         (3, 5, 8)
     """
 
-    def call(self, hidden_states):
+    def call(self, hidden_states, start_index=0):
         length, width = ops.shape(hidden_states)[1], hidden_states.shape[-1]
         dtype = at_least_float32(self.compute_dtype)
         channel = np.arange(width)
         rate = ops.cast(10000.0 ** -((channel - channel % 2) / width), dtype)
-        position = ops.cast(ops.arange(length, dtype="int32"), dtype)
+        position = ops.cast(ops.arange(length, dtype="int32") + start_index, dtype)
         angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)  # (n, m)
         wave = ops.where(channel % 2 == 0, ops.sin(angle), ops.cos(angle))
         return hidden_states + ops.cast(wave, self.compute_dtype)
 
-    def compute_output_shape(self, hidden_states_shape):
-        return hidden_states_shape
+    def compute_output_spec(self, hidden_states, start_index=0):
+        return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
 
 
 def logits_oracle(tokens, weights, dims, options):

@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_tupe.tokenizers._batches import holds_strings, string_tensor
 from keras_tupe.tokenizers.mask_tokens import mask_tokens
 from keras_tupe.tokenizers.pack_segments import pack_segments
+from keras_tupe.tokenizers.pack_text import framed, pack_text, prompt_problems
 
 
 def tokenize(tokenizer, inputs, sequence_length=None, dtype="int32"):
@@ -97,6 +98,100 @@ def masked_lm_inputs(tokenizer, x, generator, *, segments, row_options, **mask_o
     rows |= {"token_ids": token_ids, "mask_positions": positions, "y": labels, "w": weights}
     rows = _finished(rows, is_batch)
     return rows, rows.pop("y"), rows.pop("w")
+
+
+def causal_lm_inputs(tokenizer, x, *, sequence_length, **frame):
+    """Model inputs of one text or a batch of texts, and the token after each.
+
+    Args:
+        tokenizer: a `WordPiece` or `SentencePieceBpe`.
+        x: string, or batch of strings.
+        sequence_length: length of the rows.
+        **frame: `add_start_token` and `add_end_token` of `pack_text`.
+
+    Returns:
+        Tuple of the dictionary of `token_ids` and `padding_mask`, the labels int32 and the weights
+        float32, all `(batch, sequence_length)`, or `(sequence_length,)` for one text.
+    """
+    strings, is_batch = _as_batch(x)
+    token_ids, mask = pack_text(tokenizer, tokenizer.tokenize(strings), sequence_length + 1, **frame)
+    rows = {
+        "token_ids": token_ids[:, :-1],
+        "padding_mask": mask[:, :-1],
+        "y": token_ids[:, 1:],
+        "w": tf.cast(mask[:, 1:], tf.float32),
+    }
+    rows = _finished(rows, is_batch)
+    return rows, rows.pop("y"), rows.pop("w")
+
+
+def whole_texts(tokenizer, x, *, sequence_length, **frame):
+    """As `causal_lm_inputs` of a batch, in rows as long as the longest text, rounded up.
+
+    Raises:
+        ValueError: if a text has more tokens than `sequence_length`, and one to predict.
+    """
+    strings, _ = _as_batch(x)
+    lengths = framed(tokenizer, tokenizer.tokenize(strings), *frame.values()).row_lengths() - 1
+    longest = max(1, int(tf.reduce_max(lengths)))
+    if longest > sequence_length:
+        text = strings.numpy()[int(tf.argmax(lengths))].decode(errors="replace")
+        raise ValueError(
+            f"A text must fit into the preprocessor's sequence_length={sequence_length}, since it "
+            "is scored as a whole. Cut it, or make a preprocessor with longer rows. "
+            f"Received: {text!r:.80} of {longest + 1} tokens"
+        )
+    rounded = min(-(-longest // 8) * 8, sequence_length)  # few lengths are few compilations
+    return causal_lm_inputs(tokenizer, strings, sequence_length=rounded, **frame)
+
+
+def prompts(tokenizer, x, *, sequence_length, add_start_token):
+    """Model inputs of one prompt or a batch of prompts, that text can be added to.
+
+    Args:
+        tokenizer: a `WordPiece` or `SentencePieceBpe`.
+        x: string, or batch of strings.
+        sequence_length: length of the rows, the new tokens included.
+        add_start_token: whether the start token comes first.
+
+    Returns:
+        Dictionary of `token_ids` and `padding_mask`, `(batch, sequence_length)`, or
+        `(sequence_length,)` for one prompt.
+
+    Raises:
+        ValueError: in eager calls, for a prompt without a token, or without room after it.
+    """
+    strings, is_batch = _as_batch(x)
+    ids = tokenizer.tokenize(strings)
+    lengths = framed(tokenizer, ids, add_start_token, False).row_lengths()
+    if tf.executing_eagerly():
+        for is_wrong, sentence in prompt_problems(ids, lengths, sequence_length):
+            if bool(tf.reduce_any(is_wrong)):
+                worst = int(tf.argmax(tf.cast(is_wrong, tf.int32)))
+                raise ValueError(
+                    f"{sentence} Received: {strings.numpy()[worst].decode(errors='replace')!r:.80} "
+                    f"of {int(lengths[worst])} tokens"
+                )
+    token_ids, mask = pack_text(tokenizer, ids, sequence_length, add_start_token, False)
+    return _finished({"token_ids": token_ids, "padding_mask": mask}, is_batch)
+
+
+def texts(tokenizer, token_ids, padding_mask):
+    """Text of rows of ids without padding, of one row or of a batch.
+
+    Args:
+        tokenizer: a `WordPiece` or `SentencePieceBpe`.
+        token_ids: integers `(batch, length)` or `(length,)`.
+        padding_mask: integers or booleans of the same shape, 1 = token.
+
+    Returns:
+        A list of strings, or a string.
+    """
+    token_ids, mask = (keras.ops.convert_to_numpy(x) for x in (token_ids, padding_mask))
+    is_batch = token_ids.ndim > 1
+    rows = zip(*((x if is_batch else x[None] for x in (token_ids, mask.astype(bool)))), strict=True)
+    strings = detokenize(tokenizer, [ids[kept].tolist() for ids, kept in rows])
+    return strings if is_batch else strings[0]
 
 
 def check_labels(y):

@@ -5,6 +5,8 @@ import pathlib
 
 from keras_tupe import (
     TupeBackbone,
+    TupeCausalLM,
+    TupeCausalLMPreprocessor,
     TupeMaskedLM,
     TupeMaskedLMPreprocessor,
     TupeSpanExtractor,
@@ -15,9 +17,17 @@ from keras_tupe import (
 from keras_tupe.models.presets.check import check_known, check_preset
 from training.presets.checks import read_object
 
-_TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeTextClassifier, TupeSpanExtractor)}
+_TASKS = {
+    kind.__name__: kind
+    for kind in (TupeMaskedLM, TupeCausalLM, TupeTextClassifier, TupeSpanExtractor)
+}
 _PREPROCESSORS = {
-    kind.__name__: kind for kind in (TupeMaskedLMPreprocessor, TupeTextClassifierPreprocessor)
+    kind.__name__: kind
+    for kind in (
+        TupeMaskedLMPreprocessor,
+        TupeCausalLMPreprocessor,
+        TupeTextClassifierPreprocessor,
+    )
 }
 
 
@@ -25,8 +35,8 @@ def load_preset(folder):
     """Returns the model of a preset, and what makes its inputs of text.
 
     Args:
-        folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM`, `TupeTextClassifier` or
-            `TupeSpanExtractor` wrote.
+        folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM`, `TupeCausalLM`,
+            `TupeTextClassifier` or `TupeSpanExtractor` wrote.
 
     Returns:
         The model, in float32 (in float64 if it was saved in that), without its preprocessor; and

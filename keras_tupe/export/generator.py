@@ -1,0 +1,185 @@
+"""A causal language model with its tokenizer: text in, more text out."""
+
+import keras_hub
+import tensorflow as tf
+
+from keras_tupe.export._checks import check_length, check_model, check_tokenizer
+from keras_tupe.export._folders import new_export
+from keras_tupe.export._packing import Packing
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._exporting import saved_function
+from keras_tupe.models import TupeCausalLM
+from keras_tupe.tokenizers.pack_text import framed, pack_text, prompt_problems
+
+
+def export_generator(model, tokenizer, path, max_length=None, top_k=40):
+    """Writes a causal language model that takes strings, as a SavedModel for serving.
+
+    A program that loads it must import `tensorflow_text` first, for the tokenizer's op. The loop
+    over tokens, with the keys and values of earlier ones kept, is inside of the graph. Signatures,
+    each with the input `text`, strings `(batch,)`:
+
+    - `generate`, and the same as `serving_default` -> `text`, strings `(batch,)`: the prompts with
+      the likeliest next token again and again, up to the end token or `max_length` tokens; and
+      `num_tokens` int32 `(batch,)`, special ones included.
+    - `generate_top_k`: the same with one of the `top_k` likeliest tokens, drawn by their
+      probabilities; inputs `temperature` (a float32 scalar above 0: the logits are divided by it)
+      and `seed` (an int32 scalar: the same seed gives the same text for the same batch) beside.
+    - `score` -> `log_probability` float32 `(batch,)`, in nats, of whole texts with their end token;
+      `num_tokens` int32 `(batch,)` that this is a sum over; `log_probabilities` float32
+      `(batch, length)` of each of them, and their `tokens`, strings, empty behind the last.
+
+    An empty prompt, one without room for another token, and a text to score of more than
+    `max_length` tokens are errors of their batch, unless XLA compiles the graph.
+
+    Args:
+        model: a `TupeCausalLM`.
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`, a `TupeTokenizer`, or a
+            `TupeCausalLMPreprocessor`, whose settings for rows are then kept.
+        path: folder to make. It may exist if it is empty.
+        max_length: tokens of a whole text, those of the prompt included. Defaults to the
+            preprocessor's `sequence_length`, or the model's `max_sequence_length`.
+        top_k: among how many tokens `generate_top_k` draws; at most the size of the vocabulary.
+
+    Raises:
+        TypeError: if `model` or `tokenizer` is something else.
+        ValueError: if the vocabularies of model and tokenizer differ in size, or as
+            `export_encoder`. Nothing is written then.
+    """
+    functions = generator_functions(model, tokenizer, max_length, top_k)
+    root = tf.train.Checkpoint(tokenizer=Packing.of(tokenizer).tokenizer)
+    root.variables = [variable.value for variable in model.variables]
+    with new_export(path) as folder:
+        tf.saved_model.save(root, str(folder), signatures=functions)
+
+
+def generator_functions(model, tokenizer, max_length=None, top_k=40):
+    """Returns what `export_generator` makes signatures of, to be called in this process.
+
+    Args:
+        model, tokenizer, max_length, top_k: as of `export_generator`.
+
+    Returns:
+        Dictionary of name -> `tf.function`, to be called with `text=` strings `(batch,)` and its
+        other inputs.
+
+    Raises:
+        TypeError, ValueError: as `export_generator`.
+    """
+    if not isinstance(model, TupeCausalLM):
+        raise TypeError(f"`model` must be a `TupeCausalLM`. Received: model={model!r:.200}")
+    backbone = check_model(model)
+    packing = Packing.of(tokenizer)
+    check_tokenizer(packing, backbone)
+    length = check_length(backbone, packing.length if max_length is None else max_length)
+    check_positive_integers(top_k=top_k)
+    if top_k > backbone.vocabulary_size:
+        raise ValueError(
+            "`top_k` must not exceed the size of the vocabulary, "
+            f"{backbone.vocabulary_size}. Received: top_k={top_k}"
+        )
+    generator = _Generator(model, packing, length, top_k)
+    drawn = {"temperature": tf.float32, "seed": tf.int32}
+    text = tf.TensorSpec([None], tf.string, name="text")
+    further = [tf.TensorSpec([], dtype, name=name) for name, dtype in drawn.items()]
+
+    def signature(function, *specs):
+        return tf.function(function, input_signature=[text, *specs], autograph=False)
+
+    return {
+        "serving_default": signature(generator.generate),
+        "generate": signature(generator.generate),
+        "generate_top_k": signature(generator.generate_top_k, *further),
+        "score": signature(generator.score),
+    }
+
+
+class _Generator:
+    """The functions behind the signatures."""
+
+    def __init__(self, model, packing, length, top_k):
+        self.model, self.tokenizer = model, packing.tokenizer
+        self.frame = (packing.add_start_token, packing.add_end_token)
+        self.length, self.top_k = length, top_k
+        self.pieces = tf.constant(self.tokenizer.pieces)
+
+    def generate(self, text):
+        return self._generated(text, keras_hub.samplers.GreedySampler())
+
+    def generate_top_k(self, text, temperature, seed):
+        with tf.control_dependencies([_assert(temperature > 0, "`temperature` must be above 0")]):
+            temperature = tf.identity(temperature)
+        return self._generated(text, SeededTopK(self.top_k, seed, temperature))
+
+    def _generated(self, text, sampler):
+        start, _ = self.frame
+        ids = self.tokenizer.tokenize(text)
+        lengths = framed(self.tokenizer, ids, start, False).row_lengths()
+        tests = [
+            _assert(~tf.reduce_any(is_wrong), sentence)
+            for is_wrong, sentence in prompt_problems(ids, lengths, self.length)
+        ]
+        with tf.control_dependencies(tests), saved_function():
+            rows = pack_text(self.tokenizer, ids, self.length, start, False)
+            rows = dict(zip(("token_ids", "padding_mask"), map(tf.identity, rows), strict=True))
+            found = self.model.generated(rows, [self.tokenizer.end_id], sampler)
+        kept = tf.ragged.boolean_mask(found["token_ids"], found["padding_mask"])
+        return {
+            "text": self.tokenizer.detokenize(kept),
+            "num_tokens": tf.cast(kept.row_lengths(), tf.int32),
+        }
+
+    def score(self, text):
+        rows = framed(self.tokenizer, self.tokenizer.tokenize(text), *self.frame)
+        longest = tf.reduce_max(rows.row_lengths())
+        sentence = f"A text to score must have at most {self.length} tokens, special ones included"
+        with tf.control_dependencies([_assert(longest <= self.length, sentence)]):
+            token_ids = rows.to_tensor(self.tokenizer.pad_id)
+            mask = tf.ones_like(rows).to_tensor(0)
+        inputs = {"token_ids": token_ids[:, :-1], "padding_mask": mask[:, :-1]}
+        labels, weights = token_ids[:, 1:], mask[:, 1:]
+        with saved_function():
+            found = self.model.log_probabilities(inputs, labels, weights)
+        found = tf.cast(found, tf.float32)
+        return {
+            "log_probability": tf.reduce_sum(found, axis=1),
+            "num_tokens": tf.reduce_sum(weights, axis=1),
+            "log_probabilities": found,
+            "tokens": tf.where(weights > 0, tf.gather(self.pieces, labels), ""),
+        }
+
+
+class SeededTopK(keras_hub.samplers.Sampler):
+    """Draws one of the k likeliest tokens, by a seed and the position alone.
+
+    KerasHub's `TopKSampler` has a state, which requests to a server would share.
+
+    Args:
+        k: how many tokens.
+        seed: int32 scalar tensor.
+        temperature: float32 scalar tensor, by which logits are divided.
+    """
+
+    keeps_rows = True
+
+    def __init__(self, k, seed, temperature):
+        super().__init__(temperature=temperature)
+        self.k, self.seed = k, seed
+
+    def __call__(self, next, **kwargs):
+        def with_index(prompt, cache, index):
+            self._index = index
+            return next(prompt, cache, index)
+
+        return super().__call__(with_index, **kwargs)
+
+    def get_next_token(self, probabilities):
+        best = tf.math.top_k(probabilities, k=self.k)
+        drawn = tf.random.stateless_categorical(
+            tf.math.log(best.values), 1, seed=tf.stack([self.seed, self._index]), dtype=tf.int32
+        )
+        return tf.gather(best.indices, drawn, batch_dims=1)[:, 0]
+
+
+def _assert(condition, sentence):
+    return tf.debugging.Assert(condition, [sentence])

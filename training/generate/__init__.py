@@ -1,0 +1,1 @@
+"""`keras-tupe generate`: text that a causal language model writes after prompts."""

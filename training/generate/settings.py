@@ -1,0 +1,61 @@
+"""The settings of `training.generate`."""
+
+import dataclasses
+
+from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, out_of_range, wrong_choices
+from training.command.settings import setting
+from training.presets.checks import preset_problems
+
+SAMPLERS = ("greedy", "top_k", "top_p", "random", "beam")
+_DRAWS = ("top_k", "top_p", "random")  # the others give one text per prompt
+_RANGES = {
+    "max_length": COUNT,
+    "temperature": POSITIVE,
+    "seed": COUNT_OR_ZERO,
+    "num": COUNT,
+    "k": COUNT,
+    "p": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of `training.generate`."""
+
+    preset: str | None = setting(
+        None, "Folder of the preset of a causal language model.", positional=True
+    )
+    prompt: tuple = setting((), "Text to go on with; may be given again.", each=True)
+    max_length: int | None = setting(
+        None, "Tokens of a whole text, prompt included. Default: as many as the model was made for."
+    )
+    sampler: str = setting(SAMPLERS[0], f"How the next token is chosen: {', '.join(SAMPLERS)}.")
+    temperature: float = setting(1.0, "By what logits are divided: above 1 for bolder texts.")
+    k: int = setting(40, "Among how many of the likeliest tokens top_k draws; beams of beam.")
+    p: float = setting(0.9, "Among the likeliest tokens of which share top_p draws, up to 1.")
+    seed: int = setting(0, "Seed of what is drawn.")
+    num: int = setting(1, "Texts per prompt.")
+    position_file: str | None = setting(
+        None, "Python file that defines the preset's own positional method."
+    )
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        config, found = preset_problems(self.preset, "prompts", self.position_file)
+        found += out_of_range(self, _RANGES).values()
+        found += wrong_choices(self, {"sampler": SAMPLERS})
+        if not self.prompt:
+            found.append('--prompt must be given, such as --prompt "The king". Received: none')
+        if self.num > 1 and self.sampler in SAMPLERS and self.sampler not in _DRAWS:
+            found.append(
+                f"--num above 1 needs a sampler that draws, one of {list(_DRAWS)}: the others "
+                f"write the same text each time. Received: --num {self.num} --sampler "
+                f"{self.sampler}"
+            )
+        if config is not None and config.get("attention_pattern", "full") == "full":
+            found.append(
+                "PRESET must be that of a causal language model, which `keras-tupe pretrain "
+                "--objective causal_lm` trains; the tokens of this one see later ones. Received: "
+                f"{self.preset!r}"
+            )
+        return found
