@@ -24,7 +24,9 @@ def _small_chunks(monkeypatch):
 
 def new_model(dtype="float64"):
     keras.utils.set_random_seed(3)
-    backbone = TupeBackbone(VOCABULARY, 1, 2, 8, 12, dropout=0.0, dtype=dtype)
+    backbone = TupeBackbone(
+        VOCABULARY, 1, 2, 8, 12, attention_pattern="causal", dropout=0.0, dtype=dtype
+    )
     return TupeCausalLM(backbone)
 
 
