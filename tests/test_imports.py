@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "tokenizers": set(),
     "data": {"tokenizers", "_json_file"},
     "metrics": set(),
+    "objectives": {"data", "models"},
     "trainer": {
         "layers",
         "positions",
@@ -89,6 +90,7 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers.attention.blocks",
     "keras_tupe.layers.attention.content",
     "keras_tupe.layers._recomputation",
+    "keras_tupe.layers._token_losses",
     "keras_tupe._keras_private",
 }
 

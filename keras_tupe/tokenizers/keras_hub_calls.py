@@ -114,7 +114,9 @@ def causal_lm_inputs(tokenizer, x, *, sequence_length, **frame):
         float32, all `(batch, sequence_length)`, or `(sequence_length,)` for one text.
     """
     strings, is_batch = _as_batch(x)
-    token_ids, mask = pack_text(tokenizer, tokenizer.tokenize(strings), sequence_length + 1, **frame)
+    token_ids, mask = pack_text(
+        tokenizer, tokenizer.tokenize(strings), sequence_length + 1, **frame
+    )
     rows = {
         "token_ids": token_ids[:, :-1],
         "padding_mask": mask[:, :-1],
