@@ -124,7 +124,7 @@ def rows_of(source, chosen=None):
 
 
 def test_every_experiment_is_checked():
-    assert list(EXPERIMENTS) == names()
+    assert list(EXPERIMENTS) == [name for name in names() if find(name).tables]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
