@@ -1,12 +1,15 @@
-"""Small vocabularies of both kinds, trained on a few sentences, for tests that need text."""
+"""Small vocabularies of every kind, trained on a few sentences, for tests that need text."""
 
 import functools
 import io
 
 import sentencepiece
 import tokenizers
+from golden_cases import GOLDEN
 
-from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+from keras_tupe.tokenizers import ByteLevelBpe, SentencePieceBpe, WordPiece
+
+BYTE_PAIRS = GOLDEN / "byte_pairs"
 
 SENTENCES = [
     "The quick brown fox jumps over the lazy dog.",
@@ -53,7 +56,9 @@ def sentencepiece_model(**options):
 
 @functools.cache
 def tokenizer(kind):
-    """Returns the tokenizer of a kind, `"wordpiece"` or `"sentencepiece"`."""
+    """Returns the tokenizer of a kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`."""
+    if kind == "byte_pair":
+        return ByteLevelBpe(BYTE_PAIRS / "roberta" / "vocab.json")
     if kind == "wordpiece":
         return WordPiece(wordpiece_pieces())
     return SentencePieceBpe(sentencepiece_model())

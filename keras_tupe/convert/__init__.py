@@ -1,13 +1,18 @@
 """Weights of others: TUPE's and Hugging Face's checkpoints, KerasHub's presets, and new methods.
 
-For whoever has a trained BERT and wants it here, or here and wants it there. Each conversion
+For whoever has a trained BERT, GPT-2 or Longformer and wants it here, or here and wants it there. Each conversion
 returns a `Report` beside the model, which names every weight that was kept, dropped or made new.
 Files of torch are read without torch, and nothing in them is run.
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.convert.graft_position import graft_position
+from keras_tupe.convert.hugging_face.dispatch import from_hf, to_hf
 from keras_tupe.convert.hugging_face.from_hf_bert import from_hf_bert
+from keras_tupe.convert.hugging_face.gpt_2.read import from_hf_gpt2
+from keras_tupe.convert.hugging_face.gpt_2.write import to_hf_gpt2
+from keras_tupe.convert.hugging_face.longformer.read import from_hf_longformer
+from keras_tupe.convert.hugging_face.longformer.write import to_hf_longformer
 from keras_tupe.convert.hugging_face.to_hf_bert import to_hf_bert
 from keras_tupe.convert.keras_hub_bert import from_keras_hub_bert
 from keras_tupe.convert.report import Report
@@ -15,11 +20,17 @@ from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
 
 __all__ = [
     "Report",
+    "from_hf",
     "from_hf_bert",
+    "from_hf_gpt2",
+    "from_hf_longformer",
     "from_keras_hub_bert",
     "from_tupe_checkpoint",
     "graft_position",
+    "to_hf",
     "to_hf_bert",
+    "to_hf_gpt2",
+    "to_hf_longformer",
 ]
 
 refuse_unknown_keywords(globals())

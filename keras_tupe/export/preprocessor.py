@@ -21,7 +21,7 @@ def export_preprocessor(tokenizer, path, length=None):
       not fit is taken from the longer text first, unless a preprocessor says otherwise. Texts may
       have one more ragged axis.
     - `obj.tokenize.get_special_tokens_dict()`: `vocab_size`, `start_of_sequence_id`,
-      `end_of_segment_id`, `padding_id`, `mask_id`.
+      `end_of_segment_id`, `padding_id`, `mask_id` (if the vocabulary has a mask token).
     - signature `serving_default`: as `obj`, with the input `text`.
 
     Differs from TF Hub's own: bytes that are no UTF-8 are unknown characters, and a special token
@@ -74,7 +74,7 @@ def export_preprocessor(tokenizer, path, length=None):
             "padding_id": tokenizer.pad_id,
             "mask_id": tokenizer.mask_id,
         }
-        return {name: tf.constant(value) for name, value in ids.items()}
+        return {name: tf.constant(value) for name, value in ids.items() if value is not None}
 
     sentences = tf.TensorSpec([None], tf.string, name="sentences")
     for function in (tokenize, call):

@@ -12,7 +12,7 @@ from keras_tupe.layers.cls_reset import ClsReset
 from keras_tupe.layers.combined_position_bias import CombinedPositionBias
 from keras_tupe.layers.dropout import Dropout
 from keras_tupe.layers.encoder_block import EncoderBlock
-from keras_tupe.layers.gelu import gelu
+from keras_tupe.layers.gelu import gelu, gelu_approximate
 from keras_tupe.layers.masked_lm_head import MaskedLMHead
 from keras_tupe.layers.plain_self_attention import PlainSelfAttention
 from keras_tupe.layers.position_projection import PositionProjection
@@ -43,6 +43,7 @@ __all__ = [
     "UntiedPositionBias",
     "UntiedPositionalAttention",
     "gelu",
+    "gelu_approximate",
 ]
 
 refuse_unknown_keywords(globals())

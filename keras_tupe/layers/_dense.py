@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._exporting import has_own_gradients
-from keras_tupe.layers.gelu import gelu, trained_gelu
+from keras_tupe.layers.gelu import trained_activation
 
 
 class Dense(keras.layers.Dense):
@@ -14,8 +14,8 @@ class Dense(keras.layers.Dense):
 
     def call(self, inputs, training=None):
         activation = self.activation
-        if activation is gelu and has_own_gradients(training):
-            activation = trained_gelu
+        if has_own_gradients(training):
+            activation = trained_activation(activation)
         return _affine(inputs, self.kernel, self.bias, self.kernel.shape[-1:], activation)
 
 

@@ -10,7 +10,7 @@ from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers._parts import fresh, unbuilt_layer
 from keras_tupe.layers._recomputation import recomputed
 from keras_tupe.layers.dropout import Dropout
-from keras_tupe.layers.gelu import gelu
+from keras_tupe.layers.gelu import activation_of
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -22,7 +22,8 @@ class EncoderBlock(keras.layers.Layer):
         post-LN: y = LN(x + attention(x)),  out = LN(y + W_2 gelu(W_1 y))
         pre-LN:  y = x + attention(LN(x)),  out = y + W_2 gelu(W_1 LN(y))
 
-    Dropout is applied to the output of each sublayer. GELU is the exact one.
+    Dropout is applied to the output of each sublayer. GELU is the exact one, unless `activation`
+    says otherwise.
 
     Args:
         attention: an `AbstractSelfAttention`.
@@ -31,6 +32,7 @@ class EncoderBlock(keras.layers.Layer):
         normalize_first: pre-LN if `True`. Defaults to `False`, post-LN.
         layer_norm_epsilon: epsilon of both layer normalizations. Defaults to 1e-5.
         kernel_initializer: Keras initializer of W_1 and W_2.
+        activation: `"gelu"`, the exact one, or `"gelu_approximate"`. Defaults to `"gelu"`.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -58,6 +60,7 @@ class EncoderBlock(keras.layers.Layer):
         normalize_first=False,
         layer_norm_epsilon=1e-5,
         kernel_initializer="glorot_uniform",
+        activation="gelu",
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)  # position biases stay in float32
@@ -68,11 +71,12 @@ class EncoderBlock(keras.layers.Layer):
         self.normalize_first = normalize_first
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.activation = activation
         self.attention_norm = self._normalization("attention_layer_norm")
         self.feedforward_norm = self._normalization("feedforward_layer_norm")
         self.intermediate_dense = Dense(
             intermediate_dim,
-            activation=gelu,
+            activation=activation_of(activation),
             kernel_initializer=fresh(self.kernel_initializer),
             dtype=self.dtype_policy,
             name="feedforward_intermediate",
@@ -206,6 +210,7 @@ class EncoderBlock(keras.layers.Layer):
             "normalize_first": self.normalize_first,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "activation": self.activation,
         }
 
     @classmethod

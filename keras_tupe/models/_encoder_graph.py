@@ -18,6 +18,8 @@ class TrunkSettings:
     num_segments: int
     normalize_first: bool
     zero_padded_embeddings: bool
+    activation: str
+    normalize_embeddings: bool
 
 
 class EncoderGraph:
@@ -87,6 +89,7 @@ class EncoderGraph:
             normalize_first=settings.normalize_first,
             layer_norm_epsilon=dims.layer_norm_epsilon,
             kernel_initializer=dims.initializer(),
+            activation=settings.activation,
             dtype=dims.dtype,
             name=f"block_{index}",
         )
@@ -105,7 +108,8 @@ class EncoderGraph:
                 [x, segments(self.inputs["segment_ids"])]
             )
         x = embed(x) if embed else x
-        x = self._normalization("embeddings_layer_norm")(x)
+        if settings.normalize_embeddings:
+            x = self._normalization("embeddings_layer_norm")(x)
         x = Dropout(dims.dropout, dtype=dims.dtype, name="embeddings_dropout")(x)
         if settings.zero_padded_embeddings:
             zero_padded = _ZeroPadded(dtype=dims.dtype, name="zero_padded")

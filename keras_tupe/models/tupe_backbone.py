@@ -50,6 +50,10 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         attention_pattern: name of the attention pattern, that is who attends to whom, see
             `keras_tupe.attention_patterns.PATTERNS`. Defaults to `"full"`.
         pattern_options: dictionary of the pattern's options, over its defaults.
+        activation: of the feed-forward networks: `"gelu"`, the exact one, or `"gelu_approximate"`,
+            GPT-2's by tanh. Defaults to `"gelu"`.
+        normalize_embeddings: whether a layer normalization is applied to the embeddings, as in
+            BERT; GPT-2 has none. Defaults to `True`.
         dtype: Keras dtype policy. Attention logits, biases and softmax are in at least
             float32 under every policy.
         **kwargs: `name` and `trainable`.
@@ -111,6 +115,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         zero_padded_embeddings=False,
         attention_pattern="full",
         pattern_options=None,
+        activation="gelu",
+        normalize_embeddings=True,
         dtype=None,
         **kwargs,
     ):
@@ -137,9 +143,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             )
         method = positions.get(position)
         options = method.resolve(position_options)
-        pattern_options = check_pattern(
-            attention_pattern, pattern_options, position, max_sequence_length, num_layers
-        )
         tables = dict(options)
         if method.has_length_limit(options):
             tables["max_sequence_length"] = max_sequence_length
@@ -152,6 +155,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
                 "num_segments": num_segments,
             },
             tables,
+        )
+        pattern_options = check_pattern(
+            attention_pattern, pattern_options, position, max_sequence_length, num_layers
         )
         dims = positions.Dims(
             num_heads,
@@ -172,6 +178,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             num_segments,
             normalize_first,
             zero_padded_embeddings,
+            activation,
+            normalize_embeddings,
         )
         graph = EncoderGraph(method, options, dims, settings)
         super().__init__(
@@ -203,6 +211,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         self.zero_padded_embeddings = zero_padded_embeddings
         self.attention_pattern = attention_pattern
         self.pattern_options = pattern_options
+        self.activation = activation
+        self.normalize_embeddings = normalize_embeddings
 
     @property
     def has_length_limit(self):
@@ -259,4 +269,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             "zero_padded_embeddings": self.zero_padded_embeddings,
             "attention_pattern": self.attention_pattern,
             "pattern_options": dict(self.pattern_options),
+            "activation": self.activation,
+            "normalize_embeddings": self.normalize_embeddings,
         }

@@ -10,13 +10,21 @@ from keras_tupe.models.presets.check import check_inside
 from keras_tupe.models.presets.classes import PresetClass
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
-_CLASSES = {"wordpiece": "WordPiece", "sentencepiece": "SentencePieceBpe"}
-_FILES = {"wordpiece": "vocabulary.txt", "sentencepiece": "vocabulary.spm"}
+_CLASSES = {
+    "wordpiece": "WordPiece",
+    "sentencepiece": "SentencePieceBpe",
+    "byte_pair": "ByteLevelBpe",
+}
+_FILES = {  # the first is what the class is made of
+    "wordpiece": ["vocabulary.txt"],
+    "sentencepiece": ["vocabulary.spm"],
+    "byte_pair": ["vocabulary.json", "merges.txt"],
+}
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
-    """Text to token ids, by a WordPiece or a SentencePiece vocabulary.
+    """Text to token ids, by a WordPiece, a SentencePiece or a byte-level vocabulary.
 
     It wraps one TensorFlow op, `op`, that is the same in training and in exported models (see
     `keras_tupe.tokenizers`); so it needs TensorFlow and tensorflow_text on every backend,
@@ -28,15 +36,17 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
 
     Args:
         vocabulary: WordPiece pieces: a list, or the path of a file with one piece per line.
-        sentencepiece: SentencePiece BPE model: bytes, or the path of a file. Give this
-            or `vocabulary`.
+        sentencepiece: SentencePiece BPE model: bytes, or the path of a file.
         lowercase: whether to lower-case the text (WordPiece also strips accents). Defaults to
-            `True`.
+            `True`, but with byte pairs to `False`, which is all that these can do.
         dtype: integer type of the ids. Defaults to `"int32"`.
         sequence_length: optional length to which ids are cut or padded. Defaults to no limit.
             Preprocessors have their own.
-        kind: `"wordpiece"` or `"sentencepiece"`; needed only where the vocabulary comes later, as
-            in a preset. Defaults to what is given.
+        kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`; needed only where the vocabulary
+            comes later, as in a preset. Defaults to what is given.
+        byte_pairs: GPT-2's byte-level vocabulary: the path of `vocab.json`, with `merges.txt`
+            beside it, or a tuple of vocabulary and merges, see `keras_tupe.tokenizers.ByteLevelBpe`.
+            Give one of `vocabulary`, `sentencepiece` and `byte_pairs`.
         **kwargs: `name` and the other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:
@@ -49,8 +59,8 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
         text, never that token.
 
     Raises:
-        ValueError: if both vocabularies are given, one does not fit `kind`, lacks a special
-            token, or none is there when it is needed.
+        ValueError: if more than one vocabulary is given, one does not fit `kind`, lacks a special
+            token, or none is there when it is needed; if byte pairs are to be lower-cased.
         TypeError: if the input is not text, or `dtype` is not an integer type.
 
     Example:
@@ -71,10 +81,11 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
         self,
         vocabulary=None,
         sentencepiece=None,
-        lowercase=True,
+        lowercase=None,
         dtype="int32",
         sequence_length=None,
         kind=None,
+        byte_pairs=None,
         **kwargs,
     ):
         super().__init__(dtype=dtype, **kwargs)
@@ -84,22 +95,31 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
             )
         if sequence_length is not None:
             check_positive_integers(sequence_length=sequence_length)
-        given = {"wordpiece": vocabulary, "sentencepiece": sentencepiece}
+        given = {
+            "wordpiece": vocabulary,
+            "sentencepiece": sentencepiece,
+            "byte_pair": byte_pairs,
+        }
         given = {name: value for name, value in given.items() if value is not None}
         if len(given) > 1:
             raise ValueError(
-                "A tokenizer has one vocabulary. Give `vocabulary` (WordPiece) or `sentencepiece`, "
-                "not both. Received: both"
+                "A tokenizer has one vocabulary. Give one of `vocabulary` (WordPiece), "
+                f"`sentencepiece` and `byte_pairs`. Received: vocabularies for {list(given)}"
             )
         if kind not in (None, *_CLASSES) or given.keys() - {kind or next(iter(given), None)}:
             raise ValueError(
                 f"`kind` must be one of {sorted(_CLASSES)} and fit the vocabulary that is given. "
                 f"Received: kind={kind!r}, a vocabulary for {list(given)}"
             )
-        self.lowercase = lowercase
         self.sequence_length = sequence_length
         self.kind = kind or next(iter(given), None)
-        self.file_assets = [_FILES[self.kind]] if self.kind else None
+        self.lowercase = self.kind != "byte_pair" if lowercase is None else lowercase
+        if self.lowercase and self.kind == "byte_pair":
+            raise ValueError(
+                "Byte-level pieces are of text as it is written: `lowercase` must be False or left "
+                f"out. Received: lowercase={lowercase!r}"
+            )
+        self.file_assets = list(_FILES[self.kind]) if self.kind else None
         self._op = None
         self._set_special_tokens()
         if given:
@@ -112,11 +132,12 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
 
     @property
     def op(self):
-        """The `keras_tupe.tokenizers.WordPiece` or `SentencePieceBpe` behind this layer."""
+        """The `WordPiece`, `SentencePieceBpe` or `ByteLevelBpe` behind this layer."""
         if self._op is None:
             raise ValueError(
-                f"`{self.name}` has no vocabulary yet. Make it with `vocabulary=...` (WordPiece) "
-                "or `sentencepiece=...`, or load it with `from_preset`. Received: neither"
+                f"`{self.name}` has no vocabulary yet. Make it with `vocabulary=...` (WordPiece), "
+                "`sentencepiece=...` or `byte_pairs=...`, or load it with `from_preset`. Received: "
+                "none of them"
             )
         return self._op
 
@@ -162,17 +183,18 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
 
     @property
     def special_tokens(self):
-        """List of the five special tokens."""
+        """List of the different special tokens: five, or GPT-2's one."""
         op = self.op
-        return [op.start_token, op.end_token, op.pad_token, op.mask_token, op.unknown_token]
+        tokens = [op.start_token, op.end_token, op.pad_token, op.mask_token, op.unknown_token]
+        return [token for token in dict.fromkeys(tokens) if token is not None]
 
     @property
     def special_token_ids(self):
-        """List of the ids of the five special tokens, sorted."""
+        """List of the ids of the special tokens, sorted."""
         return list(self.op.special_ids)
 
     def save_assets(self, dir_path):
-        """Writes the vocabulary's file, as a preset holds it.
+        """Writes the vocabulary's files, as a preset holds them.
 
         Args:
             dir_path: path of an existing folder.
@@ -186,7 +208,7 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
             dir_path: path of the folder.
         """
         self._check_kind()
-        self._make_op(os.path.join(dir_path, _FILES[self.kind]))
+        self._make_op(os.path.join(dir_path, _FILES[self.kind][0]))
 
     def _check_kind(self):
         if self.kind is None:
@@ -216,8 +238,10 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
 
     @classmethod
     def from_config(cls, config):
-        for name in ("vocabulary", "sentencepiece"):
-            if isinstance(config.get(name), (str, os.PathLike)):
+        for name in ("vocabulary", "sentencepiece", "byte_pairs"):
+            value = config.get(name)
+            parts = value if name == "byte_pairs" and isinstance(value, (list, tuple)) else [value]
+            if any(isinstance(part, (str, os.PathLike)) for part in parts):
                 raise ValueError(
                     "A saved configuration must not name a file, since anybody could have written "
                     "it. Pass the path to the constructor instead. "
@@ -233,7 +257,9 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
                 "Text needs TensorFlow and tensorflow_text, whatever the Keras backend. Install "
                 f"them, or feed token ids to the model. Received: {error}"
             ) from error
-        self._op = getattr(tokenizers, _CLASSES[self.kind])(vocabulary, lowercase=self.lowercase)
+        given = vocabulary if isinstance(vocabulary, tuple) else (vocabulary,)
+        given = (vocabulary,) if self.kind != "byte_pair" else given
+        self._op = getattr(tokenizers, _CLASSES[self.kind])(*given, lowercase=self.lowercase)
         self._set_special_tokens()
 
     def _set_special_tokens(self):

@@ -6,11 +6,12 @@ without them.
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
+from keras_tupe.tokenizers.byte_level_bpe import ByteLevelBpe
 from keras_tupe.tokenizers.mask_tokens import mask_tokens
 from keras_tupe.tokenizers.pack_segments import pack_segments
 from keras_tupe.tokenizers.sentencepiece_bpe import SentencePieceBpe
 from keras_tupe.tokenizers.wordpiece import WordPiece
 
-__all__ = ["SentencePieceBpe", "WordPiece", "mask_tokens", "pack_segments"]
+__all__ = ["ByteLevelBpe", "SentencePieceBpe", "WordPiece", "mask_tokens", "pack_segments"]
 
 refuse_unknown_keywords(globals())

@@ -92,6 +92,23 @@ def through_byte_sources(text, sources, starts, ends):
     return sources[starts], new_ends
 
 
+def whole_characters(text, starts, ends):
+    """Widens offsets to whole characters, each with the marks that follow it.
+
+    Args:
+        text: bytes.
+        starts, ends: integers, `(pieces,)`, offsets in it.
+
+    Returns:
+        `(starts, ends)`.
+    """
+    if text.isascii():
+        return starts, ends
+    bounds = np.cumsum([0, *map(len, parts(text))])
+    starts = bounds[np.searchsorted(bounds, starts, "right") - 1]
+    return starts, bounds[np.searchsorted(bounds, ends)]
+
+
 def _covered(cut, sizes, starts, ends, piece_sizes):
     bounds, normalized_bounds = np.cumsum([0, *map(len, cut)]), np.cumsum([0, *sizes])
     behind = np.searchsorted(bounds, ends, "right")  # the end of the part that goes on there

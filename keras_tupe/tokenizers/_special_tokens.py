@@ -6,13 +6,13 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class SpecialTokens:
-    """How a vocabulary spells its five special tokens, and how texts are separated.
+    """How a vocabulary spells its special tokens, and how texts are separated.
 
     Attributes:
         start: first token of every input ([CLS]).
         end: last token of every text ([SEP]).
         pad: filler after the end.
-        mask: stands for a hidden piece.
+        mask: stands for a hidden piece; `None` if the vocabulary has none.
         unknown: stands for text that the vocabulary cannot spell.
         separators: number of end tokens between the two texts of a pair.
     """
@@ -26,17 +26,17 @@ class SpecialTokens:
 
     @property
     def texts(self):
-        """The five tokens as text, in the order of the attributes."""
+        """The tokens as text, in the order of the attributes."""
         return (self.start, self.end, self.pad, self.mask, self.unknown)
 
     def ids(self, pieces):
-        """Finds the five tokens in a vocabulary.
+        """Finds the tokens in a vocabulary.
 
         Args:
             pieces: list of the vocabulary's pieces; the position is the id.
 
         Returns:
-            The five ids, in the order of the attributes.
+            The five ids, in the order of the attributes; `None` for a token that is none.
 
         Raises:
             ValueError: if the vocabulary lacks one of them, or holds a piece twice.
@@ -47,14 +47,17 @@ class SpecialTokens:
                 "Every piece of a vocabulary must be there once, because its position is its id. "
                 f"Remove the repetitions. Received: repeated pieces {repeated[:5]}"
             )
-        missing = [text for text in self.texts if text not in pieces]
+        needed = [text for text in dict.fromkeys(self.texts) if text is not None]
+        missing = [text for text in needed if text not in pieces]
         if missing:
             raise ValueError(
-                f"The vocabulary lacks {missing}. It needs all of {list(self.texts)}: train it "
+                f"The vocabulary lacks {missing}. It needs all of {needed}: train it "
                 f"with them. Received: a vocabulary of {len(pieces)} pieces"
             )
-        return tuple(pieces.index(text) for text in self.texts)
+        return tuple(None if text is None else pieces.index(text) for text in self.texts)
 
 
 BERT = SpecialTokens("[CLS]", "[SEP]", "[PAD]", "[MASK]", "[UNK]", separators=1)
 TUPE = SpecialTokens("<s>", "</s>", "<pad>", "<mask>", "<unk>", separators=2)
+# One token begins and ends every text; texts that are joined have it between them.
+GPT_2 = SpecialTokens(*["<|endoftext|>"] * 3, None, "<|endoftext|>", separators=1)

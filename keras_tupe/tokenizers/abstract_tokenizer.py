@@ -15,7 +15,7 @@ class AbstractTokenizer(tf.Module, abc.ABC):
     where it is a tracked object (assign it to an attribute of what is saved). A program that
     loads such a SavedModel must import `tensorflow_text`, which registers the op.
 
-    The leaves `WordPiece` and `SentencePieceBpe` say how strings are cut.
+    The leaves `WordPiece`, `SentencePieceBpe` and `ByteLevelBpe` say how strings are cut.
 
     Args:
         pieces: list of strings, the vocabulary in the order of the ids.
@@ -24,9 +24,10 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         name: name of the module.
 
     Attributes:
-        start_id, end_id, pad_id, mask_id, unknown_id: ids of the special tokens.
+        start_id, end_id, pad_id, mask_id, unknown_id: ids of the special tokens; some may be
+            one id, and `mask_id` is `None` in a vocabulary without a mask token.
         start_token, end_token, pad_token, mask_token, unknown_token: their texts.
-        special_ids: the five ids, sorted.
+        special_ids: the different ids of them, sorted.
         separator_ids: ids between the two texts of a pair.
         lowercase: as given.
 
@@ -34,7 +35,7 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         ValueError: if `pieces` lacks a special token or repeats a piece.
     """
 
-    file_name = None  # of the vocabulary in a preset or an export
+    file_name = None  # of the vocabulary in a preset or an export; the first, if there are more
 
     def __init__(self, pieces, special, lowercase, name):
         super().__init__(name=name)
@@ -47,7 +48,7 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         self.pad_token = special.pad
         self.mask_token = special.mask
         self.unknown_token = special.unknown
-        self.special_ids = tuple(sorted(ids))
+        self.special_ids = tuple(sorted({i for i in ids if i is not None}))
         self.separator_ids = (self.end_id,) * special.separators
         self.lowercase = bool(lowercase)
 
@@ -91,8 +92,19 @@ class AbstractTokenizer(tf.Module, abc.ABC):
 
         Raises:
             TypeError, ValueError: if `strings` is not a batch of strings.
+            ValueError: if the vocabulary has no mask token.
         """
+        self.check_mask()
         return self._ids_with_masks(string_batch(strings))
+
+    def check_mask(self):
+        """Raises `ValueError` if the vocabulary has no mask token."""
+        if self.mask_id is None:
+            raise ValueError(
+                "This vocabulary has no mask token, as that of a causal language model has none. "
+                "Hidden pieces need one: take a vocabulary with [MASK] or <mask>. "
+                f"Received: the special tokens {[self._pieces[i] for i in self.special_ids]}"
+            )
 
     def tokenize_with_offsets(self, strings):
         """Cuts strings into pieces, and says which bytes of the string each of them comes from.
@@ -153,6 +165,18 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         frame = [self.start_id, self.end_id, self.pad_id]
         is_frame = tf.reduce_any(ids.flat_values[:, None] == frame, axis=1)
         return self._text(tf.ragged.boolean_mask(ids, ids.with_flat_values(~is_frame)))
+
+    def _cut_at_masks(self, strings):
+        """Returns ids of strings that are cut at the mask tokens written in them."""
+        parts = tf.strings.split(strings, self.mask_token)  # (batch, (parts))
+        counts = parts.row_lengths()
+        is_last = tf.ragged.range(counts).flat_values == tf.repeat(counts - 1, counts)
+        masks = tf.RaggedTensor.from_row_lengths(
+            tf.fill([tf.math.count_nonzero(~is_last)], self.mask_id),
+            tf.cast(~is_last, tf.int64),
+        )
+        ids = tf.concat([self._ids(parts.flat_values), masks], axis=1)  # (all parts, (pieces))
+        return parts.with_flat_values(ids).merge_dims(1, 2)  # (batch, (pieces))
 
     @abc.abstractmethod
     def save(self, path):

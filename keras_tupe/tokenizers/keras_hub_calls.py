@@ -20,7 +20,7 @@ def tokenize(tokenizer, inputs, sequence_length=None, dtype="int32"):
     """Ids of one string `(pieces,)` or of a batch `(batch, (pieces))`.
 
     Args:
-        tokenizer: a `WordPiece` or `SentencePieceBpe`.
+        tokenizer: a `WordPiece`, `SentencePieceBpe` or `ByteLevelBpe`.
         inputs: string, or batch of strings.
         sequence_length: optional length to which ids are cut or padded.
         dtype: integer type of the ids.
@@ -40,7 +40,7 @@ def detokenize(tokenizer, inputs):
     """Text of one sequence of ids `(length,)` or of a batch `(batch, length)`.
 
     Args:
-        tokenizer: a `WordPiece` or `SentencePieceBpe`.
+        tokenizer: a `WordPiece`, `SentencePieceBpe` or `ByteLevelBpe`.
         inputs: integers; lists, arrays or tensors.
 
     Returns:

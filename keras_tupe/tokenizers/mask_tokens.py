@@ -28,7 +28,7 @@ def mask_tokens(
 
     Args:
         token_ids: int32 tensor of shape (batch, length).
-        tokenizer: a `WordPiece` or `SentencePieceBpe`; says which ids are special.
+        tokenizer: a tokenizer with a mask token; says which ids are special.
         seed: two integers, of which the masks are a pure function.
         num_predictions: number of slots per row.
         mask_selection_rate: share of the tokens that is chosen, in [0, 1].
@@ -40,6 +40,9 @@ def mask_tokens(
         chosen in rising order, int32 `(batch, num_predictions)`; the ids that stood there, int32;
         weights, float32, 1 for a chosen token. Slots not used have position, id and weight 0.
 
+    Raises:
+        ValueError: if the vocabulary has no mask token.
+
     Example:
         >>> from keras_tupe.tokenizers import WordPiece
         >>> tokenizer = WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"])
@@ -48,6 +51,7 @@ def mask_tokens(
         >>> [output.numpy().tolist() for output in outputs]
         [[[2, 4, 4, 3, 0]], [[1, 2, 0]], [[5, 6, 0]], [[1.0, 1.0, 0.0]]]
     """
+    tokenizer.check_mask()
     seeds = tf.random.split(seed, 4)
     shape = tf.shape(token_ids)
     length = shape[1]

@@ -18,11 +18,13 @@ def pack_segments(
 
         WordPiece:     [CLS] A [SEP]      [CLS] A [SEP] B [SEP]
         SentencePiece: <s> A </s>         <s> A </s> </s> B </s>
+        byte pairs:    as SentencePiece; GPT-2's <|endoftext|> stands for <s> and </s>, and
+                       once between A and B
 
     **Text that does not fit is dropped silently from the end.**
 
     Args:
-        tokenizer: a `WordPiece` or `SentencePieceBpe`.
+        tokenizer: a `WordPiece`, `SentencePieceBpe` or `ByteLevelBpe`.
         segments: tuple of one or two ragged int32 tensors of shape (batch, (pieces)).
         sequence_length: length of the rows, in tokens, special ones included; an integer, or an
             int32 scalar in a graph.

@@ -85,15 +85,7 @@ class WordPiece(AbstractTokenizer):
 
     def _ids_with_masks(self, strings):
         # The brackets are punctuation, so cutting there changes nothing for the text around.
-        parts = tf.strings.split(strings, self.mask_token)  # (batch, (parts))
-        counts = parts.row_lengths()
-        is_last = tf.ragged.range(counts).flat_values == tf.repeat(counts - 1, counts)
-        masks = tf.RaggedTensor.from_row_lengths(
-            tf.fill([tf.math.count_nonzero(~is_last)], self.mask_id),
-            tf.cast(~is_last, tf.int64),
-        )
-        ids = tf.concat([self._ids(parts.flat_values), masks], axis=1)  # (all parts, (pieces))
-        return parts.with_flat_values(ids).merge_dims(1, 2)  # (batch, (pieces))
+        return self._cut_at_masks(strings)
 
     def _text(self, ids):
         return self._op.detokenize(ids)

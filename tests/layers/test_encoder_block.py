@@ -18,6 +18,7 @@ def test_layer_contract(tmp_path):
             "normalize_first": True,
             "layer_norm_epsilon": 1e-3,
             "kernel_initializer": "random_normal",
+            "activation": "gelu_approximate",
         },
         {
             "hidden_states": np.random.normal(size=(3, 7, 11)).astype("float32"),
@@ -54,14 +55,15 @@ def layer_norm(x, gamma, beta, epsilon):
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
-@pytest.mark.parametrize("epsilon", [1e-5, 0.3])
-def test_the_block_equals_its_equation(normalize_first, epsilon):
+@pytest.mark.parametrize(("epsilon", "activation"), [(1e-5, "gelu"), (0.3, "gelu_approximate")])
+def test_the_block_equals_its_equation(normalize_first, epsilon, activation):
     attention = PlainSelfAttention(2, 5, dtype="float64", name="attention")
     block = EncoderBlock(
         attention,
         13,
         normalize_first=normalize_first,
         layer_norm_epsilon=epsilon,
+        activation=activation,
         dtype="float64",
         name="b",
     )
@@ -80,7 +82,11 @@ def test_the_block_equals_its_equation(normalize_first, epsilon):
 
     def feed_forward(values):
         inner = values @ w["feedforward_intermediate/kernel"] + w["feedforward_intermediate/bias"]
-        inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
+        if activation == "gelu":
+            inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
+        else:
+            tanh = np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3))
+            inner = inner * (1 + tanh) / 2
         return inner @ w["feedforward_output/kernel"] + w["feedforward_output/bias"]
 
     if normalize_first:

@@ -11,17 +11,25 @@ import pytest
 
 tf = pytest.importorskip("tensorflow", reason="text needs TensorFlow on every backend")
 
-from tiny_vocabularies import SENTENCES, sentencepiece_model, tokenizer, wordpiece_pieces
+from tiny_vocabularies import (
+    BYTE_PAIRS,
+    SENTENCES,
+    sentencepiece_model,
+    tokenizer,
+    wordpiece_pieces,
+)
 
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
-KINDS = ["wordpiece", "sentencepiece"]
+KINDS = ["wordpiece", "sentencepiece", "byte_pair"]
 
 
 def make(kind, **options):
     if kind == "wordpiece":
         return TupeTokenizer(vocabulary=wordpiece_pieces(), **options)
+    if kind == "byte_pair":
+        return TupeTokenizer(byte_pairs=str(BYTE_PAIRS / "roberta" / "vocab.json"), **options)
     return TupeTokenizer(sentencepiece=sentencepiece_model(), **options)
 
 
@@ -127,8 +135,12 @@ def test_a_preset_gives_the_same_tokenizer(kind, loader, tmp_path):
 
 def test_a_preset_holds_the_vocabulary_of_its_kind_as_a_file(kind, tmp_path):
     save_preset(make(kind), tmp_path)
-    files = [file.name for file in (tmp_path / "assets" / "tokenizer").iterdir()]
-    assert files == [{"wordpiece": "vocabulary.txt", "sentencepiece": "vocabulary.spm"}[kind]]
+    files = {file.name for file in (tmp_path / "assets" / "tokenizer").iterdir()}
+    assert files == {
+        "wordpiece": {"vocabulary.txt"},
+        "sentencepiece": {"vocabulary.spm"},
+        "byte_pair": {"vocabulary.json", "merges.txt"},
+    }[kind]
     config = json.loads((tmp_path / "tokenizer.json").read_text())
     assert config["registered_name"] == "keras_tupe>TupeTokenizer"
     assert config["config"]["kind"] == kind
@@ -149,15 +161,18 @@ def test_the_configuration_makes_a_tokenizer_that_waits_for_its_vocabulary(kind,
 def test_a_vocabulary_can_come_from_a_file(kind, tmp_path):
     path = tmp_path / "vocabulary"
     tokenizer(kind).save(path)
-    name = {"wordpiece": "vocabulary", "sentencepiece": "sentencepiece"}[kind]
+    names = {"wordpiece": "vocabulary", "sentencepiece": "sentencepiece", "byte_pair": "byte_pairs"}
+    name = names[kind]
     assert TupeTokenizer(**{name: str(path)})(SENTENCES) == make(kind)(SENTENCES)
 
 
 def test_a_configuration_may_not_name_a_file():
     config = make("wordpiece").get_config()
-    for name in ("vocabulary", "sentencepiece"):
+    for name in ("vocabulary", "sentencepiece", "byte_pairs"):
         with pytest.raises(ValueError, match=rf"must not name a file.*{name}='/etc/passwd'"):
             TupeTokenizer.from_config({**config, name: "/etc/passwd"})
+    with pytest.raises(ValueError, match="must not name a file.*byte_pairs="):
+        TupeTokenizer.from_config({**config, "byte_pairs": ({}, "/etc/passwd")})
 
 
 @pytest.mark.parametrize(
@@ -173,14 +188,16 @@ def test_a_configuration_may_not_name_a_file():
     ],
 )
 def test_without_a_vocabulary_every_use_is_refused_with_a_sentence(use):
-    with pytest.raises(ValueError, match=r"has no vocabulary yet\. .*Received: neither"):
+    with pytest.raises(ValueError, match=r"has no vocabulary yet\. .*Received: none of them"):
         use(TupeTokenizer())
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"vocabulary": ["a"], "sentencepiece": b"a"}, ValueError, "one vocabulary.*both"),
+        ({"vocabulary": ["a"], "sentencepiece": b"a"}, ValueError, "one vocabulary.*Received: .*piece"),
+        ({"byte_pairs": "vocab.json", "lowercase": True}, ValueError, "text as it is written"),
+        ({"byte_pairs": ["a"]}, TypeError, "Merges must be a list"),
         ({"vocabulary": ["a"], "kind": "sentencepiece"}, ValueError, "`kind` must be one of"),
         ({"kind": "unigram"}, ValueError, "kind='unigram'"),
         ({"vocabulary": ["a"]}, ValueError, r"lacks \['\[CLS\]'"),

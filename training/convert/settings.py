@@ -28,6 +28,11 @@ class Settings:
         None, "Tokens that the method's tables provide for. Default: those of SOURCE."
     )
     position_file: str | None = setting(None, "Python file that defines a positional method.")
+    num_global: int | None = setting(
+        None,
+        "Tokens at the beginning of each row of a Longformer that attend to all and that all "
+        "attend to; 0 drops their projections. Default: 1, [CLS].",
+    )
     format: str = setting("preset", f"One of {', '.join(FORMATS)}.")
 
     def problems(self):
@@ -44,6 +49,8 @@ class Settings:
                 found.append("--graft-length needs --graft. Received: --graft-length alone")
             if self.graft_length < 1:
                 found.append(f"--graft-length must be >= 1. Received: {self.graft_length}")
+        if self.num_global is not None and self.num_global < 0:
+            found.append(f"--num-global must be >= 0. Received: {self.num_global}")
         return found + self._out() + self._method()
 
     def _out(self):

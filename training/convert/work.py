@@ -2,7 +2,7 @@
 
 import pathlib
 
-from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, convert
+from keras_tupe import TupeBackbone, TupeCausalLM, TupeMaskedLM, TupeTextClassifier, convert
 from keras_tupe._new_folder import new_folder
 from keras_tupe.convert.hugging_face.config import read_json
 from training.command.folder_lock import FolderLock
@@ -10,7 +10,9 @@ from training.presets.folder import check_preset_space
 
 _OURS = "keras_tupe>"
 _KERAS_HUB = ("keras_hub>", "keras_nlp>")
-_TASKS = {"TupeMaskedLM": TupeMaskedLM, "TupeTextClassifier": TupeTextClassifier}
+_TASKS = {
+    kind.__name__: kind for kind in (TupeMaskedLM, TupeCausalLM, TupeTextClassifier)
+}
 _DTYPES = ("float64", "bfloat16", "float16")
 
 
@@ -25,23 +27,24 @@ def convert_checkpoint(settings):
             was written then.
     """
     with FolderLock(settings.out, beside=True):
-        model, reports = read_source(settings.source, settings.dictionary)
+        model, reports = read_source(settings.source, settings.dictionary, settings.num_global)
         if settings.graft is not None:
             model, report = convert.graft_position(
                 model, settings.graft, settings.method_options(), settings.graft_length
             )
             reports.append(report)
-        write = {"preset": write_preset, "huggingface": convert.to_hf_bert}[settings.format]
+        write = {"preset": write_preset, "huggingface": convert.to_hf}[settings.format]
         write(model, settings.out)
     return reports
 
 
-def read_source(source, dictionary=None):
+def read_source(source, dictionary=None, num_global=None):
     """Returns a model made from a checkpoint of any kind, and the reports on it.
 
     Args:
         source: path of a file or folder.
         dictionary: optional path of the `dict.txt` of a TUPE checkpoint.
+        num_global: optional number of global tokens of a Longformer.
 
     Returns:
         `(model, reports)`; there is no report on a preset of ours.
@@ -51,6 +54,12 @@ def read_source(source, dictionary=None):
         FileNotFoundError: if a file is missing.
     """
     path = pathlib.Path(source)
+    config = {} if path.is_file() else _config(path)
+    if num_global is not None and config.get("model_type") != "longformer":
+        raise ValueError(
+            "--num-global belongs to a Longformer of Hugging Face. "
+            f"Received: --num-global {num_global} for {str(source)!r}"
+        )
     if path.is_file():
         model, report = convert.from_tupe_checkpoint(path, dictionary)
         return model, [report]
@@ -59,14 +68,14 @@ def read_source(source, dictionary=None):
             "--dictionary belongs to a TUPE checkpoint, a .pt file. "
             f"Received: --dictionary {dictionary!r} for {str(source)!r}"
         )
-    config = _config(path)
     name = str(config.get("registered_name"))
     if name.startswith(_OURS):
         return _our_preset(path), []
     if name.startswith(_KERAS_HUB):
         model, report = convert.from_keras_hub_bert(path)
     elif "model_type" in config:
-        model, report = convert.from_hf_bert(path)
+        options = {} if num_global is None else {"num_global": num_global}
+        model, report = convert.from_hf(path, **options)
     else:
         raise ValueError(
             "The config.json of SOURCE must have `model_type` (Hugging Face) or `registered_name` "

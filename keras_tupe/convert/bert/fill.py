@@ -10,12 +10,12 @@ _OPTIONAL = {"mlm_head": "masked-LM head", "pooled_dense": "pooler"}
 
 
 def fill(model, found, layout, names, dropped, notes=()):
-    """Sets the weights of a masked LM from what a checkpoint holds.
+    """Sets the weights of a language model from what a checkpoint holds.
 
     A masked-LM head or a pooler that is missing as a whole is left as it was initialized.
 
     Args:
-        model: a new `TupeMaskedLM`.
+        model: a new `TupeMaskedLM` or `TupeCausalLM`.
         found: dictionary: name in the checkpoint -> array.
         layout: dictionary: path of our weight -> `Place`, whose name is one of `found`.
         names: dictionary: name in `found` -> how the checkpoint spells it.
@@ -66,7 +66,7 @@ def _missing_parts(weights, found, layout):
     new = {}
     for part, what in _OPTIONAL.items():
         paths = [path for path in weights if path.split("/")[0] == part]
-        if not any(layout[path].name in found for path in paths):
+        if not any(path in layout and layout[path].name in found for path in paths):
             new |= dict.fromkeys(paths, f"the source has no {what}; initialized")
     return new
 

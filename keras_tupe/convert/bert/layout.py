@@ -69,33 +69,33 @@ def hugging_face_layout(num_layers, position):
     places = {
         "token_embedding/embeddings": Place("embeddings.word_embeddings.weight", SAME),
         "segment_embedding/embeddings": Place("embeddings.token_type_embeddings.weight", SAME),
-        **_norm("embeddings_layer_norm", "embeddings.LayerNorm"),
+        **norm("embeddings_layer_norm", "embeddings.LayerNorm"),
     }
     if position == "absolute":
         places["position_embedding/embeddings"] = Place(ABSOLUTE_TABLE, SAME)
     for index in range(num_layers):
         block, layer = f"block_{index}", f"encoder.layer.{index}"
         for side in ("query", "key", "value"):
-            places |= _dense(
+            places |= dense(
                 f"{block}/attention/{side}",
                 f"{layer}.attention.self.{side}",
                 INTO_HEADS,
                 BIAS_OF_HEADS,
             )
-        places |= _dense(f"{block}/attention/output", f"{layer}.attention.output.dense", FROM_HEADS)
+        places |= dense(f"{block}/attention/output", f"{layer}.attention.output.dense", FROM_HEADS)
         if position != "absolute":
             places[f"{block}/attention/position_table/distance_embeddings"] = Place(
                 f"{layer}.attention.self.distance_embedding.weight", DISTANCES
             )
-        places |= _norm(f"{block}/attention_layer_norm", f"{layer}.attention.output.LayerNorm")
-        places |= _dense(f"{block}/feedforward_intermediate", f"{layer}.intermediate.dense")
-        places |= _dense(f"{block}/feedforward_output", f"{layer}.output.dense")
-        places |= _norm(f"{block}/feedforward_layer_norm", f"{layer}.output.LayerNorm")
+        places |= norm(f"{block}/attention_layer_norm", f"{layer}.attention.output.LayerNorm")
+        places |= dense(f"{block}/feedforward_intermediate", f"{layer}.intermediate.dense")
+        places |= dense(f"{block}/feedforward_output", f"{layer}.output.dense")
+        places |= norm(f"{block}/feedforward_layer_norm", f"{layer}.output.LayerNorm")
     return {
         **places,
-        **_dense("pooled_dense", "pooler.dense"),
-        **_dense("mlm_head/dense", "cls.predictions.transform.dense"),
-        **_norm("mlm_head/layer_norm", "cls.predictions.transform.LayerNorm"),
+        **dense("pooled_dense", "pooler.dense"),
+        **dense("mlm_head/dense", "cls.predictions.transform.dense"),
+        **norm("mlm_head/layer_norm", "cls.predictions.transform.LayerNorm"),
         "mlm_head/output_bias": Place("cls.predictions.bias", SAME),
     }
 
@@ -123,14 +123,16 @@ _KERAS_HUB = (
 )
 
 
-def _dense(ours, theirs, kernel=KERNEL, bias=SAME):
+def dense(ours, theirs, kernel=KERNEL, bias=SAME):
+    """Returns the places of a dense layer: kernel and bias."""
     return {
         f"{ours}/kernel": Place(f"{theirs}.weight", kernel),
         f"{ours}/bias": Place(f"{theirs}.bias", bias),
     }
 
 
-def _norm(ours, theirs):
+def norm(ours, theirs):
+    """Returns the places of a layer normalization: gamma and beta."""
     return {
         f"{ours}/gamma": Place(f"{theirs}.weight", SAME),
         f"{ours}/beta": Place(f"{theirs}.bias", SAME),

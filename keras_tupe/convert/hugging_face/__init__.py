@@ -1,1 +1,1 @@
-"""BERT of Hugging Face: its folders read, and written."""
+"""Models of Hugging Face: their folders read, and written."""

@@ -1,17 +1,18 @@
 """BERTs of Hugging Face."""
 
-import pathlib
-
-import numpy as np
-
 from keras_tupe.convert.bert.fill import fill
 from keras_tupe.convert.bert.layout import ABSOLUTE_TABLE, hugging_face_layout
 from keras_tupe.convert.bert.wordpiece import preprocessor_of
 from keras_tupe.convert.hugging_face.config import read_hf_config
+from keras_tupe.convert.hugging_face.released import (
+    checked_folder,
+    left_out,
+    plain_names,
+    rounding,
+)
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
-from keras_tupe.models.presets.check import check_inside
 from keras_tupe.models.presets.size_check import check_sizes
 
 WORDS = "embeddings.word_embeddings.weight"
@@ -67,69 +68,19 @@ def from_hf_bert(folder, dtype=None):
         >>> model.backbone.position, len(report.new)
         ('shaw', 0)
     """
-    folder = pathlib.Path(folder)
-    for path in sorted(folder.glob("*.*")):
-        if path.is_symlink() or path.is_file():
-            check_inside(folder, path)
+    folder = checked_folder(folder)
     arguments, notes = read_hf_config(folder / "config.json")
     tokenizer, more = hf_tokenizer(folder, arguments["vocabulary_size"])
-    names, found = _plain_names(read_hf_weights(folder))
-    check_sizes(arguments, [value.shape for value in found.values()], repr(str(folder)), slack=2)
-    dropped = _dropped(found, arguments["position"])
-    backbone = TupeBackbone(**arguments, dtype=dtype)
-    model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
-    layout = hugging_face_layout(backbone.num_layers, backbone.position)
-    notes = (*notes, *more, *_rounding(found, backbone))
-    return model, fill(model, found, layout, names, dropped, notes)
-
-
-def _plain_names(released):
-    """Returns the weights under one spelling, and how the file spells each name."""
-    names, found = {}, {}
-    for name, value in released.items():
-        plain = name.removeprefix("bert.")
-        # before 2019 normalizations were named as in TensorFlow
-        for old, new in ((".gamma", ".weight"), (".beta", ".bias")):
-            if plain.endswith(f"LayerNorm{old}"):
-                plain = plain.removesuffix(old) + new
-        if plain in names:
-            raise ValueError(
-                f"A checkpoint must hold every weight once. Received: {names[plain]!r} and {name!r}"
-            )
-        names[plain], found[plain] = name, value
+    names, found = plain_names(read_hf_weights(folder), "bert.")
     if BIAS not in found and "cls.predictions.decoder.bias" in found:
         for each in (names, found):
             each[BIAS] = each.pop("cls.predictions.decoder.bias")
-    return names, found
-
-
-def _dropped(found, position):
-    """Returns the names for which our model has nothing, with the reason.
-
-    Raises:
-        ValueError: if a weight that ours ties to another is not equal to it.
-    """
-    dropped = {}
-    for name, twin in _TIED.items():
-        if name in found and twin in found:
-            if not np.array_equal(found[name], found[twin]):
-                raise ValueError(
-                    "The output matrix and bias of the masked-LM head must be the token "
-                    "embedding and the bias themselves, as in BERT; untied ones have no place "
-                    f"here. Received: {name!r}, which differs from {twin!r}"
-                )
-            dropped[name] = f"the same as {twin}"
-    for name in found:
-        for start, reason in _DROPPED.items():
-            if name == start or (start.endswith(".") and name.startswith(start)):
-                dropped[name] = reason
-    if position != "absolute" and ABSOLUTE_TABLE in found:
+    check_sizes(arguments, [value.shape for value in found.values()], repr(str(folder)), slack=2)
+    dropped = left_out(found, _TIED, _DROPPED)
+    if arguments["position"] != "absolute" and ABSOLUTE_TABLE in found:
         dropped[ABSOLUTE_TABLE] = "not used by this model, whose positions are relative"
-    return dropped
-
-
-def _rounding(found, backbone):
-    kinds = {str(value.dtype) for value in found.values() if value.dtype.kind not in "biu"}
-    ours = backbone.dtype_policy.variable_dtype
-    other = sorted(kinds - {ours})
-    return (f"the weights are {', '.join(other)} in the file and {ours} here",) if other else ()
+    backbone = TupeBackbone(**arguments, dtype=dtype)
+    model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
+    layout = hugging_face_layout(backbone.num_layers, backbone.position)
+    notes = (*notes, *more, *rounding(found, backbone))
+    return model, fill(model, found, layout, names, dropped, notes)

@@ -1,18 +1,20 @@
 """Our models in the format of Hugging Face's BERT."""
 
-import json
-import os
 import shutil
 
-import keras
 import numpy as np
 
-from keras_tupe._new_folder import check_is_new, new_folder
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert.bert.layout import ABSOLUTE_TABLE, hugging_face_layout
 from keras_tupe.convert.hugging_face.config import POSITIONS
 from keras_tupe.convert.hugging_face.tokenizer_settings import SETTINGS, VOCABULARY
-from keras_tupe.convert.hugging_face.weights import SAFETENSORS
+from keras_tupe.convert.hugging_face.write import (
+    backbone_and_tokenizer,
+    new_hf_folder,
+    refuse,
+    their_arrays,
+    write_json,
+)
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 
 _NAMES = {ours: theirs for theirs, ours in POSITIONS.items()}
@@ -50,34 +52,15 @@ def to_hf_bert(model, folder):
         ...     sorted(os.listdir(os.path.join(folder, "bert")))
         ['config.json', 'model.safetensors']
     """
-    check_is_new(folder)
-    if not isinstance(model, (TupeBackbone, TupeMaskedLM)):
-        raise TypeError(
-            "`model` must be a `TupeMaskedLM` or a `TupeBackbone`. Give the backbone of another "
-            f"task. Received: a {type(model).__name__}"
-        )
-    backbone = getattr(model, "backbone", model)
-    tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
-    _check(backbone, tokenizer)
-    import safetensors
-    import safetensors.numpy
-
-    weights = _weights(model, backbone)
-    with new_folder(folder) as partial:
+    backbone, tokenizer = backbone_and_tokenizer(model, (TupeMaskedLM, TupeBackbone), folder)
+    refuse("BERT", _problems(backbone, tokenizer))
+    with new_hf_folder(folder, _weights(model, backbone)) as partial:
         if tokenizer is not None:
             _write_tokenizer(tokenizer, backbone, partial)
-        _write_json(partial / "config.json", _config(model, backbone, tokenizer))
-        # transformers refuses files that do not name their framework
-        try:
-            safetensors.numpy.save_file(weights, partial / SAFETENSORS, metadata={"format": "pt"})
-        except safetensors.SafetensorError as error:
-            raise OSError(
-                "The weights cannot be written. Make room, or choose another folder. "
-                f"Received: {os.fspath(folder)!r}; {error}"
-            ) from error
+        write_json(partial / "config.json", _config(model, backbone, tokenizer))
 
 
-def _check(backbone, tokenizer):
+def _problems(backbone, tokenizer):
     problems = []
     options = dict(backbone.position_options)
     plain = {"share_heads": True, "share_layers": False, "k": None, "cls": "tied"}
@@ -91,6 +74,12 @@ def _check(backbone, tokenizer):
         ]
         if backbone.max_sequence_length < 2:
             problems.append("max_sequence_length=1 must be at least 2 for relative positions")
+    if backbone.attention_pattern != "full":
+        problems.append(f"attention_pattern={backbone.attention_pattern!r} must be 'full'")
+    if backbone.activation != "gelu":
+        problems.append(f"activation={backbone.activation!r} must be 'gelu'")
+    if not backbone.normalize_embeddings:
+        problems.append("normalize_embeddings=False: BERT normalizes its embeddings")
     if backbone.normalize_first:
         problems.append("normalize_first=True: BERT is post-LN")
     if backbone.zero_padded_embeddings:
@@ -106,19 +95,13 @@ def _check(backbone, tokenizer):
             problems.append(
                 f"a tokenizer of {size} pieces for {backbone.vocabulary_size} token vectors"
             )
-    if problems:
-        raise ValueError(
-            f"Hugging Face's BERT has no counterpart of this model. Received: {'; '.join(problems)}"
-        )
+    return problems
 
 
 def _weights(model, backbone):
-    """Returns the weights under their names, contiguous: safetensors writes the memory as it is."""
+    """Returns the weights under their names."""
     layout = hugging_face_layout(backbone.num_layers, backbone.position)
-    found = {}
-    for path, weight in weights_by_path(model).items():
-        array = layout[path].form.theirs(keras.ops.convert_to_numpy(weight), backbone.num_heads)
-        found[layout[path].name] = np.ascontiguousarray(array)
+    found = their_arrays(weights_by_path(model), layout, backbone.num_heads)
     width = backbone.hidden_dim
     kind = found["embeddings.word_embeddings.weight"].dtype
     found.setdefault(ABSOLUTE_TABLE, np.zeros((backbone.max_sequence_length, width), kind))
@@ -158,8 +141,4 @@ def _write_tokenizer(tokenizer, backbone, folder):
         "do_lower_case": tokenizer.lowercase,
         "model_max_length": backbone.max_sequence_length,
     }
-    _write_json(folder / SETTINGS, settings)
-
-
-def _write_json(path, content):
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_json(folder / SETTINGS, settings)

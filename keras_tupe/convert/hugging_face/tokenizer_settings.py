@@ -5,8 +5,8 @@ import pathlib
 from keras_tupe.convert.hugging_face.config import read_json
 
 VOCABULARY, SETTINGS = "vocab.txt", "tokenizer_config.json"
-_CONFIG, _WHOLE = "config.json", "tokenizer.json"
-_SPECIAL_MAP, _ADDED = "special_tokens_map.json", "added_tokens.json"
+CONFIG, WHOLE = "config.json", "tokenizer.json"
+SPECIAL_MAP, ADDED = "special_tokens_map.json", "added_tokens.json"
 _CLASSES = ("BertTokenizer", "BertTokenizerFast")
 _SPECIAL = {
     "pad_token": "[PAD]",
@@ -32,7 +32,7 @@ _FIXED_MODEL = {
 }
 _KINDS = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "wordpiece"}
 # Their tokens are never cut; ours cuts all text, also that of special tokens.
-_WHOLE_TOKENS = (
+WHOLE_TOKENS = (
     *("additional_special_tokens", "extra_special_tokens", "never_split", "added_tokens_decoder"),
     "added_tokens",
 )
@@ -44,7 +44,7 @@ def read_files(folder):
     Raises:
         ValueError: if a file does not hold a JSON object.
     """
-    names = (_CONFIG, SETTINGS, _WHOLE, _SPECIAL_MAP, _ADDED)
+    names = (CONFIG, SETTINGS, WHOLE, SPECIAL_MAP, ADDED)
     paths = {name: pathlib.Path(folder, name) for name in names}
     return {name: read_json(path) if path.is_file() else {} for name, path in paths.items()}
 
@@ -53,14 +53,14 @@ def lowercase_of(files):
     """Returns whether text is lower-cased, and notes for the report if nothing decides it."""
     if "do_lower_case" in files[SETTINGS]:
         return files[SETTINGS]["do_lower_case"], ()
-    normalizer = _part(files[_WHOLE], "normalizer")
+    normalizer = part_of(files[WHOLE], "normalizer")
     if "lowercase" in normalizer:
         is_lower = normalizer["lowercase"]
         return is_lower, (
-            f"text is {'' if is_lower else 'not '}lower-cased, as {_WHOLE} says; {SETTINGS} says "
+            f"text is {'' if is_lower else 'not '}lower-cased, as {WHOLE} says; {SETTINGS} says "
             "nothing",
         )
-    return True, (f"text is lower-cased: neither {SETTINGS} nor {_WHOLE} says otherwise",)
+    return True, (f"text is lower-cased: neither {SETTINGS} nor {WHOLE} says otherwise",)
 
 
 def differences(files, lowercase, pieces=None):
@@ -75,23 +75,23 @@ def differences(files, lowercase, pieces=None):
         List of strings, one for each file with differences.
     """
     found = {name: [] for name in files}
-    for name in (_CONFIG, SETTINGS):
+    for name in (CONFIG, SETTINGS):
         kind = files[name].get("tokenizer_class")
         if kind is not None and kind not in _CLASSES:
             found[name].append(f"tokenizer_class={kind!r}")
     found[SETTINGS] += _of_settings(files[SETTINGS], lowercase)
-    found[_WHOLE] += _of_whole(files[_WHOLE], lowercase)
-    for name in (SETTINGS, _SPECIAL_MAP):
+    found[WHOLE] += _of_whole(files[WHOLE], lowercase)
+    for name in (SETTINGS, SPECIAL_MAP):
         found[name] += _other_special_tokens(files[name])
-    for name in (SETTINGS, _SPECIAL_MAP, _WHOLE):
+    for name in (SETTINGS, SPECIAL_MAP, WHOLE):
         found[name] += [
             line
-            for entry in _WHOLE_TOKENS
-            for line in _kept_whole(entry, _texts(files[name].get(entry)))
+            for entry in WHOLE_TOKENS
+            for line in kept_whole(entry, texts_of(files[name].get(entry)))
         ]
-    found[_ADDED] += _kept_whole("the tokens", list(files[_ADDED]))
+    found[ADDED] += kept_whole("the tokens", list(files[ADDED]))
     if pieces is not None:
-        found[_WHOLE] += _other_vocabulary(files[_WHOLE], pieces)
+        found[WHOLE] += _other_vocabulary(files[WHOLE], pieces)
     return [f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines]
 
 
@@ -101,7 +101,7 @@ def _of_settings(settings, lowercase):
         found.append(f"do_lower_case={lowercase!r}")
     if settings.get("strip_accents") not in (None, lowercase):
         found.append(f"do_lower_case={lowercase}, strip_accents={settings['strip_accents']!r}")
-    found += _unlike(settings, _FIXED)
+    found += unlike(settings, _FIXED)
     for name, value in settings.items():
         if name.endswith("_tokenizer_type") and value not in (None, _KINDS.get(name)):
             found.append(f"{name}={value!r}")
@@ -112,9 +112,9 @@ def _of_whole(whole, lowercase):
     """Returns the differences in the file of the `tokenizers` library, entry by entry."""
     found = []
     for name, kind in (("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
-        if name in whole and _part(whole, name).get("type") != kind:
-            found.append(f"{name} of type {_part(whole, name).get('type')!r}")
-    normalizer = _part(whole, "normalizer")
+        if name in whole and part_of(whole, name).get("type") != kind:
+            found.append(f"{name} of type {part_of(whole, name).get('type')!r}")
+    normalizer = part_of(whole, "normalizer")
     is_lower = normalizer.get("lowercase", lowercase)
     if is_lower is not lowercase:
         found.append(f"lowercase={is_lower!r} against do_lower_case={lowercase!r}")
@@ -122,33 +122,35 @@ def _of_whole(whole, lowercase):
         found.append(f"lowercase={is_lower!r}")
     if normalizer.get("strip_accents") not in (None, lowercase):
         found.append(f"lowercase={lowercase}, strip_accents={normalizer['strip_accents']!r}")
-    return found + _unlike(normalizer, _FIXED_NORMALIZER) + _unlike(_model(whole), _FIXED_MODEL)
+    return found + unlike(normalizer, _FIXED_NORMALIZER) + unlike(model_of(whole), _FIXED_MODEL)
 
 
 def _other_special_tokens(content):
     found = []
     for name, value in content.items():
-        if name in _SPECIAL and _texts(value) != [_SPECIAL[name]]:
-            found.append(f"{name}={(_texts(value) or [None])[0]!r}")
+        if name in _SPECIAL and texts_of(value) != [_SPECIAL[name]]:
+            found.append(f"{name}={(texts_of(value) or [None])[0]!r}")
         elif name.endswith("_token") and name not in _SPECIAL and isinstance(value, (str, dict)):
-            found += _kept_whole(name, _texts(value))
+            found += kept_whole(name, texts_of(value))
     return found
 
 
-def _kept_whole(name, tokens):
-    tokens = [token for token in tokens if token not in _SPECIAL.values()]
+def kept_whole(name, tokens, special=tuple(_SPECIAL.values())):
+    """Returns a sentence about tokens that are never cut, but for the special ones of ours."""
+    tokens = [token for token in tokens if token not in special]
     more = f" and {len(tokens) - 3} more" if len(tokens) > 3 else ""
     return [f"{name} {', '.join(map(repr, tokens[:3]))}{more}"] if tokens else []
 
 
 def _other_vocabulary(whole, pieces):
-    vocabulary = _model(whole).get("vocab")
+    vocabulary = model_of(whole).get("vocab")
     if vocabulary is None or vocabulary == {piece: place for place, piece in enumerate(pieces)}:
         return []
     return [f"other pieces than {VOCABULARY}"]
 
 
-def _unlike(content, fixed):
+def unlike(content, fixed):
+    """Returns the entries that are there and not as in `fixed`."""
     return [
         f"{name}={content[name]!r}"
         for name, value in fixed.items()
@@ -156,19 +158,21 @@ def _unlike(content, fixed):
     ]
 
 
-def _texts(value):
+def texts_of(value):
     """Returns the tokens in an entry: a string, a dictionary with `content`, or many of them."""
     if isinstance(value, dict):
         value = [value["content"]] if "content" in value else list(value.values())
     if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
+        return [text for item in value for text in texts_of(item)]
     return [] if value is None else [str(value)]
 
 
-def _part(content, name):
+def part_of(content, name):
+    """Returns the dictionary under a name; an empty one if there is none."""
     part = content.get(name)
     return part if isinstance(part, dict) else {}
 
 
-def _model(whole):
-    return _part(whole, "model")
+def model_of(whole):
+    """Returns what `tokenizer.json` says of the model of pieces."""
+    return part_of(whole, "model")

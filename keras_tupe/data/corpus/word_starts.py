@@ -8,6 +8,7 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")
 _BEGINS = {
     "wordpiece": lambda piece: not piece.startswith("##"),
     "sentencepiece": lambda piece: piece.startswith("\u2581"),
+    "byte_pair": lambda piece: piece.startswith("\u0120"),
 }
 KINDS = tuple(_BEGINS)
 _CHARACTERS = {
@@ -21,13 +22,13 @@ def word_starts(pieces, kind):
     """Whether each piece begins a word: what `Masking` needs to mask whole words.
 
     A WordPiece piece begins a word unless it starts with `##`; punctuation marks are words. A
-    SentencePiece piece begins a word if it starts with U+2581, which stands for a space; all
-    others, bytes and punctuation among them, go on with the word before. Special tokens are
+    SentencePiece piece begins a word if it starts with U+2581, a byte-level one with U+0120, which
+    stand for a space; all others, bytes and punctuation among them, go on with the word before. Special tokens are
     words of their own, whatever is said here.
 
     Args:
         pieces: list of strings, the vocabulary; the position is the id.
-        kind: `"wordpiece"` or `"sentencepiece"`.
+        kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`.
 
     Returns:
         bool, `(vocabulary_size,)`.

@@ -1,0 +1,1 @@
+"""GPT-2 of Hugging Face: its folders read, and written."""

@@ -1,0 +1,1 @@
+"""Longformer of Hugging Face: its folders read, and written."""

@@ -1,0 +1,114 @@
+"""Our models with windows in the format of Hugging Face's Longformer."""
+
+import numpy as np
+
+from keras_tupe.convert._assign import weights_by_path
+from keras_tupe.convert.hugging_face.byte_pairs import (
+    ROBERTA,
+    tokenizer_problems,
+    write_byte_pairs,
+)
+from keras_tupe.convert.hugging_face.longformer.config import config_of
+from keras_tupe.convert.hugging_face.longformer.layout import (
+    GLOBAL_SIDES,
+    SEGMENTS,
+    TABLE,
+    longformer_layout,
+)
+from keras_tupe.convert.hugging_face.write import (
+    backbone_and_tokenizer,
+    new_hf_folder,
+    refuse,
+    their_arrays,
+    write_json,
+)
+from keras_tupe.models import TupeBackbone, TupeMaskedLM
+
+# By name there: the name here, and RoBERTa's id for a model without a tokenizer.
+_SPECIAL = {
+    "pad_token_id": ("pad_token_id", 1),
+    "bos_token_id": ("start_token_id", 0),
+    "eos_token_id": ("end_token_id", 2),
+    "sep_token_id": ("end_token_id", 2),
+}
+
+
+def to_hf_longformer(model, folder):
+    """Writes a model with windows in the format of Hugging Face's Longformer.
+
+    `transformers` loads it with `LongformerForMaskedLM.from_pretrained(folder)` (a backbone alone
+    with `LongformerModel`). `from_hf_longformer` gives the same weights back, bit by bit. Which
+    tokens are global is an input there: pass a `global_attention_mask` with ones for the
+    first `num_global`.
+
+    Differences from the source: the rows of the position table that stand for padding are zero.
+    A model without segments gets one segment of zeros. Where no token is global the projections
+    for global tokens are those for all others. Where global tokens share the projections of the
+    others, theirs are copies.
+
+    Args:
+        model: a `TupeMaskedLM` or a `TupeBackbone` with `attention_pattern="sliding_window"`, to
+            both sides in every layer, absolute positions and post-LN blocks.
+        folder: path of a folder that does not exist yet; it appears when it is complete.
+            It holds `config.json`, `model.safetensors` and, for a model with a byte-level
+            tokenizer, `vocab.json`, `merges.txt` and `tokenizer_config.json`.
+
+    Raises:
+        TypeError: if `model` is another kind of model.
+        ValueError: if the folder exists, or naming all that Hugging Face's Longformer cannot do.
+        OSError: if the files cannot be written.
+    """
+    backbone, tokenizer = backbone_and_tokenizer(model, (TupeMaskedLM, TupeBackbone), folder)
+    problems = [*_problems(backbone), *tokenizer_problems(tokenizer, backbone, ROBERTA)]
+    refuse("Longformer", problems)
+    special = {
+        theirs: default if getattr(tokenizer, ours, None) is None else getattr(tokenizer, ours)
+        for theirs, (ours, default) in _SPECIAL.items()
+    }
+    has_head = model is not backbone
+    found = _weights(model, backbone, special["pad_token_id"] + 1)
+    if has_head:
+        found = {n if n.startswith("lm_head.") else f"longformer.{n}": found[n] for n in found}
+    with new_hf_folder(folder, found) as partial:
+        write_json(partial / "config.json", config_of(backbone, special, has_head))
+        if tokenizer is not None:
+            write_byte_pairs(tokenizer, backbone, partial, ROBERTA)
+
+
+def _weights(model, backbone, first_row):
+    found = their_arrays(
+        weights_by_path(model), longformer_layout(backbone.num_layers), backbone.num_heads
+    )
+    table = found[TABLE]
+    width = table.shape[1]
+    found[TABLE] = np.concatenate([np.zeros((first_row, width), table.dtype), table])
+    found.setdefault(SEGMENTS, np.zeros((1, width), table.dtype))
+    for name in list(found):
+        for side in GLOBAL_SIDES:
+            own = f".self.{side.removesuffix('_global')}."
+            if own in name:
+                # a copy of its own: safetensors refuses weights that share memory
+                found.setdefault(name.replace(own, f".self.{side}."), found[name].copy())
+    return found
+
+
+def _problems(backbone):
+    found = []
+    if backbone.position != "absolute":
+        found.append(f"position={backbone.position!r} must be 'absolute'")
+    if backbone.attention_pattern != "sliding_window":
+        found.append(f"attention_pattern={backbone.attention_pattern!r} must be 'sliding_window'")
+    else:
+        options = backbone.pattern_options
+        for name, expected in (("causal", False), ("every", None)):
+            if (options.get(name) or None) != (expected or None):
+                found.append(f"{name}={options[name]!r} must be {expected!r}")
+    if backbone.normalize_first:
+        found.append("normalize_first=True: Longformer is post-LN")
+    if not backbone.normalize_embeddings:
+        found.append("normalize_embeddings=False: Longformer normalizes its embeddings")
+    if backbone.activation != "gelu":
+        found.append(f"activation={backbone.activation!r} must be 'gelu'")
+    if backbone.zero_padded_embeddings:
+        found.append("zero_padded_embeddings=True: Longformer does not set padding to zero")
+    return found

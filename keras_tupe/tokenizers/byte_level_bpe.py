@@ -1,0 +1,174 @@
+"""GPT-2's byte-level byte-pair encoding."""
+
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text
+
+from keras_tupe.tokenizers._byte_merges import ByteMerges
+from keras_tupe.tokenizers._byte_pieces import (
+    MERGES,
+    as_merges,
+    as_pieces,
+    bytes_of,
+    check_vocabulary,
+)
+from keras_tupe.tokenizers._files import write_bytes
+from keras_tupe.tokenizers._offsets import whole_characters
+from keras_tupe.tokenizers._special_tokens import GPT_2, TUPE
+from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
+
+# Unicode's white space. In RE2, which TensorFlow has, \s is that of ASCII alone.
+_SPACE = (
+    r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
+)
+_SPACES = f"[{_SPACE}]+"
+_WORDS = rf"'s|'t|'re|'ve|'m|'ll|'d| ?\p{{L}}+| ?\p{{N}}+| ?[^{_SPACE}\p{{L}}\p{{N}}]+"
+
+
+class ByteLevelBpe(AbstractTokenizer):
+    """Byte-pair encoding of bytes, as in GPT-2 and RoBERTa: any text has pieces, none is unknown.
+
+    The text is cut into words, numbers, signs and white space, where a single space belongs to
+    what follows it:
+
+        's|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+
+
+    Of each, the bytes of UTF-8 are the first pieces. Then the two neighbours that come first in
+    the list of merges become one piece, wherever they are, until none are left in the list.
+
+    A vocabulary with `<s>`, `<pad>`, `</s>`, `<unk>` and `<mask>` is used as RoBERTa's and
+    Longformer's, where a mask swallows the white space before it. Any other must have
+    `<|endoftext|>`: GPT-2's one special token, which starts, ends and pads, and is no mask.
+
+    Differences from the source: a special token written in the text is text, never that token.
+    Bytes that are no UTF-8 are kept. What is a letter or a number is what the Unicode of
+    TensorFlow's regular expressions says, which may lack the newest scripts.
+
+    KerasHub's `BytePairTokenizer` is not used: in a graph it cuts white space otherwise (two line
+    ends in a row are one piece), drops every U+096C, and keeps each new word of a server for ever.
+
+    Args:
+        vocabulary: dictionary from pieces to ids 0, 1, ..., the bytes spelled as in GPT-2 (`Ġ`
+            is a space), or the path of such a file: `vocab.json`.
+        merges: list of pairs of pieces, or of strings with a space between the two; or the path
+            of a file with one on each line. Defaults to `merges.txt` beside the vocabulary.
+        lowercase: must be `False`: GPT-2's text is as it is written.
+
+    Raises:
+        ValueError: if a special token or one of the 256 bytes is missing, ids are not 0, 1, ...,
+            a merge is there twice or has pieces that are not in the vocabulary.
+        TypeError: if `vocabulary` or `merges` is something else.
+        FileNotFoundError: if there is no file at a path.
+
+    Example:
+        >>> from keras_tupe.tokenizers._byte_pieces import BYTES
+        >>> pieces = [*BYTES, "he", "Ġt", "Ġthe", "<|endoftext|>"]
+        >>> vocabulary = {piece: index for index, piece in enumerate(pieces)}
+        >>> tokenizer = ByteLevelBpe(vocabulary, ["h e", "Ġ t", "Ġt he"])
+        >>> [tokenizer.pieces[i] for i in tokenizer.tokenize(["In the"]).to_list()[0]]
+        ['I', 'n', 'Ġthe']
+
+    References:
+        Sennrich, Haddow, Birch. Neural Machine Translation of Rare Words with Subword Units. ACL
+        2016. https://arxiv.org/abs/1508.07909
+        Radford et al. Language Models are Unsupervised Multitask Learners. 2019.
+    """
+
+    file_name = "vocabulary.json"
+
+    def __init__(self, vocabulary, merges=None, lowercase=False):
+        if lowercase:
+            raise ValueError(
+                "Byte-level pieces are of text as it is written: `lowercase` must be False. "
+                f"Received: lowercase={lowercase!r}"
+            )
+        merges = as_merges(merges, vocabulary)
+        pieces = as_pieces(vocabulary)
+        check_vocabulary(pieces, merges)
+        special = TUPE if set(TUPE.texts) <= set(pieces) else GPT_2
+        super().__init__(pieces, special, False, name="byte_level_bpe")
+        self._pairs = tuple(merges)
+        self._merges = ByteMerges(pieces, merges)
+        self._bytes = [bytes_of(piece) for piece in pieces]
+        self._sizes = np.array([len(piece) for piece in self._bytes])
+
+    def save(self, path):
+        """Writes the vocabulary to a file, and the merges to `merges.txt` beside it.
+
+        Args:
+            path: file name of the vocabulary. Each file is replaced at once when it is complete.
+        """
+        vocabulary = {piece: index for index, piece in enumerate(self._pieces)}
+        lines = ["#version: 0.2", *(" ".join(pair) for pair in self._pairs)]
+        text = "".join(f"{line}\n" for line in lines)
+        merges = os.path.join(os.path.dirname(path), MERGES)
+        write_bytes(path, json.dumps(vocabulary, ensure_ascii=False).encode("utf-8"))
+        write_bytes(merges, text.encode("utf-8"))
+
+    def _ids(self, strings):
+        words = _cut_words(_without_nul(strings))
+        unique, index = tf.unique(words.flat_values)
+        unique = _with_nul(unique)
+        pieces = tf.gather(self._merges(unique), index)  # (words, (pieces))
+        return words.with_flat_values(pieces).merge_dims(1, 2)  # (batch, (pieces))
+
+    def _ids_and_spans(self, strings):
+        ids = self._ids(strings)
+        splits = ids.row_splits.numpy()
+        ends = np.cumsum(self._sizes[ids.flat_values.numpy()])
+        spans = []
+        for text, first, last in zip(strings.numpy(), splits[:-1], splits[1:], strict=True):
+            offset = ends[first - 1] if first else 0
+            bounds = np.append(0, ends[first:last] - offset)
+            spans.append(whole_characters(text, bounds[:-1], bounds[1:]))
+        return ids, spans
+
+    def _ids_with_masks(self, strings):
+        # as RoBERTa, which takes the white space before a mask for a part of it
+        before_mask = _SPACES + self.mask_token
+        return self._cut_at_masks(tf.strings.regex_replace(strings, before_mask, self.mask_token))
+
+    def _text(self, ids):
+        return tf.strings.reduce_join(tf.gather(tf.constant(self._bytes), ids), axis=-1)
+
+
+# `regex_split` ends a text at a NUL. These are no characters of any text, and cut as a NUL is.
+_MARK, _MARK_ITSELF, _NUL = "\ufdd0", "\ufdd0\ufdd1", "\ufdd0\ufdd2"
+
+
+def _without_nul(strings):
+    strings = tf.strings.regex_replace(strings, _MARK, _MARK_ITSELF)
+    return tf.strings.regex_replace(strings, r"\x{0}", _NUL)
+
+
+def _with_nul(strings):
+    strings = tf.strings.regex_replace(strings, _NUL, "\0")
+    return tf.strings.regex_replace(strings, _MARK_ITSELF, _MARK)
+
+
+def _cut_words(strings):
+    """Cuts strings (batch,) into words (batch, (words)), which joined are the strings.
+
+    GPT-2's expression looks ahead, to leave the last character of white space to what follows,
+    which RE2 cannot. Here white space is cut out first, and then its last character from it.
+    """
+    runs = tensorflow_text.regex_split(strings, _SPACES, _SPACES)  # (batch, (runs))
+    counts, flat = runs.row_lengths(), runs.flat_values
+    is_space = tf.strings.regex_full_match(flat, _SPACES)
+    is_last = tf.ragged.range(counts).flat_values == tf.repeat(counts - 1, counts)
+    is_cut = is_space & ~is_last
+    last = tf.where(is_cut, tf.strings.regex_replace(flat, "(?s)^.*(.)$", r"\1"), "")
+    before = tf.strings.regex_replace(flat, "(?s)^(.*).$", r"\1")
+    before = tf.where(is_cut, before, tf.where(is_space, flat, ""))
+    is_blank = last == " "
+    # the last run of a text gives nothing to the first one of the next
+    blank = tf.roll(tf.where(is_blank, " ", ""), 1, 0)
+    text = tf.strings.join([blank, tf.where(is_space, "", flat)])
+    text = tf.where(is_space, "", text)
+    spaces = tf.RaggedTensor.from_tensor(tf.stack([before, tf.where(is_blank, "", last)], 1))
+    words = tf.concat([spaces, tensorflow_text.regex_split(text, _WORDS, _WORDS)], 1)
+    words = runs.with_flat_values(words).merge_dims(1, 2)  # (batch, (words))
+    return tf.ragged.boolean_mask(words, words.with_flat_values(words.flat_values != ""))

@@ -1,0 +1,230 @@
+"""GPT-2's byte-level pieces: transformers' ids, any text, offsets, masks, files, mistakes."""
+
+import json
+import pathlib
+
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_vocabularies import BYTE_PAIRS
+
+from keras_tupe.data import word_starts
+from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
+from keras_tupe.tokenizers import ByteLevelBpe, mask_tokens, pack_segments
+from keras_tupe.tokenizers._byte_pieces import BYTES
+
+THEIRS = json.loads((BYTE_PAIRS / "ids.json").read_text(encoding="utf-8"))
+OPS = {kind: ByteLevelBpe(BYTE_PAIRS / kind / "vocab.json") for kind in ("gpt2", "roberta")}
+GPT_2, ROBERTA = OPS["gpt2"], OPS["roberta"]
+# of them special tokens and merges are made
+ALPHABET = {byte: index for index, byte in enumerate(BYTES)}
+END = {"<|endoftext|>": 256}
+
+any_text = st.one_of(
+    st.text(max_size=40),
+    st.text(" \n\t\u00a0\u3000'stremvdl\u00e9\x00\ufdd0\ufdd1\ufdd2\u0663a1.!", max_size=40),
+)
+
+
+@pytest.mark.parametrize("kind", OPS)
+def test_ids_are_those_of_transformers(kind):
+    found = OPS[kind].tokenize(THEIRS["texts"]).to_list()
+    for text, ours, theirs in zip(THEIRS["texts"], found, THEIRS[kind], strict=True):
+        assert ours == theirs, repr(text)
+
+
+def test_functions_and_datasets_give_the_same_ids():
+    texts = tf.constant(THEIRS["texts"])
+    signature = [tf.TensorSpec([None], tf.string)]
+    found = tf.function(GPT_2.tokenize, input_signature=signature)(texts)
+    assert found.to_list() == THEIRS["gpt2"]
+    batches = tf.data.Dataset.from_tensor_slices(texts).batch(50).map(GPT_2.tokenize)
+    assert [row for batch in batches for row in batch.to_list()] == THEIRS["gpt2"]
+    assert GPT_2.tokenize([]).to_list() == []
+    assert GPT_2.tokenize(["", ""]).to_list() == [[], []]
+
+
+def by_hand(words, merges, vocabulary):
+    """The ids of words, cut already: GPT-2's own loop, word by word."""
+    ranks, found = {pair: rank for rank, pair in enumerate(merges)}, []
+    for word in words:
+        pieces = [BYTES[byte] for byte in word]
+        while len(pieces) > 1:
+            pairs = list(zip(pieces[:-1], pieces[1:], strict=True))
+            best = min(pairs, key=lambda pair: ranks.get(pair, 10**9))
+            if best not in ranks:
+                break
+            merged, place = [], 0
+            while place < len(pieces):
+                is_pair = tuple(pieces[place : place + 2]) == best
+                merged.append("".join(best) if is_pair else pieces[place])
+                place += 1 + is_pair
+            pieces = merged
+        found.append([vocabulary[piece] for piece in pieces])
+    return found
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    merges=st.lists(
+        st.tuples(st.sampled_from(["a", "b", "aa", "ab", "ba", "aab"]), st.sampled_from("ab")),
+        unique=True,
+        max_size=8,
+    ),
+    words=st.lists(st.text("ab", min_size=1, max_size=12), min_size=1, max_size=3),
+)
+def test_merges_are_those_of_a_loop_over_each_word(merges, words):
+    pieces = dict.fromkeys([*BYTES, "aa", "ab", "ba", "aab"])
+    pieces = dict.fromkeys([*pieces, *map("".join, merges), "<|endoftext|>"])
+    vocabulary = {piece: index for index, piece in enumerate(pieces)}
+    op = ByteLevelBpe(vocabulary, merges)
+    expected = by_hand([word.encode() for word in words], merges, vocabulary)
+    assert op.tokenize(words).to_list() == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(texts=st.lists(st.one_of(any_text, st.binary(max_size=30)), min_size=1, max_size=3))
+def test_any_text_comes_back_and_has_no_special_pieces(texts):
+    texts = [text if isinstance(text, bytes) else text.encode() for text in texts]
+    ids = GPT_2.tokenize(tf.constant(texts))
+    assert GPT_2.detokenize(ids).numpy().tolist() == texts
+    assert GPT_2.end_id not in ids.flat_values.numpy()
+
+
+def test_a_special_token_in_a_text_is_text():
+    assert GPT_2.end_id not in GPT_2.tokenize(["a<|endoftext|>"]).to_list()[0]
+    assert not set(ROBERTA.special_ids) & set(ROBERTA.tokenize(["<s> <mask></s>"]).to_list()[0])
+
+
+@settings(max_examples=20, deadline=None)
+@given(text=any_text)
+def test_offsets_are_those_of_the_characters_that_a_piece_has_bytes_of(text):
+    ids, starts, ends = (part.to_list()[0] for part in GPT_2.tokenize_with_offsets([text]))
+    assert ids == GPT_2.tokenize([text]).to_list()[0]
+    data, place = text.encode(), 0
+    for piece, start, end in zip(ids, starts, ends, strict=True):
+        size = len(GPT_2._bytes[piece])
+        assert start <= place
+        assert place + size <= end
+        assert text.startswith(data[:start].decode())  # whole characters
+        assert text.startswith(data[:end].decode())
+        place += size
+    assert place == len(data)
+    if text.isascii():
+        assert starts == ([0] + ends)[:-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a cat", [(0, 1), (1, 5)]),
+        ("\u0416!", [(0, 2), (0, 2), (2, 3)]),
+        ("ee\u0301", [(0, 1), (1, 4), (1, 4), (1, 4)]),
+    ],
+)
+def test_a_piece_of_a_character_has_the_whole_of_it(text, expected):
+    _, starts, ends = (part.to_list()[0] for part in GPT_2.tokenize_with_offsets([text]))
+    assert list(zip(starts, ends, strict=True)) == expected
+
+
+def test_one_special_token_frames_gpt_2_and_five_roberta():
+    assert (GPT_2.start_id, GPT_2.end_id, GPT_2.pad_id, GPT_2.mask_id) == (480, 480, 480, None)
+    assert GPT_2.special_ids == (480,)
+    parts = GPT_2.tokenize(["a"]), GPT_2.tokenize(["b"])
+    (a,), (b,) = (part.to_list()[0] for part in parts)
+    assert pack_segments(GPT_2, parts, 6)[0].numpy().tolist() == [[480, a, 480, b, 480, 480]]
+    parts = ROBERTA.tokenize(["the dog"]), ROBERTA.tokenize(["a cat"])
+    row = pack_segments(ROBERTA, parts, 40)[0].numpy()[0]
+    assert row[: len(THEIRS["pair"])].tolist() == THEIRS["pair"]
+    assert set(row[len(THEIRS["pair"]) :]) == {ROBERTA.pad_id}
+
+
+def test_a_mask_swallows_the_white_space_before_it():
+    assert ROBERTA.tokenize_with_masks(THEIRS["mask_texts"]).to_list() == THEIRS["masks"]
+
+
+def test_a_vocabulary_without_a_mask_has_no_masked_lm():
+    with pytest.raises(ValueError, match=r"no mask token.*Received: .*<\|endoftext\|>"):
+        GPT_2.tokenize_with_masks(["a"])
+    with pytest.raises(ValueError, match="no mask token"):
+        mask_tokens(tf.constant([[1, 2, 3]]), GPT_2, (1, 2), 1)
+    layer = TupeTokenizer(byte_pairs=str(BYTE_PAIRS / "gpt2" / "vocab.json"))
+    assert layer.mask_token_id is None
+    assert layer.special_tokens == ["<|endoftext|>"]
+    with pytest.raises(ValueError, match="no mask token"):
+        TupeMaskedLMPreprocessor(layer, sequence_length=8)(["the cat"])
+
+
+def test_words_begin_with_a_space():
+    assert word_starts(["\u0120the", "the"], "byte_pair").tolist() == [True, False]
+
+
+def test_a_saved_vocabulary_is_that_of_transformers(tmp_path):
+    path = tmp_path / GPT_2.file_name
+    path.write_text("what was there before")
+    GPT_2.save(path)
+    again = ByteLevelBpe(str(path))
+    assert again.tokenize(THEIRS["texts"]).to_list() == THEIRS["gpt2"]
+    assert {file.name for file in tmp_path.iterdir()} == {"vocabulary.json", "merges.txt"}
+    source = BYTE_PAIRS / "gpt2"
+    assert json.loads(path.read_text("utf-8")) == json.loads((source / "vocab.json").read_text())
+    assert (tmp_path / "merges.txt").read_text("utf-8") == (source / "merges.txt").read_text()
+
+
+@pytest.mark.slow
+def test_it_is_saved_in_a_graph(tmp_path):
+    module = tf.Module()
+    module.op = ROBERTA
+    signature = [tf.TensorSpec([None], tf.string)]
+    module.tokenize = tf.function(ROBERTA.tokenize, input_signature=signature)
+    module.back = tf.function(lambda text: ROBERTA.detokenize(ROBERTA.tokenize(text)), signature)
+    tf.saved_model.save(module, str(tmp_path))
+    served = tf.saved_model.load(str(tmp_path))
+    assert served.tokenize(tf.constant(THEIRS["texts"])).to_list() == THEIRS["roberta"]
+    expected = [text.encode() for text in THEIRS["texts"]]
+    assert served.back(tf.constant(THEIRS["texts"])).numpy().tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "merges", "error", "expected"),
+    [
+        (["a"], [], TypeError, "must be a dictionary.*Received: list"),
+        ({"a": "0"}, [], TypeError, "from strings to integers.*'a': '0'"),
+        ({**ALPHABET, **END, "b2": 300}, [], ValueError, "must be 0, 1, 2.*'b2' with the id 300"),
+        ({"a": 0, **dict.fromkeys(["<|endoftext|>"], 1)}, [], ValueError, "no piece for 255 bytes"),
+        (ALPHABET, [], ValueError, r"lacks \['<\|endoftext\|>'\]"),
+        ({**ALPHABET, **END}, ["a b"], ValueError, "the merge 'a b' without 'ab'"),
+        ({**ALPHABET, **END}, ["a"], ValueError, "must be of two pieces.*'a'"),
+        ({**ALPHABET, **END, "ab": 257}, ["a b", "a b"], ValueError, "'a b' twice"),
+        ({**ALPHABET, **END}, 3, TypeError, "Merges must be a list.*int"),
+        ({**ALPHABET, **END}, None, TypeError, "Merges must be a list.*NoneType"),
+    ],
+)
+def test_what_is_no_byte_level_vocabulary_is_refused(vocabulary, merges, error, expected):
+    with pytest.raises(error, match=expected):
+        ByteLevelBpe(vocabulary, merges)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error", "expected"),
+    [
+        ("vocab.json", None, FileNotFoundError, "no vocabulary under this name"),
+        ("merges.txt", None, FileNotFoundError, "no list of merges under this name"),
+        ("vocab.json", b"{", ValueError, "must be a JSON object.*vocab.json"),
+        ("vocab.json", b"[1]", TypeError, "must be a dictionary"),
+        ("merges.txt", b"caf\xe9", ValueError, "not UTF-8"),
+    ],
+)
+def test_a_damaged_file_is_named(name, content, error, expected, tmp_path):
+    for each in ("vocab.json", "merges.txt"):
+        (tmp_path / each).write_bytes((BYTE_PAIRS / "gpt2" / each).read_bytes())
+    path = pathlib.Path(tmp_path, name)
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(error, match=expected):
+        ByteLevelBpe(tmp_path / "vocab.json")
+
+
+def test_lower_case_is_refused():
+    with pytest.raises(ValueError, match="text as it is written.*lowercase=True"):
+        ByteLevelBpe(BYTE_PAIRS / "gpt2" / "vocab.json", lowercase=True)
