@@ -15,6 +15,7 @@ _CHARACTERS = {
     # a word has the space before it
     "wordpiece": lambda piece: len(piece) - 2 if piece.startswith("##") else len(piece) + 1,
     "sentencepiece": lambda piece: 1 if _BYTE.fullmatch(piece) else len(piece),
+    "byte_pair": len,
 }
 
 
@@ -23,8 +24,8 @@ def word_starts(pieces, kind):
 
     A WordPiece piece begins a word unless it starts with `##`; punctuation marks are words. A
     SentencePiece piece begins a word if it starts with U+2581, a byte-level one with U+0120, which
-    stand for a space; all others, bytes and punctuation among them, go on with the word before. Special tokens are
-    words of their own, whatever is said here.
+    stand for a space; all others, bytes and punctuation among them, go on with the word before.
+    Special tokens are words of their own, whatever is said here.
 
     Args:
         pieces: list of strings, the vocabulary; the position is the id.
@@ -50,11 +51,12 @@ def piece_characters(pieces, kind):
 
     A word has the space before it, so that the characters of a text's pieces are those of the text
     with one space before each word, and, for WordPiece, before each punctuation mark. A
-    SentencePiece piece has its own U+2581, and one of a byte counts as a character.
+    SentencePiece piece has its own U+2581, and one of a byte counts as a character; of a byte-level
+    piece every byte does.
 
     Args:
         pieces: list of strings, the vocabulary; the position is the id.
-        kind: `"wordpiece"` or `"sentencepiece"`.
+        kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`.
 
     Returns:
         int64, `(vocabulary_size,)`; special tokens are counted as they are written.
