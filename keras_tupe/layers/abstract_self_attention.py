@@ -9,15 +9,16 @@ from keras_tupe import attention_patterns
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.layers.attention.core import attend, scores, whole_logits
-from keras_tupe.layers.attention.position_terms import whole_bias
+from keras_tupe.layers.attention.cached import KeepsKeys
+from keras_tupe.layers.attention.core import attend, scores
+from keras_tupe.layers.attention.layer_terms import HasTerms
 from keras_tupe.layers.attention.random_bits import can_draw
-from keras_tupe.layers.attention.terms import Bias, Given, Pattern, Products
+from keras_tupe.layers.attention.terms import Products
 from keras_tupe.layers.attention.weighted_values import ScoreDropout
 from keras_tupe.layers.dropout import Dropout
 
 
-class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
+class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
     """Multi-head self-attention that asks its subclass one question: the terms of the logits.
 
     Projections, padding mask, softmax, dropout and output are here, once. A subclass is final
@@ -134,16 +135,6 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         """Name of the dtype of logits, biases and scores."""
         return at_least_float32(self.compute_dtype)
 
-    def logit_terms(self, query, key, shared_positions):
-        """Returns the terms of the logits, a list of `keras_tupe.layers.attention.terms.Term`.
-
-        Args:
-            query: `(num_heads, batch, length, key_dim)` in `logits_dtype`.
-            key: the same.
-            shared_positions: as in the call arguments.
-        """
-        raise NotImplementedError  # refused when the layer is made
-
     def products(self, query, key, num_terms):
         """Returns the term `q_i . k_j / sqrt(num_terms * key_dim)` per head.
 
@@ -154,23 +145,6 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
                 stays that of one (Ke et al. 2021, below eq. 6).
         """
         return Products(query, key, (num_terms * self.key_dim) ** -0.5)
-
-    def logits(self, query, key, position_bias, shared_positions):
-        """Returns the attention logits `(batch, num_heads, length, length)`, all at once.
-
-        Args:
-            query: `(batch, length, num_heads, key_dim)` in `logits_dtype`.
-            key: the same.
-            position_bias: as in the call arguments, in `logits_dtype`, or `None`.
-            shared_positions: as in the call arguments.
-        """
-        terms = self._terms(
-            ops.transpose(query, (2, 0, 1, 3)),
-            ops.transpose(key, (2, 0, 1, 3)),
-            position_bias,
-            shared_positions,
-        )
-        return ops.swapaxes(whole_logits(terms, ops.shape(query)[1]), 0, 1)
 
     def content_logits(self, query, key, num_terms):
         """Returns `q_i . k_j / sqrt(num_terms * key_dim)`, for `logits` of a subclass.
@@ -239,25 +213,9 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
         dtype = self.logits_dtype
         denses = self._global_denses if of_globals else (self.query_dense, self.key_dense)
         query, key = (ops.cast(dense(hidden_states), dtype) for dense in denses[:2])
-        if position_bias is not None:
-            position_bias = keras.tree.map_structure(lambda x: ops.cast(x, dtype), position_bias)
-        if type(self).logits is not AbstractSelfAttention.logits:
-            if isinstance(position_bias, dict):
-                position_bias = whole_bias(position_bias, ops.shape(hidden_states)[1])
-            logits = self.logits(query, key, position_bias, shared_positions)
-            terms = [Given(ops.swapaxes(logits, 0, 1))]
-        else:
-            query, key = (ops.transpose(x, (2, 0, 1, 3)) for x in (query, key))
-            terms = self._terms(query, key, position_bias, shared_positions)
-        if self.visible is None:
-            return terms
-        return _with_bias(terms, Pattern(self.visible, dtype))
-
-    def _terms(self, query, key, position_bias, shared_positions):
-        terms = self.logit_terms(query, key, shared_positions)
-        if position_bias is None:
-            return terms
-        return _with_bias(terms, Bias(position_bias))
+        query, key = (ops.transpose(x, (2, 0, 1, 3)) for x in (query, key))
+        positions = None if shared_positions is None else self.of_layer(shared_positions)
+        return self.terms_of(query, key, position_bias, positions)
 
     def _over_keys(self, padding_mask, hidden_states):
         """Returns the mask as booleans `(1, batch, 1, length)`; a mask of another shape fails."""
@@ -302,12 +260,6 @@ class AbstractSelfAttention(keras.layers.Layer, abc.ABC):
             "pattern_options": dict(self.pattern_options),
             "layer_index": self.layer_index,
         }
-
-
-def _with_bias(terms, bias):
-    if len(terms) == 1 and isinstance(terms[0], Products):
-        return [terms[0].with_bias(bias)]  # one op
-    return [*terms, bias]
 
 
 def _has_tokens(is_real, dtype):

@@ -136,7 +136,7 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
         return keras_hub_calls.texts(self.tokenizer.op, x["token_ids"], x["padding_mask"])
 
     def whole_texts(self, x):
-        """Returns the rows of texts that are to be scored, as a call does but no longer than needed.
+        """Returns rows of texts to be scored: as of a call, but no longer than they need.
 
         Args:
             x: batch of strings `(batch,)`.

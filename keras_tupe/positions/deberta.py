@@ -147,11 +147,14 @@ class DisentangledAttention(AbstractSelfAttention):
         for dense in (self.distance_query_dense, self.distance_key_dense):
             dense.build((None, hidden_states_shape[-1]))
 
-    def logit_terms(self, query, key, shared_positions):
+    def of_layer(self, shared_positions):
         scale = (3 * self.key_dim) ** -0.5
         for_query = self.distance_key_dense(shared_positions) * scale  # r W^Kr, (2k, h, d)
-        for_key = self.distance_query_dense(shared_positions) * scale
-        rows = shared_positions.shape[0] - (2 if self.untie_cls else 0)
+        return for_query, self.distance_query_dense(shared_positions) * scale
+
+    def logit_terms(self, query, key, shared_positions):
+        for_query, for_key = shared_positions
+        rows = for_query.shape[0] - (2 if self.untie_cls else 0)
         # Tables from -k to k by key minus query: distance k shares the row of k - 1.
         of_query = ops.flip(_with_last_twice(for_query[:rows]), axis=0)  # by i - j
         of_key = _with_last_twice(for_key[:rows])  # by j - i

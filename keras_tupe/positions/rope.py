@@ -92,6 +92,17 @@ class RotaryAttention(AbstractSelfAttention):
             return terms
         return [*terms, untied_cls(query, key, (None, None), self._pair_logits)]
 
+    def positioned(self, rows, index, layer_positions):
+        if self.untie_cls:  # which needs them as they are, too
+            return rows
+        shape = ops.shape(rows)[2], layer_positions[0].shape[1]
+        return _rotate(rows, *(ops.slice(wave, (index, 0), shape) for wave in layer_positions))
+
+    def positioned_terms(self, query, key, layer_positions):
+        if self.untie_cls:
+            return self.logit_terms(query, key, layer_positions)
+        return [self.products(query, key, num_terms=1)]
+
     def _pair_logits(self, query, key, factor):
         return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
 

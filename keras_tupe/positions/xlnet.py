@@ -122,11 +122,13 @@ class XLNetAttention(AbstractSelfAttention):
             shape=shape, initializer=fresh(self.kernel_initializer), autocast=False, name=name
         )
 
+    def of_layer(self, shared_positions):
+        return self.distance_dense(shared_positions) * self.key_dim**-0.5  # (2n - 1, h, d)
+
     def logit_terms(self, query, key, shared_positions):
-        table = self.distance_dense(shared_positions) * self.key_dim**-0.5  # (2n - 1, h, d)
         terms = [
             self.products(self._biased(query, "content_bias"), key, num_terms=1),
-            QueryDistances(self._biased(query, "distance_bias"), table),
+            QueryDistances(self._biased(query, "distance_bias"), shared_positions),
         ]
         if not self.untie_cls:
             return terms

@@ -114,7 +114,9 @@ def causal_lm_inputs(tokenizer, x, *, sequence_length, **frame):
         float32, all `(batch, sequence_length)`, or `(sequence_length,)` for one text.
     """
     strings, is_batch = _as_batch(x)
-    token_ids, mask = pack_text(tokenizer, tokenizer.tokenize(strings), sequence_length + 1, **frame)
+    token_ids, mask = pack_text(
+        tokenizer, tokenizer.tokenize(strings), sequence_length + 1, **frame
+    )
     rows = {
         "token_ids": token_ids[:, :-1],
         "padding_mask": mask[:, :-1],
@@ -188,10 +190,10 @@ def texts(tokenizer, token_ids, padding_mask):
         A list of strings, or a string.
     """
     token_ids, mask = (keras.ops.convert_to_numpy(x) for x in (token_ids, padding_mask))
-    is_batch = token_ids.ndim > 1
-    rows = zip(*((x if is_batch else x[None] for x in (token_ids, mask.astype(bool)))), strict=True)
-    strings = detokenize(tokenizer, [ids[kept].tolist() for ids, kept in rows])
-    return strings if is_batch else strings[0]
+    if token_ids.ndim == 1:
+        return texts(tokenizer, token_ids[None], mask[None])[0]
+    rows = zip(token_ids, mask.astype(bool), strict=True)
+    return detokenize(tokenizer, [ids[kept].tolist() for ids, kept in rows])
 
 
 def check_labels(y):

@@ -1,7 +1,7 @@
 """Writes text after prompts, with the preset of a causal language model.
 
     python -m training.generate runs/rope/preset --prompt "The king" --max-length 64
-    python -m training.generate runs/rope/preset --prompt "The king" --sampler top_k --num 3 --seed 1
+    python -m training.generate runs/rope/preset --prompt "The king" --sampler top_k --num 3
 
 The preset is that of a run with `--objective causal_lm`; a masked language model cannot write.
 Texts end with the end token, or when they have --max-length tokens, those of the prompt and

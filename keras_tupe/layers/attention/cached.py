@@ -9,7 +9,8 @@ terms a method has, the answers are those of a call on all tokens.
 
 from keras import ops
 
-from keras_tupe.layers.attention.row_block import RowBlock
+from keras_tupe.layers.attention.pairs import cut, pair_logits
+from keras_tupe.layers.attention.term import Term
 from keras_tupe.layers.attention.weighted_values import softmax
 
 
@@ -19,16 +20,6 @@ class KeepsKeys:
     Dropout is none, and there is no padding: every token before a new one is seen where the
     attention pattern, which is causal, says so.
     """
-
-    def of_layer(self, shared_positions):
-        """Returns what `logit_terms` takes as `shared_positions`: the tensors of this layer.
-
-        A layer that makes tensors of positions alone makes them here, once for all steps.
-
-        Args:
-            shared_positions: as in the call arguments.
-        """
-        return shared_positions
 
     def prefill(self, hidden_states, position_bias=None, shared_positions=None):
         """Returns the answer of a call without dropout, and its cache.
@@ -41,7 +32,8 @@ class KeepsKeys:
             `(num_heads, batch, length, key_dim)` in the compute dtype.
         """
         x = self(hidden_states, position_bias=position_bias, shared_positions=shared_positions)
-        return x, tuple(_heads_first(dense(hidden_states)) for dense in self._kept)
+        positions = None if shared_positions is None else self.of_layer(shared_positions)
+        return x, self._kept(hidden_states, 0, positions)
 
     def step(self, hidden_states, cache, index, position_bias=None, layer_positions=None):
         """Returns the answer for new tokens, and the cache with their keys and values.
@@ -58,19 +50,26 @@ class KeepsKeys:
             Hidden states `(batch, count, hidden_dim)`, and the cache.
         """
         cache = tuple(
-            ops.slice_update(old, (0, 0, index, 0), _heads_first(dense(hidden_states)))
-            for old, dense in zip(cache, self._kept, strict=True)
+            ops.slice_update(old, (0, 0, index, 0), new)
+            for old, new in zip(
+                cache, self._kept(hidden_states, index, layer_positions), strict=True
+            )
         )
         query = ops.cast(_heads_first(self.query_dense(hidden_states)), self.logits_dtype)
+        query = self.positioned(query, index, layer_positions)
         key = ops.cast(cache[0], self.logits_dtype)
         whole = ops.slice_update(ops.zeros_like(key), (0, 0, index, 0), query)
-        terms = self.terms_of(whole, key, position_bias, layer_positions)
+        terms = self.terms_of(whole, key, position_bias, layer_positions, positioned=True)
         context = attend_rows(terms, cache[1], index, (whole, query), self.visible)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3))), cache
 
-    @property
-    def _kept(self):
-        return self.key_dense, self.value_dense
+    def _kept(self, hidden_states, index, layer_positions):
+        """Returns the keys and values that a cache holds of some tokens."""
+        key, value = (
+            _heads_first(dense(hidden_states)) for dense in (self.key_dense, self.value_dense)
+        )
+        key = self.positioned(ops.cast(key, self.logits_dtype), index, layer_positions)
+        return ops.cast(key, value.dtype), value
 
 
 def _heads_first(x):
@@ -88,50 +87,18 @@ def attend_rows(terms, value, index, known, visible=None):
         visible: the `Visible` of the layer: what lies outside of its window is left out.
     """
     size, length = ops.shape(known[1])[2], ops.shape(value)[2]
-    first, columns = _columns(visible, index, size, length)
-    i = ops.expand_dims(ops.arange(size, dtype="int32") + index, 1)
-    j = ops.expand_dims(ops.arange(columns, dtype="int32") + first, 0)
-
-    def cut(x, start, count):
-        if x is known[0] and start is index:
-            return known[1]
-        return x if count is length else _cut(x, start, count)
-
-    logits = None
-    for term in terms:
-        rows = [cut(x, index, size) for x in term.rows]
-        keys = [cut(x, first, columns) for x in term.keys]
-        found = term.on_pairs(logits, rows, keys, term.whole, i, j)
-        if found is NotImplemented:
-            found = _on_block(term, logits, index, size, length)
-            found = found if columns is length else _columns_of(found, first, columns)
-        logits = found
+    columns = _columns(terms, visible, index, size, length)
+    logits = pair_logits(terms, (index, size), columns, length, known)
     scores = ops.cast(softmax(logits), value.dtype)
-    return ops.matmul(scores, cut(value, first, columns))
+    return ops.matmul(scores, value if columns[1] is length else cut(value, columns))
 
 
-def _columns(visible, index, size, length):
+def _columns(terms, visible, index, size, length):
     """Returns the first of the keys that the rows see, and how many these are."""
-    if visible is None or not visible.has_window or visible.num_global:
+    has_form = all(type(term).on_pairs is not Term.on_pairs for term in terms)
+    if visible is None or not visible.has_window or visible.num_global or not has_form:
         return 0, length
     columns = visible.left + size + visible.right
     if columns >= length:
         return 0, length
     return ops.clip(index - visible.left, 0, length - columns), columns
-
-
-def _on_block(term, logits, index, size, length):
-    """Returns the logits with a term that knows blocks alone."""
-    term, block = term.in_rows().in_loop(length, size), RowBlock(index, size, length)
-    rows = [_cut(x, index, size) for x in term.rows]
-    return term.on(logits, rows, term.keys, term.whole, block)
-
-
-def _cut(x, start, count):
-    heads, batch, _, width = ops.shape(x)
-    return ops.slice(x, (0, 0, start, 0), (heads, batch, count, width))
-
-
-def _columns_of(x, first, columns):
-    heads, batch, rows, _ = ops.shape(x)
-    return ops.slice(x, (0, 0, 0, first), (heads, batch, rows, columns))

@@ -5,7 +5,7 @@ from keras import ops
 from keras_tupe.layers.attention.row_block import RowBlock
 
 
-def pair_logits(terms, rows, columns, length):
+def pair_logits(terms, rows, columns, length, known=(None, None)):
     """Returns the logits of some queries and some keys, `(heads, batch, rows, columns)`.
 
     Args:
@@ -13,17 +13,19 @@ def pair_logits(terms, rows, columns, length):
         rows: first query, an integer or a scalar tensor, and how many.
         columns: the same for keys.
         length: number of tokens, an integer or a scalar tensor.
+        known: a tensor of the terms, and these rows of it, which need not be cut out then.
 
     Raises:
         NotImplementedError: if a term has no such form, and these are not all keys.
     """
     i = ops.expand_dims(ops.arange(rows[1], dtype="int32") + rows[0], 1)
     j = ops.expand_dims(ops.arange(columns[1], dtype="int32") + columns[0], 0)
+    is_all = _is_all(columns, length)
     logits = None
     for term in terms:
         tensors = (
-            [_cut(x, rows) for x in term.rows],
-            [_cut(x, columns) for x in term.keys],
+            [known[1] if x is known[0] else cut(x, rows) for x in term.rows],
+            [x if is_all else cut(x, columns) for x in term.keys],
             term.whole,
         )
         found = term.on_pairs(logits, *tensors, i, j)
@@ -33,16 +35,26 @@ def pair_logits(terms, rows, columns, length):
     return logits
 
 
+def _is_all(columns, length):
+    return isinstance(columns[0], int) and columns[0] == 0 and columns[1] is length
+
+
 def _of_block(term, logits, rows, columns, length):
-    if columns[0] != 0 or columns[1] is not length:
+    if not _is_all(columns, length):
         raise NotImplementedError(
             f"{type(term).__name__} has no `on_pairs`, which the logits of some keys need"
         )
-    term = term.in_loop(length, rows[1])
+    term = term.in_rows().in_loop(length, rows[1])
     block = RowBlock(rows[0], rows[1], length)
-    return term.on(logits, [_cut(x, rows) for x in term.rows], term.keys, term.whole, block)
+    return term.on(logits, [cut(x, rows) for x in term.rows], term.keys, term.whole, block)
 
 
-def _cut(x, part):
+def cut(x, part):
+    """Returns rows of a tensor.
+
+    Args:
+        x: `(heads, batch, length, width)`.
+        part: the first row, an integer or a scalar tensor, and how many.
+    """
     heads, batch, _, width = ops.shape(x)
     return ops.slice(x, (0, 0, part[0], 0), (heads, batch, part[1], width))
