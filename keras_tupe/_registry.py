@@ -128,7 +128,8 @@ class Registry:
         Args:
             name: its name.
         """
-        del self.records[name], self._files[name]
+        self.records.pop(name, None)
+        self._files.pop(name, None)
 
     def loaded(self):
         """Returns the names of the records that were loaded from files, a list."""

@@ -62,6 +62,7 @@ def test_the_search_finds_classes_and_functions():
         "keras_tupe.allow_non_finite_weights",
         "keras_tupe.layers",
         "keras_tupe.models",
+        "keras_tupe.attention_patterns",
         "keras_tupe.positions",
     }
 

@@ -18,7 +18,10 @@ MAX_LINES = 320
 LOWER_ROOMS = ("command", "machine", "presets", "finetune")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
-    "ablate": {"pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
+    "ablate": {
+        *("pretrain", "finetune_glue", "finetune_squad"),
+        *("evaluate_blimp", "evaluate_perplexity"),
+    },
     "compare": {"pretrain"},
     "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
     "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},

@@ -115,7 +115,7 @@ def comparison(runs):
     """
     common = min(run.valid["tokens"][-1] for run in runs)
     is_even = all(run.valid["tokens"][-1] == common for run in runs)
-    header = ["run", "steps", "tokens", "held-out loss", "masked accuracy"]
+    header = ["run", "steps", "tokens", "held-out loss", runs[0].words.accuracy]
     header += [] if is_even else [f"loss at {common:,.0f} tokens"]
     header += ["tokens/s", "of peak FLOP/s", "time"]
     rows = []

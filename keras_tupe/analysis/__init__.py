@@ -12,6 +12,7 @@ from keras_tupe.analysis.distance_tables import DistanceTable, distance_tables
 from keras_tupe.analysis.mean_attention_scores import mean_attention_scores
 from keras_tupe.analysis.position_logits import position_logits
 from keras_tupe.analysis.remove_row_constants import remove_row_constants
+from keras_tupe.analysis.seen_keys import seen_keys
 from keras_tupe.analysis.toeplitz_energy import toeplitz_energy
 from keras_tupe.analysis.toeplitz_factors import toeplitz_factors, toeplitz_from_factors
 from keras_tupe.analysis.toeplitz_part import toeplitz_part
@@ -25,6 +26,7 @@ __all__ = [
     "name_patterns",
     "position_logits",
     "remove_row_constants",
+    "seen_keys",
     "toeplitz_energy",
     "toeplitz_factors",
     "toeplitz_from_factors",

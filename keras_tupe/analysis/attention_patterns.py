@@ -21,7 +21,7 @@ AVOIDED_SHARE = 0.5  # of the weight that a uniform row has inside the window: w
 FEWEST_WORDS = 4
 
 
-def name_patterns(matrices):
+def name_patterns(matrices, is_seen=None):
     """Returns the name of each head's pattern, one of `ATTENTION_PATTERNS`.
 
     The patterns are those that Ke et al. (2021, Sec. 4.4) see in TUPE's heads. They give no rule;
@@ -31,23 +31,27 @@ def name_patterns(matrices):
 
         near  = weight of the keys with |j - i| <= w;   left: with j < i;   right: with j > i
         even  = what near is when every key has the same weight
+        lean  = left - right, less what that is when every key has the same weight
         w     = min(4, words // 8), at least 1
 
     the first of these that is true names the head:
 
-        the previous positions     left - right >= 1 / 3
-        the next positions         right - left >= 1 / 3
+        the previous positions     lean >= 1 / 3
+        the next positions         lean <= -1 / 3
         locally                    near - even >= 0.25 (1 - even)
         globally but not locally   near <= 0.5 even
         broadly                    otherwise
 
     The numbers are the constants `SIDE_LEAD`, `LOCAL_SHARE`, `AVOIDED_SHARE` and `WINDOW`. So
     "broadly" is also the name of a head that has no preference, as all heads have
-    at initialization.
+    at initialization. Where words do not see all others, as in a causal model, weights are over the
+    keys that they see, so that seeing nothing of what comes next is no preference.
 
     Args:
         matrices: position logits `(heads, length, length)` with [CLS] first. Constants of rows
             do not matter, the scale does: it says how far position outweighs content.
+        is_seen: booleans `(length, length)`, which key each query sees, itself at least. Defaults
+            to all.
 
     Returns:
         List of strings, one per head.
@@ -68,20 +72,24 @@ def name_patterns(matrices):
         https://arxiv.org/abs/2006.15595
     """
     matrices = square_matrices(matrices, smallest=FEWEST_WORDS + 1)
-    scores = _softmax(matrices[:, 1:, 1:].astype("float64"))
-    words = scores.shape[1]
+    logits = matrices[:, 1:, 1:].astype("float64")
+    words = logits.shape[1]
+    seen = np.ones((words, words), bool) if is_seen is None else np.asarray(is_seen)[1:, 1:]
+    scores = _softmax(np.where(seen, logits, -np.inf))
     place = np.arange(words)
     distance = place[None, :] - place[:, None]
     is_near = np.abs(distance) <= max(1, min(WINDOW, words // 8))
     areas = np.stack([is_near, distance < 0, distance > 0])
     shares = np.einsum("hts,ats->ha", scores, areas) / words
-    return [_name(near, left, right, is_near.mean()) for near, left, right in shares]
+    even, *sides = np.einsum("ts,ats->a", seen / seen.sum(axis=-1, keepdims=True), areas) / words
+    usual = sides[0] - sides[1]
+    return [_name(near, left - right - usual, even) for near, left, right in shares]
 
 
-def _name(near, left, right, even):
-    if left - right >= SIDE_LEAD:
+def _name(near, lean, even):
+    if lean >= SIDE_LEAD:
         return PREVIOUS
-    if right - left >= SIDE_LEAD:
+    if lean <= -SIDE_LEAD:
         return NEXT
     if near - even >= LOCAL_SHARE * (1 - even):
         return LOCALLY

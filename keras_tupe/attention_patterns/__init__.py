@@ -9,6 +9,7 @@ which says it to the attention core.
 import importlib
 import pkgutil
 
+from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe._registry import Registry
 from keras_tupe.attention_patterns._pattern import AttentionPattern
 from keras_tupe.attention_patterns._visible import Visible
@@ -21,6 +22,8 @@ PATTERNS = {
     for module in pkgutil.iter_modules(__path__)
     if not module.name.startswith("_")
 }
+
+refuse_unknown_keywords(globals())
 
 REGISTRY = Registry(
     PATTERNS,

@@ -47,7 +47,7 @@ from keras_tupe.data.corpus.vocabulary import (
     wordpiece_words,
 )
 from keras_tupe.data.corpus.word_counts import WordCounts
-from keras_tupe.data.corpus.word_starts import word_starts
+from keras_tupe.data.corpus.word_starts import piece_characters, word_starts
 from keras_tupe.data.rows.bucketed_rows import BucketedRows
 from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.dataset_writer import (
@@ -62,6 +62,7 @@ from keras_tupe.data.rows.dataset_writer import (
 )
 from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
 from keras_tupe.data.rows.masking import Masking, mask_rows
+from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.prepared import PreparedRows
 from keras_tupe.data.rows.rows import Rows
 from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
@@ -90,6 +91,7 @@ __all__ = [
     "GlueRows",
     "GlueTask",
     "Masking",
+    "NextTokens",
     "PackedRows",
     "PreparedRows",
     "PreparedVocabulary",
@@ -117,6 +119,7 @@ __all__ = [
     "order_hash",
     "pack_rows",
     "pack_sentences",
+    "piece_characters",
     "prose_paragraphs",
     "read_blimp",
     "read_documents",

@@ -143,9 +143,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             )
         method = positions.get(position)
         options = method.resolve(position_options)
-        pattern_options = check_pattern(
-            attention_pattern, pattern_options, position, max_sequence_length, num_layers
-        )
         tables = dict(options)
         if method.has_length_limit(options):
             tables["max_sequence_length"] = max_sequence_length
@@ -158,6 +155,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
                 "num_segments": num_segments,
             },
             tables,
+        )
+        pattern_options = check_pattern(
+            attention_pattern, pattern_options, position, max_sequence_length, num_layers
         )
         dims = positions.Dims(
             num_heads,

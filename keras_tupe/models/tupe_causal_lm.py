@@ -10,13 +10,14 @@ from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.layers._tied_products import tied_products
 from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.models._inputs import check_preprocessor
+from keras_tupe.models._loss_in_chunks import LossInChunks
 from keras_tupe.models._prompts import beginning, check_causal, check_preset, check_prompts
 from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeCausalLM(TupeTask, keras_hub.models.CausalLM):
+class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
     """Language model that predicts each token from those before it, and writes text on.
 
     With a preprocessor `fit` takes raw strings, and `generate` takes prompts and returns texts;

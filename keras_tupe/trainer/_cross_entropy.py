@@ -1,9 +1,8 @@
 """Cross-entropy over a vocabulary in few passes, on TensorFlow."""
 
-import keras
 import tensorflow as tf
 
-_USUAL = {"from_logits": True, "ignore_class": None, "axis": -1}
+from keras_tupe.models._loss_in_chunks import is_of_logits
 
 
 def few_passes(loss):
@@ -14,10 +13,7 @@ def few_passes(loss):
     Args:
         loss: a `keras.losses.Loss`.
     """
-    if type(loss) is not keras.losses.SparseCategoricalCrossentropy:
-        return loss.call
-    config = loss.get_config()
-    if any(config.get(name, value) != value for name, value in _USUAL.items()):
+    if not is_of_logits(loss):
         return loss.call
 
     def losses(targets, outputs):

@@ -47,7 +47,7 @@ class JaxSteps(JaxFit):
                 *seeds_of(self._seed_states, seeds, counters["step"], part),
             ]
             with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
-                with recomputation(self.remat):
+                with recomputation(self.remat), self._scores(targets, training=True):
                     outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
             refuse_other_state(self.model, self._seed_states, scope, mapping)
@@ -75,9 +75,10 @@ class JaxSteps(JaxFit):
         """Adds a batch to the metrics."""
         trainable, non_trainable, metrics_values = state
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
-        outputs, non_trainable = self.stateless_call(
-            trainable, non_trainable, inputs, training=False
-        )
+        with self._scores(targets, training=False):
+            outputs, non_trainable = self.stateless_call(
+                trainable, non_trainable, inputs, training=False
+            )
         sums = self._objective.sums(targets, outputs, weights)
         logs, metrics_values = self._measured(
             metrics_values, sums, True, inputs, targets, outputs, weights

@@ -22,12 +22,14 @@ class Objective:
 
     Args:
         loss: a `keras.losses.Loss`, its name, or a function (targets, outputs) -> losses.
+        is_scored: whether the outputs hold the losses already, see `LossInChunks`. Defaults to
+            `False`.
 
     Raises:
         ValueError: if the reduction is none of the above.
     """
 
-    def __init__(self, loss):
+    def __init__(self, loss, is_scored=False):
         loss = keras.losses.get(loss)
         reduction = getattr(loss, "reduction", "sum_over_batch_size")
         if loss is None or reduction not in MEANS:
@@ -39,7 +41,9 @@ class Objective:
         if not isinstance(loss, keras.losses.Loss):  # a function: Keras makes its ranks fit
             loss = loss_of_function(loss)
         self._values = loss.call
-        if keras.backend.backend() == "tensorflow":
+        if is_scored:
+            self._values = lambda targets, outputs: outputs[..., 0]
+        elif keras.backend.backend() == "tensorflow":
             from keras_tupe.trainer._cross_entropy import few_passes
 
             self._values = few_passes(loss)

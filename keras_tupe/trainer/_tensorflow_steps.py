@@ -89,7 +89,8 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
         return {}
 
     def _forward(self, inputs, targets, weights):
-        outputs = self.model(inputs, training=False)
+        with self._scores(targets, training=False):
+            outputs = self.model(inputs, training=False)
         return *self._objective.sums(targets, outputs, weights), outputs
 
     def _gradients(self, inputs, targets, weights, replica, step):
@@ -143,7 +144,7 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
         with one_pass_steps(compiles):
             with tf.GradientTape() as tape:
                 scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
-                with scope, recomputation(self.remat):
+                with scope, recomputation(self.remat), self._scores(targets, training=True):
                     outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
                 scale = self._loss_scale.value

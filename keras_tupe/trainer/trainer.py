@@ -1,10 +1,13 @@
 """Exact training of any model of this package, by `compile` and `fit`."""
 
+import contextlib
+
 import keras
 
 from keras_tupe._keras_private import all_layers, loss_tracker
 from keras_tupe.models._compile_config import seed_generators
 from keras_tupe.models._data_checks import ChecksData
+from keras_tupe.models._loss_in_chunks import as_two_classes, may_be_scored, scores_of
 from keras_tupe.trainer._checks import check_arguments, refuse_layer_losses
 from keras_tupe.trainer._objective import Objective
 from keras_tupe.trainer._replica_optimizer import make_for_replicas
@@ -185,7 +188,8 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
             if getattr(self.model, "loss", None) is None and not self.model.compiled:
                 self.model.compile()  # tasks know their own
             loss = getattr(self.model, "loss", None)
-        self._objective = Objective(loss)
+        self._is_scored = may_be_scored(self.model, loss, metrics, weighted_metrics)
+        self._objective = Objective(loss, self._is_scored)
         self._loss = loss
         optimizer = keras.optimizers.get(optimizer)
         if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
@@ -213,6 +217,17 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
         if self.stop_requested:  # it was honored; the next `fit` trains
             self._set_stop_flag(0)
         return history
+
+    def _scores(self, targets, training):
+        """A scope in which the model answers with what the losses of its tokens are, if it can."""
+        if not self._is_scored:
+            return contextlib.nullcontext()
+        return scores_of(self.model, targets, accuracy=not training or self.train_metrics)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        if self._is_scored:
+            y, y_pred = as_two_classes(y_pred)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
 
     @property
     def step(self):

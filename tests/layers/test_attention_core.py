@@ -5,9 +5,9 @@ import functools
 import keras
 import numpy as np
 import pytest
+from core_ways import assert_same, outputs_and_gradients
 from keras import ops
 from position_cases import CASES, Case, by_kind, encoder, inputs, random_ids
-from tolerances import in_float64
 
 from keras_tupe.layers.attention import blocks, core, random_bits
 from keras_tupe.layers.attention.row_block import RowBlock
@@ -27,51 +27,6 @@ def go(way, monkeypatch, rows=ROWS):
     if "known" in WAYS[way]:
         in_blocks = functools.partial(blocks.attend_in_blocks, rows=rows, known=WAYS[way]["known"])
         monkeypatch.setattr(core, "attend_in_blocks", in_blocks)
-
-
-def outputs_and_gradients(model, given, training=False):
-    """Returns the outputs of a model, and the gradients of a sum of them by its weights."""
-    generator = np.random.default_rng(1)
-    shape = (*given["token_ids"].shape, model.hidden_dim)
-    factors = generator.normal(size=shape)
-
-    def loss_of(found):
-        return ops.sum(found["sequence_output"] * ops.cast(factors, model.dtype))
-
-    names = [weight.path for weight in model.trainable_weights]
-    if keras.backend.backend() == "jax":
-        import jax
-
-        others = [weight.value for weight in model.non_trainable_variables]
-
-        def run(weights):
-            found, _ = model.stateless_call(weights, others, given, training=training)
-            return loss_of(found), found
-
-        weights = [weight.value for weight in model.trainable_weights]
-        gradients, found = jax.grad(run, has_aux=True)(weights)
-    else:
-        import tensorflow as tf
-
-        weights = [weight.value for weight in model.trainable_weights]
-        with tf.GradientTape() as tape:
-            found = model(given, training=training)
-            loss = loss_of(found)
-        gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
-    return {**found, **dict(zip(names, gradients, strict=True))}
-
-
-def assert_same(got, wanted):
-    tolerance = in_float64(1e-12)
-    for name, value in wanted.items():
-        value = ops.convert_to_numpy(value)
-        np.testing.assert_allclose(
-            ops.convert_to_numpy(got[name]),
-            value,
-            rtol=0,
-            atol=tolerance * max(1, np.abs(value).max()),
-            err_msg=name,
-        )
 
 
 def rows_of(length):

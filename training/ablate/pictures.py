@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from training.ablate.results import LOSS
 from training.command.pictures import save
+from training.evaluate_perplexity.picture import draw_positions
 
 _EARLY = 0.15  # share of the steps before which losses need not be inside of the picture
 _COLUMNS = 3  # of panels of tasks
@@ -65,7 +66,8 @@ def _curves(axes, ablation, order, styles):
     axes.set_ylim(lowest - room, highest + room)
     axes.set_xlim(left=0)
     axes.set_xlabel("tokens seen in training (million)")
-    axes.set_ylabel("held-out masked-token loss (nats)")
+    predictions = ablation.objective.predictions.replace(" ", "-")
+    axes.set_ylabel(f"held-out {predictions} loss (nats)")
     counts = sorted({len(method.results) for method in ablation.methods.values()})
     seeds = " to ".join(str(count) for count in sorted({counts[0], counts[-1]}))
     seeds += " seed" if counts == [1] else " seeds"
@@ -120,6 +122,18 @@ def _differences(axes, ablation, order, styles):
 
 def _or_zero(value):
     return 0.0 if math.isnan(value) else value
+
+
+def draw_by_position(path, ablation):
+    """Draws perplexity against position, see `draw_positions`, in the colors of the methods.
+
+    Args:
+        path: PNG file to write.
+        ablation: an `Ablation` with results by position.
+    """
+    found = ablation.by_position
+    trained = next(iter(found.values()))[0]["trained_length"]
+    draw_positions(path, found, trained, styles_of(ablation))
 
 
 def draw_tasks(path, ablation):

@@ -8,17 +8,19 @@ import numpy as np
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
-from training.ablate.results import ACCURACY, LOSS
+from training.ablate.positions import by_position
+from training.ablate.results import LOSS
 from training.ablate.statistics import LEVEL
 from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
 
-MARKDOWN, JSON, PICTURE, TASKS_PICTURE = FILES = (
+MARKDOWN, JSON, PICTURE, TASKS_PICTURE, POSITIONS_PICTURE = FILES = (
     "ablation.md",
     "ablation.json",
     "ablation.png",
     "tasks.png",
+    "positions.png",
 )
 
 
@@ -40,6 +42,10 @@ def write(out, ablation, origin):
     replaced_picture(out / PICTURE, lambda path: _pictures().draw(path, ablation))
     if ablation.task_names:
         replaced_picture(out / TASKS_PICTURE, lambda path: _pictures().draw_tasks(path, ablation))
+    if ablation.by_position:
+        replaced_picture(
+            out / POSITIONS_PICTURE, lambda path: _pictures().draw_by_position(path, ablation)
+        )
     return text
 
 
@@ -68,7 +74,12 @@ def as_json(ablation, origin):
             "seconds": sum(result.seconds for result in ablation.results),
             "settings": ablation.facts,
             "unfinished": ablation.unfinished,
-            "units": {LOSS: "nats", ACCURACY: "percent", "tasks": "percent"},
+            "units": {
+                LOSS: "nats",
+                ablation.accuracy_name: "percent",
+                **dict.fromkeys(ablation.number_names, "perplexity"),
+                "tasks": "percent",
+            },
             "sign": "difference = method less baseline",
             "methods": {name: _method(ablation, name) for name in ablation.methods},
         }
@@ -118,6 +129,7 @@ def markdown(ablation, origin):
         "## Held-out loss",
         _loss_table(ablation),
         _verdicts(ablation, LOSS),
+        *by_position(ablation),
         "## Steps, size and speed",
         _cost_table(ablation),
         *_tasks(ablation),
@@ -161,12 +173,16 @@ def _ordered(ablation):
 
 
 def _loss_table(ablation):
-    header = ["method", "seeds", "held-out loss", "masked accuracy", *_comparison_header("loss")]
+    numbers = ablation.number_names
+    header = ["method", "seeds", LOSS, *numbers, ablation.accuracy_name]
+    header += _comparison_header("loss")
     rows = []
     for name in _ordered(ablation):
-        loss, accuracy = (ablation.summaries[score][name] for score in (LOSS, ACCURACY))
-        row = [name, str(len(loss.values)), spread(loss, ".4f"), spread(accuracy, ".2f") + " %"]
-        rows.append([*row, *_comparison(loss, "+.4f")])
+        found = {score: summaries.get(name) for score, summaries in ablation.summaries.items()}
+        loss, accuracy = found[LOSS], found[ablation.accuracy_name]
+        row = [name, str(len(loss.values)), spread(loss, ".4f")]
+        row += [spread(found[one], ".4g") if found[one] else "-" for one in numbers]
+        rows.append([*row, spread(accuracy, ".2f") + " %", *_comparison(loss, "+.4f")])
     return table(header, rows)
 
 
@@ -188,7 +204,8 @@ def _comparison(summary, form):
 def spread(found, form):
     """Returns a mean with half the width of its 95 % interval, if there is one."""
     text = f"{found.mean:{form}}"
-    return text if math.isnan(found.low) else f"{text} +- {found.high - found.mean:{form}}"
+    half = ".2g" if form.endswith("g") else form
+    return text if math.isnan(found.low) else f"{text} +- {found.high - found.mean:{half}}"
 
 
 def _verdicts(ablation, score):

@@ -6,14 +6,15 @@ import pathlib
 
 import numpy as np
 
+from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
 from keras_tupe.metrics import mean_interval
 from training.ablate.runs import check_belongs, find_runs, recorded_seconds
 from training.ablate.statistics import steps_to_reach, summarize
-from training.ablate.tasks import check_equal, read_scores
+from training.ablate.tasks import check_equal, read_positions, read_scores
 from training.pretrain.report import load_run
 
-LOSS, ACCURACY = "held-out loss", "masked accuracy"
+LOSS = "held-out loss"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,11 +25,13 @@ class Result:
         seed: its seed.
         steps, tokens: of each validation.
         losses: held-out losses at them, nats.
-        accuracies: held-out masked accuracies, percent.
-        scores: name -> number: `LOSS` and `ACCURACY` of the last validation, and of each task.
+        accuracies: held-out accuracies, percent.
+        scores: name -> number: `LOSS` and the objective's accuracy of the last validation, what
+            else it reports of them, and the score of each task.
         tokens_per_second: median of its log; `None` if unknown.
         seconds: of training and of the tasks.
         command, commit: of the run.
+        by_position: what `training.evaluate_perplexity` found, a dictionary, or `None`.
     """
 
     seed: int
@@ -41,6 +44,7 @@ class Result:
     seconds: float
     command: str
     commit: str | None
+    by_position: dict | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,9 +129,35 @@ class Ablation:
         return list(dict.fromkeys(name for result in self.results for name in result.scores))
 
     @property
+    def objective(self):
+        """The `Objective` of the runs, which has the words for what is measured."""
+        return objectives.get(self.facts.get("objective", "masked_lm"))
+
+    @property
+    def accuracy_name(self):
+        """Name of the score that is the share of right predictions."""
+        return self.objective.accuracy
+
+    @property
+    def number_names(self):
+        """Names of the scores that follow from the loss, such as perplexities."""
+        known = self.objective.numbers(0.0, 1.0)
+        return [name for name in self.score_names if name in known]
+
+    @property
     def task_names(self):
         """Names of the scores of tasks."""
-        return [name for name in self.score_names if name not in (LOSS, ACCURACY)]
+        others = (LOSS, self.accuracy_name, *self.number_names)
+        return [name for name in self.score_names if name not in others]
+
+    @property
+    def by_position(self):
+        """Dictionary: method -> list of what its seeds have by position; only those that have."""
+        found = {
+            name: [one.by_position for one in method.results.values() if one.by_position]
+            for name, method in self.methods.items()
+        }
+        return {name: results for name, results in found.items() if results}
 
     @functools.cached_property
     def summaries(self):
@@ -222,7 +252,7 @@ def _result(run):
             f"Received: {str(pathlib.Path(run.folder))!r}"
         )
     accuracies = [100 * value for value in valid["valid_accuracy"]]
-    scores = {LOSS: valid["valid_loss"][-1], ACCURACY: accuracies[-1]}
+    scores = {LOSS: valid["valid_loss"][-1], logs.words.accuracy: accuracies[-1], **logs.numbers()}
     return Result(
         run.seed,
         [int(step) for step in valid["step"]],
@@ -234,4 +264,5 @@ def _result(run):
         sum(recorded_seconds(run.folder)),
         run.record.get("command"),
         run.record.get("commit"),
+        read_positions(run.folder),
     )

@@ -15,7 +15,7 @@ from training.command.variant import Variant, parse
 from training.command.without_keras import method_names, without_keras
 from training.machine.cost import CURVE_POINTS
 from training.pretrain import settings as pretrain_settings
-from training.pretrain.settings import scaled_warmup
+from training.pretrain.schedule import scaled_warmup
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -77,6 +77,12 @@ class Settings(_Shared):
     squad_options: str = setting("", "More options of training.finetune_squad.")
     blimp: str | None = setting(None, "Folder of BLiMP's files, if runs are to be scored on it.")
     blimp_options: str = setting("", "More options of training.evaluate_blimp.")
+    long_rows: str | None = setting(
+        None,
+        "Folder of rows, of the same vocabulary and maybe longer, whose losses are to be known by "
+        "position; for --objective causal_lm.",
+    )
+    perplexity_options: str = setting("", "More options of training.evaluate_perplexity.")
     given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     fitted = staticmethod(pretrain_settings.Settings.fitted)
@@ -253,13 +259,24 @@ def _tasks(settings):
     for name, is_there, kind in (
         ("glue", lambda path: path == "tfds" or os.path.isdir(path), "a folder"),
         ("blimp", os.path.isdir, "a folder"),
+        ("long_rows", os.path.isdir, "a folder"),
         ("squad_train", os.path.isfile, "a file"),
         ("squad_dev", os.path.isfile, "a file"),
     ):
         path = getattr(settings, name)
         if path is not None and not is_there(path):
             found.append(f"{option(name)} must be {kind} that exists. Received: {not_there(path)}")
-    for name, switch in (("glue", "tasks"), ("squad", "squad_train"), ("blimp", "blimp")):
+    if settings.long_rows is not None and settings.objective != "causal_lm":
+        found.append(
+            "--long-rows is for --objective causal_lm, whose losses are of all positions. "
+            f"Received: long_rows={settings.long_rows!r}, objective={settings.objective!r}"
+        )
+    for name, switch in (
+        ("glue", "tasks"),
+        ("squad", "squad_train"),
+        ("blimp", "blimp"),
+        ("perplexity", "long_rows"),
+    ):
         text = getattr(settings, f"{name}_options")
         if text and not getattr(settings, switch):
             found.append(

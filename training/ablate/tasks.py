@@ -9,6 +9,7 @@ from training.command.settings import read
 from training.command.without_keras import without_keras
 from training.command.words import option_words, words
 from training.evaluate_blimp import settings as blimp
+from training.evaluate_perplexity import settings as perplexity
 from training.finetune_glue import settings as glue
 from training.finetune_glue.protocol import PROTOCOLS
 from training.finetune_squad import settings as squad
@@ -22,6 +23,7 @@ _COMMANDS = {
     "glue": ("training.finetune_glue", glue.Settings),
     "squad": ("training.finetune_squad", squad.Settings),
     "blimp": ("training.evaluate_blimp", blimp.Settings),
+    "perplexity": ("training.evaluate_perplexity", perplexity.Settings),
 }
 _MOST = 1000.0  # percent; NaN is not below it
 _NO_PRESET = "preset-that-is-not-there-yet"
@@ -95,6 +97,7 @@ def tasks_of(settings, length=None):
         "squad": settings.squad_train
         and {"train": settings.squad_train, "dev": settings.squad_dev},
         "blimp": settings.blimp and {"data": settings.blimp},
+        "perplexity": settings.long_rows and {"data": settings.long_rows},
     }
     found = []
     for name, values in given.items():
@@ -193,6 +196,43 @@ def read_scores(run):
                     f"{type(error).__name__}: {error}. Received: {str(path)!r}"
                 ) from None
     return scores
+
+
+def read_positions(run):
+    """Returns what `training.evaluate_perplexity` found for a run, `None` if it was not asked.
+
+    Args:
+        run: folder of the run.
+
+    Returns:
+        Dictionary of `positions`, `numbers` and `bins`.
+
+    Raises:
+        ValueError: if its results are not what it wrote.
+    """
+    path = pathlib.Path(run) / "perplexity" / RESULTS
+    if not path.is_file():
+        return None
+    try:
+        results = read_json_object(path)
+        _asked("perplexity", results.get("command", ""))
+        found = {name: results[name] for name in ("positions", "trained_length", "numbers", "bins")}
+        wrong = [one for one in found["bins"] if not _is_bin(one)]
+        if wrong or not found["bins"]:
+            raise ValueError(f"its bins are wrong: {str(wrong)[:100]}")
+        return found
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"The results of a task must be those that its command wrote: "
+            f"{type(error).__name__}: {error}. Received: {str(path)!r}"
+        ) from None
+
+
+def _is_bin(one):
+    counts = [one[name] for name in ("first", "last", "tokens")]
+    loss = one["loss"]
+    is_loss = loss is None or (type(loss) in (int, float) and 0 <= loss <= _MOST)
+    return is_loss and all(type(count) is int and count >= 0 for count in counts)
 
 
 def _is_score(value):

@@ -86,8 +86,11 @@ def scramble(weights, seed=0, scale=0.4):
 class MethodLayers:
     """The layers of a method for one attention layer, as an encoder makes them."""
 
-    def __init__(self, case, dtype, max_length=MAX_LENGTH):
-        self.dims = positions.Dims(HEADS, KEY_DIM, max_length, dtype=dtype)
+    def __init__(self, case, dtype, max_length=MAX_LENGTH, pattern=None, layer=0):
+        given = pattern.arguments() if pattern else {}
+        self.dims = positions.Dims(
+            HEADS, KEY_DIM, max_length, dtype=dtype, layer_index=layer, **given
+        )
         self.options = case.resolved()
         self.method, self.dtype = case.method, dtype
         factories = (self.method.embed, self.method.bias, self.method.shared)
@@ -95,7 +98,7 @@ class MethodLayers:
             factory(self.dims, self.options) if factory else None for factory in factories
         )
         self.attention = self.method.attention(self.dims, self.options)
-        x, bias, shared = self._positions(np.zeros((1, 1, WIDTH)))
+        x, bias, shared = self._positions(np.zeros((1, min(7, max_length), WIDTH)))
         self.attention(x, position_bias=bias, shared_positions=shared)  # builds
         made = (self.embed, self.bias, self.shared, self.attention)
         self.weights = [weight for layer in made if layer for weight in layer.weights]
@@ -129,14 +132,20 @@ class MethodLayers:
         values = {weight.path: ops.convert_to_numpy(weight) for weight in self.weights}
         return Weights({path: value.astype("float64") for path, value in values.items()})
 
-    def oracle(self, tokens):
+    def oracle(self, tokens, prefix=""):
         """Returns the logits that the paper's equation gives, one sequence after the other.
+
+        Args:
+            tokens: `(batch, length, width)` vectors.
+            prefix: `"global_"` for those of the projections that global tokens have.
 
         Raises:
             BrokenPromiseError: if they are no array of numbers `(num_heads, length, length)`, or
                 a weight is asked for that there is not; the nearest one is named.
         """
         self.asked = self.oracle_weights()
+        for path in [path for path in self.asked if prefix and f"attention/{prefix}" in path]:
+            self.asked[path.replace(f"attention/{prefix}", "attention/")] = self.asked[path]
         found = []
         for x in tokens:
             try:

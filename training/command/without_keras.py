@@ -74,5 +74,22 @@ def method_names():
         from keras_tupe import positions
 
         return sorted(positions.METHODS)
-    files = (package_folder() / "positions").glob("[!_]*.py")
-    return sorted(file.stem for file in files)
+    return _names_in("positions")
+
+
+def objective_names():
+    """Returns the names of the objectives, sorted."""
+    return _names_in("objectives")
+
+
+def pattern_names():
+    """Returns the names of the attention patterns, sorted: as `method_names`."""
+    if _NAME in sys.modules:
+        from keras_tupe import attention_patterns
+
+        return sorted(attention_patterns.PATTERNS)
+    return _names_in("attention_patterns")
+
+
+def _names_in(room):
+    return sorted(file.stem for file in (package_folder() / room).glob("[!_]*.py"))

@@ -11,6 +11,7 @@ from keras_tupe.analysis import (
     mean_attention_scores,
     name_patterns,
     position_logits,
+    seen_keys,
     toeplitz_energy,
 )
 from training.draw.distance_tables import draw_tables
@@ -92,6 +93,9 @@ def _logits(backbone, length, origin):
     content = "tokens without content"
     if is_of_tokens:
         content = f"one token in all places, mean over {REPEATED_TOKENS} tokens"
+    is_seen = seen_keys(backbone, length)
+    if not is_seen.all():
+        return _partly_seen_logits(backbone, logits, is_seen, origin, content)
     patterns, words = name_patterns(logits), logits[:, 1:, 1:]
     energies, ranks = toeplitz_energy(words), correlation_rank(words)
     titles = [
@@ -110,6 +114,22 @@ def _logits(backbone, length, origin):
         f"{backbone.position}_position_logits.png",
         lambda path: draw_logits(path, logits, titles, title),
         rows,
+    )
+
+
+def _partly_seen_logits(backbone, logits, is_seen, origin, content):
+    """Returns the drawing where words do not see all others; what they do not see has no color."""
+    patterns = name_patterns(logits, is_seen)
+    titles = [f"head {head}: {pattern}\n" for head, pattern in enumerate(patterns)]
+    title = (
+        f"{backbone.position}, {backbone.attention_pattern} attention, {origin}: position logits "
+        f"of the first block\n({content}; each row without its mean over the words that it sees)"
+    )
+    shown = np.where(is_seen, logits, np.nan)
+    return Drawing(
+        f"{backbone.position}_position_logits.png",
+        lambda path: draw_logits(path, shown, titles, title),
+        [(str(head), pattern, "-", "-") for head, pattern in enumerate(patterns)],
     )
 
 
@@ -133,9 +153,14 @@ def _tables(backbone, origin):
     )
 
 
-def patterns_of_scores(scores):
-    """Returns the names of the patterns of attention scores `(heads, length, length)`."""
-    return name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE)))
+def patterns_of_scores(scores, is_seen=None):
+    """Returns the names of the patterns of attention scores `(heads, length, length)`.
+
+    Args:
+        scores: the scores.
+        is_seen: as in `name_patterns`.
+    """
+    return name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE)), is_seen)
 
 
 def _scores(backbone, origin, token_ids, padding_mask, tokens):
@@ -143,7 +168,9 @@ def _scores(backbone, origin, token_ids, padding_mask, tokens):
     texts = "one text" if len(token_ids) == 1 else f"mean over {len(token_ids)} texts"
     found = []
     for layer, scores in enumerate(layers):
-        patterns = patterns_of_scores(scores)
+        is_seen = seen_keys(backbone, scores.shape[-1], layer)
+        patterns = patterns_of_scores(scores, is_seen)
+        scores = np.where(is_seen, scores, np.nan)
         titles = [f"head {head}: {pattern}" for head, pattern in enumerate(patterns)]
         title = f"{backbone.position}, {origin}: attention scores of block {layer}, {texts}"
 

@@ -19,17 +19,22 @@ def draw_logits(path, matrices, titles, title):
     """Draws position logits without what rows share, which softmax ignores.
 
     The words are drawn as `keras_tupe.analysis.remove_row_constants` says, the column of [CLS] is
-    moved with them, and its row is drawn without its mean over the words.
+    moved with them, and its row is drawn without its mean over the words. Where words do not see
+    all others each row is drawn without its mean over those that it sees.
 
     Args:
         path: PNG file to write.
-        matrices: logits `(heads, length, length)`, [CLS] first.
+        matrices: logits `(heads, length, length)`, NaN where a query does not see a key, [CLS]
+            first.
         titles: list of texts above the heads, one line each.
         title: text above the picture.
     """
-    moved = matrices - matrices[:, :, 1:].mean(axis=-1, keepdims=True)
-    words = remove_row_constants(matrices[:, 1:, 1:])
-    moved[:, 1:] += (words - moved[:, 1:, 1:]).mean(axis=-1, keepdims=True)
+    seen = np.isfinite(matrices[:, :, 1:])
+    total = np.where(seen, matrices[:, :, 1:], 0).sum(axis=-1, keepdims=True)
+    moved = matrices - total / np.maximum(seen.sum(axis=-1, keepdims=True), 1)
+    if seen.all():
+        words = remove_row_constants(matrices[:, 1:, 1:])
+        moved[:, 1:] += (words - moved[:, 1:, 1:]).mean(axis=-1, keepdims=True)
     _draw_panels(path, moved, titles, title, _positions(matrices.shape[-1]), signed=True)
 
 

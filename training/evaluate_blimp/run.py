@@ -6,11 +6,11 @@ import json
 import pathlib
 import time
 
-from keras_tupe import TupeMaskedLM, positions
+from keras_tupe import positions
 from keras_tupe.data import read_blimp
 from training.command.grid import Cell, Grid
 from training.command.kinds import nearest
-from training.evaluate_blimp.scorer import PseudoLogLikelihood
+from training.evaluate_blimp.scorer import LogLikelihood, PseudoLogLikelihood
 from training.evaluate_blimp.summary import pair_counts, summary
 from training.evaluate_blimp.texts import Encoder
 from training.presets.folder import preset_digest
@@ -56,22 +56,15 @@ def evaluate(settings):
         paradigm.uid: encoder.pairs(paradigm, settings.limit, skipped) for paradigm in paradigms
     }
     if settings.precision != "float32":
-        model = TupeMaskedLM.from_preset(
+        model = type(model).from_preset(
             str(pathlib.Path(settings.preset).resolve()),
             preprocessor=None,
             dtype=settings.precision,
         )
-    scorer = PseudoLogLikelihood(
-        model,
-        encoder.mask_id,
-        encoder.before,
-        encoder.after,
-        word_starts=encoder.word_starts if settings.score == "word" else None,
-        batch_tokens=settings.batch_tokens,
-    )
+    scorer = _scorer(settings, model, encoder)
     known = {
         "preset": preset_digest(settings.preset, settings.position_file),
-        "score": settings.score,
+        "score": "sentence" if encoder.is_causal else settings.score,
         "precision": model.backbone.dtype_policy.name,
     }
     cells = [Cell(uid, {**known, "pairs": _pairs_hash(pairs)}) for uid, pairs in chosen.items()]
@@ -92,6 +85,25 @@ def evaluate(settings):
         "skipped": {"count": len(skipped or []), "first": (skipped or [])[:_FIRST]},
         **summary(found),
     }
+
+
+def _scorer(settings, model, encoder):
+    if not encoder.is_causal:
+        return PseudoLogLikelihood(
+            model,
+            encoder.mask_id,
+            encoder.before,
+            encoder.after,
+            word_starts=encoder.word_starts if settings.score == "word" else None,
+            batch_tokens=settings.batch_tokens,
+        )
+    if settings.score == "word":
+        raise ValueError(
+            "--score is for masked language models: a causal one predicts each token from those "
+            "before it, so that nothing is masked. Leave it out. Received: score='word', "
+            f"preset={settings.preset!r}"
+        )
+    return LogLikelihood(model, encoder.before, settings.batch_tokens)
 
 
 def _score(scorer, pairs, folder):

@@ -1,10 +1,98 @@
-"""Scores of sentences by a masked language model."""
+"""Scores of sentences by a masked or a causal language model."""
 
 import keras
 import numpy as np
 from keras import ops
 
 from training.finetune.forward import Forward
+from training.presets.token_losses import TokenLosses
+
+
+def by_length(sentences, score):
+    """Scores sentences, the equally long ones together and equal ones once, so that they tie.
+
+    Args:
+        sentences: list of token ids, integers.
+        score: function of ids `(sentences, length)`, int32, to their scores `(sentences,)`.
+
+    Returns:
+        float64, `(sentences,)`; 0 for a sentence without tokens.
+
+    Raises:
+        ValueError: if a score is not a finite number.
+    """
+    numbers = {}
+    for ids in map(tuple, sentences):
+        numbers.setdefault(ids, len(numbers))
+    found = np.zeros(len(numbers))
+    lengths = np.array([len(ids) for ids in numbers], int)
+    distinct = list(numbers)
+    for length in sorted(set(lengths.tolist()) - {0}):
+        members = np.flatnonzero(lengths == length)
+        found[members] = score(np.array([distinct[member] for member in members], "int32"))
+    if not np.isfinite(found).all():
+        raise ValueError(
+            "The scores of a model must be finite numbers; its weights are damaged, or its "
+            "training diverged. Received: scores that are infinite or undefined"
+        )
+    return found[[numbers[ids] for ids in map(tuple, sentences)]]
+
+
+class LogLikelihood:
+    """Log-likelihoods of sentences by a causal language model.
+
+    Equation: for a sentence of tokens w_1 ... w_n behind the start token w_0
+
+        LL(w) = sum_t log P(w_t | w_0 ... w_{t - 1})
+
+    in natural logarithms. What comes after the sentence is not predicted. Without a start token the
+    sum begins with w_2, since nothing predicts the first token. Rows and ties as in
+    `PseudoLogLikelihood`.
+
+    Args:
+        model: a `TupeCausalLM`.
+        before: ids before a sentence, such as `[2]`, or none.
+        batch_tokens: about how many tokens the model gets at once, >= 1; one row at least.
+
+    Raises:
+        ValueError: in `scores`, if a score is not a finite number.
+    """
+
+    def __init__(self, model, before, batch_tokens=4096):
+        self.before = list(before)
+        self.batch_tokens = batch_tokens
+        self._forward = Forward(TokenLosses(model))
+
+    def scores(self, sentences):
+        """Scores sentences.
+
+        Args:
+            sentences: list of token ids, integers without special tokens.
+
+        Returns:
+            float64, `(sentences,)`, nats; 0 for a sentence of which nothing is predicted.
+        """
+        return by_length(sentences, self._equally_long)
+
+    def _equally_long(self, ids):
+        """Scores of `(sentences, length)` ids without what is before them."""
+        frame = np.tile(np.array(self.before, "int32"), (len(ids), 1))
+        rows = np.concatenate([frame, ids], axis=1)
+        count, width = len(rows), rows.shape[1] - 1
+        scores = np.zeros(count)
+        if not width:
+            return scores
+        size = max(1, self.batch_tokens // width)
+        fills = keras.backend.backend() == "jax"
+        for start in range(0, count, size):
+            used = min(size, count - start)
+            numbers = np.arange(start, start + (size if fills else used))
+            some = rows[np.minimum(numbers, count - 1)]
+            inputs = {"token_ids": some[:, :-1], "padding_mask": np.ones_like(some[:, :-1])}
+            losses = self._forward({**inputs, "labels": some[:, 1:]}).astype("float64")
+            first = max(len(self.before) - 1, 0)
+            scores[start : start + used] = -losses[:used, first:].sum(axis=1)
+        return scores
 
 
 class PseudoLogLikelihood:
@@ -59,23 +147,7 @@ class PseudoLogLikelihood:
         Returns:
             float64, `(sentences,)`, nats; 0 for a sentence without tokens.
         """
-        numbers = {}
-        for ids in map(tuple, sentences):
-            numbers.setdefault(ids, len(numbers))
-        found = np.zeros(len(numbers))
-        lengths = np.array([len(ids) for ids in numbers], int)
-        distinct = list(numbers)
-        for length in sorted(set(lengths.tolist()) - {0}):
-            members = np.flatnonzero(lengths == length)
-            found[members] = self._equally_long(
-                np.array([distinct[member] for member in members], "int32"), progress
-            )
-        if not np.isfinite(found).all():
-            raise ValueError(
-                "The scores of a model must be finite numbers; its weights are damaged, or its "
-                "training diverged. Received: scores that are infinite or undefined"
-            )
-        return found[[numbers[ids] for ids in map(tuple, sentences)]]
+        return by_length(sentences, lambda ids: self._equally_long(ids, progress))
 
     def _equally_long(self, ids, progress):
         """Scores of `(sentences, length)` ids without their frame."""

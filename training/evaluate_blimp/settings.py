@@ -15,13 +15,14 @@ class Settings:
     """Settings of `training.evaluate_blimp`."""
 
     preset: str | None = setting(
-        None, "Folder of a masked language model with a tokenizer.", positional=True
+        None, "Folder of a masked or causal language model with a tokenizer.", positional=True
     )
     data: str | None = setting(None, "Folder of BLiMP's .jsonl files, or one of them.")
     out: str | None = setting(None, "Folder of the results; the same command continues there.")
     score: str = setting(
         "token",
-        "What is masked: each token alone (token), or with the later pieces of its word (word).",
+        "What a masked language model does not see of what it predicts: each token alone (token), "
+        "or with the later pieces of its word (word).",
     )
     paradigms: tuple = setting((), "Names of the paradigms to score. Default: all in --data.")
     limit: int | None = setting(None, "Pairs of each paradigm, from its first on, >= 1.")

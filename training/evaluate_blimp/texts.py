@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe import TupeMaskedLM
+from keras_tupe import TupeCausalLM, TupeMaskedLM
 from keras_tupe.data.corpus.word_starts import word_starts
 from keras_tupe.data.rows.whole_words import starts_of_words
 
@@ -41,19 +41,21 @@ class Encoder:
         preset: the preset as the user named it, for messages.
 
     Attributes:
-        mask_id, unknown_id: ids of special tokens.
+        mask_id, unknown_id: ids of special tokens; a causal model's may have no mask.
+        is_causal: whether sentences are scored from left to right.
         before, after: ids around a sentence, lists.
 
     Raises:
-        ValueError: if the preset has no masked-LM head or no tokenizer, or one that does not fit
-            the model.
+        ValueError: if the preset is no language model or has no tokenizer, or one that does not
+            fit the model.
     """
 
     def __init__(self, model, text, preset):
-        if not isinstance(model, TupeMaskedLM):
+        self.is_causal = isinstance(model, TupeCausalLM)
+        if not self.is_causal and not isinstance(model, TupeMaskedLM):
             raise ValueError(
-                "The preset must be a masked language model, since sentences are scored by its "
-                "predictions. `training.pretrain` makes one. "
+                "The preset must be a masked or a causal language model, since sentences are "
+                "scored by its predictions. `training.pretrain` makes one. "
                 f"Received: {preset!r}, a {type(model).__name__}"
             )
         if text is None:
@@ -73,10 +75,11 @@ class Encoder:
         self._begins_word = word_starts(self._op.pieces, tokenizer.kind)
         self._is_special = np.isin(np.arange(len(self._begins_word)), self._op.special_ids)
         self._longest = backbone.max_sequence_length if backbone.has_length_limit else None
-        self.mask_id, self.unknown_id = self._op.mask_id, self._op.unknown_id
+        self.mask_id = None if self.is_causal else self._op.mask_id
+        self.unknown_id = self._op.unknown_id
         has_start = getattr(text, "add_start_token", True)
         self.before = [self._op.start_id] if has_start else []
-        self.after = [self._op.end_id]
+        self.after = [] if self.is_causal else [self._op.end_id]
 
     def pairs(self, paradigm, limit=None, skipped=None):
         """Returns the `Pairs` of a paradigm.

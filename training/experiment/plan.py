@@ -14,7 +14,7 @@ from training.experiment.facts import preset_facts, rows_facts
 from training.finetune_glue.cost import glue_cost
 from training.finetune_squad.cost import squad_cost
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, pretraining
-from training.pretrain.settings import scaled_warmup
+from training.pretrain.schedule import scaled_warmup
 
 ABLATION, GRAFTED, SQUAD = "ablation", "grafted", "squad"  # folders in that of the experiment
 PRESET = "preset"  # in place of a seed of pre-training

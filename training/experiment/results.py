@@ -4,8 +4,9 @@ import dataclasses
 import math
 import pathlib
 
+from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
-from training.ablate.results import ACCURACY, LOSS, collect
+from training.ablate.results import LOSS, collect
 from training.ablate.statistics import summarize
 from training.command.variant import parse
 from training.experiment.plan import ABLATION, PRESET, squad_cells
@@ -141,8 +142,8 @@ def _title(score, scale):
     """Returns the heading of a score, with its metric."""
     if score == LOSS:
         return f"{score} (nats)"
-    if score == ACCURACY:
-        return f"{score} (%)"
+    if score in objectives.get("causal_lm").numbers(0.0, 1.0):
+        return score
     name = score.removeprefix("GLUE ")
     if name not in COLUMNS:
         return f"{score} (%)"

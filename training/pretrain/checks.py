@@ -19,11 +19,18 @@ from training.command.checks import (
 )
 from training.command.kinds import nearest
 from training.command.settings import COMMAND_LINE
-from training.command.without_keras import method_names, without_keras
+from training.command.without_keras import (
+    method_names,
+    objective_names,
+    pattern_names,
+    without_keras,
+)
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
+# What belongs to one objective, or some: the options of their records.
+OBJECTIVE_OPTIONS = ("mask_rate", "whole_word", "mask_special")
 _CHOICES = {"size": SIZES, **MACHINE_CHOICES}
 _RANGES = {
     "dropout": SHARE,
@@ -66,6 +73,7 @@ def find_problems(settings, model_settings, changeable):
     found += _folders(settings)
     found += _preset(settings, model_settings) if settings.preset is not None else []
     found += _method(settings)
+    found += _objective(settings) or _pattern(settings)
     found += _changes(settings, changeable)
     return found + _steps(settings, outside)
 
@@ -145,6 +153,62 @@ def _method(settings):
     except (TypeError, ValueError) as error:
         found.append(f"--position-options: {error}")
     return found
+
+
+def _objective(settings):
+    name = settings.objective
+    if name not in objective_names():
+        return [
+            f"--objective must be one of {objective_names()}; the nearest is "
+            f"{nearest(name, objective_names())!r}. Received: {name!r}"
+        ]
+    # a file may have settings of masks that an objective on the command line has no use for
+    places = {COMMAND_LINE, settings.given.get("objective")}
+    given = [one for one in OBJECTIVE_OPTIONS if settings.given.get(one) in places - {None}]
+    useless = [one for one in given if one not in settings.objective_record().options]
+    if useless:
+        return [
+            f"--objective {name} has no use for {', '.join(map(option, useless))}: leave that out. "
+            f"Received: {', '.join(f'{one}={getattr(settings, one)!r}' for one in useless)}"
+        ]
+    return []
+
+
+def _pattern(settings):
+    if settings.preset is not None and not any(
+        settings.given.get(name) for name in ("attention_pattern", "pattern_options")
+    ):
+        return []
+    name = settings.attention_pattern
+    is_given = name is not None or settings.pattern_file is not None
+    if not is_given and settings.pattern_options == "{}":
+        return []  # the objective's own, whose record is not needed
+    if settings.pattern_file is None and name is not None and name not in pattern_names():
+        return [
+            f"--attention-pattern must be one of {pattern_names()}, or give --pattern-file; the "
+            f"nearest is {nearest(name, pattern_names())!r}. Received: {name!r}"
+        ]
+    try:
+        pattern = settings.pattern()
+    except ValueError as error:
+        return [f"--pattern-file: {error}"]
+    try:
+        visible = pattern.visible(0, settings.resolved_pattern_options())
+    except json.JSONDecodeError as error:
+        return [
+            f"--pattern-options must be JSON, such as '{{\"window\": 64}}': {error}. Received: "
+            f"{settings.pattern_options!r}"
+        ]
+    except (TypeError, ValueError) as error:
+        return [f"--pattern-options: {error}"]
+    is_causal = visible is not None and visible.is_causal
+    if settings.objective_record().is_causal and not is_causal:
+        return [
+            f"--objective {settings.objective} needs an attention pattern in which no token sees "
+            "what comes after it, such as --attention-pattern causal. Received: "
+            f"{settings.pattern_name()!r} with options {settings.pattern_options}"
+        ]
+    return []
 
 
 def _changes(settings, changeable):

@@ -20,6 +20,7 @@ class Training:
         schedule: learning rate: a function of the step.
         optimizer: dictionary of the other arguments of `adamw`.
         steps_per_call: steps between two visits of Python.
+        accuracy: what the share of right predictions is called.
         **options: arguments of `Trainer`.
 
     Attributes:
@@ -27,8 +28,18 @@ class Training:
     """
 
     def __init__(
-        self, model, machine, rows, held_out, schedule, optimizer, steps_per_call=1, **options
+        self,
+        model,
+        machine,
+        rows,
+        held_out,
+        schedule,
+        optimizer,
+        steps_per_call=1,
+        accuracy="masked accuracy",
+        **options,
     ):
+        self._accuracy = accuracy
         self.machine, self.rows, self.schedule = machine, rows, schedule
         self._held_out = held_out
         self.trainer = Trainer(model, train_metrics=False, **options)
@@ -68,7 +79,7 @@ class Training:
             most: batches to test on at most; all by default.
 
         Returns:
-            `(loss, accuracy)`, each masked token counted once.
+            `(loss, accuracy)`, each prediction counted once.
         """
         count = self._held_out.num_evaluation_batches
         count = min(most or count, count)
@@ -81,7 +92,7 @@ class Training:
             )
         progress.say(
             f"step {step:,}: held-out loss {scores['loss']:.4f}, "
-            f"masked accuracy {scores['accuracy']:.2%}"
+            f"{self._accuracy} {scores['accuracy']:.2%}"
         )
         return scores["loss"], scores["accuracy"]
 

@@ -7,13 +7,12 @@ import shutil
 
 import keras
 
-from keras_tupe import SIZES, TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
-
-_ASSETS = pathlib.Path("assets", "tokenizer")
+from keras_tupe import SIZES, TupeBackbone, TupeTokenizer
+from training.presets.vocabulary import check_same_vocabulary
 
 
 def make_model(settings, prepared):
-    """Returns the `TupeMaskedLM` that a run starts with.
+    """Returns the model of the objective that a run starts with.
 
     Two new models of one seed differ in the weights of their positional methods alone: the
     trunk's are those that it has without positions.
@@ -43,6 +42,7 @@ def make_model(settings, prepared):
 def _new_model(settings, prepared):
     """Returns a new model; of one seed, all methods have the same weights but for their own."""
     settings.method()  # loads a file that defines it
+    task = settings.objective_record().task
     arguments = {
         "vocabulary_size": prepared.vocabulary.size,
         **dataclasses.asdict(SIZES[settings.size]),
@@ -51,13 +51,15 @@ def _new_model(settings, prepared):
         "normalize_first": settings.normalize_first,
         "initializer_range": settings.initializer_range,
         "layer_norm_epsilon": settings.layer_norm_epsilon,
+        "attention_pattern": settings.pattern_name(),
+        "pattern_options": settings.resolved_pattern_options(),
     }
-    trunk = TupeMaskedLM(TupeBackbone(**arguments, position="none"))
+    trunk = task(TupeBackbone(**arguments, position="none"))
     keras.utils.set_random_seed(settings.seed)
     backbone = TupeBackbone(
         **arguments, position=settings.method_name(), position_options=settings.method_options()
     )
-    model = TupeMaskedLM(backbone)
+    model = task(backbone)
     # initializers draw in the order of the layers, and a method's own layers are among them
     values = {weight.path: weight for weight in trunk.weights}
     for weight in model.weights:
@@ -67,16 +69,16 @@ def _new_model(settings, prepared):
 
 
 def save_preset(model, tokenizer, length, folder):
-    """Writes a preset with the tokenizer: `TupeMaskedLM.from_preset(folder)` takes raw text.
+    """Writes a preset with the tokenizer: the task's `from_preset(folder)` takes raw text.
 
     Args:
-        model: the trained `TupeMaskedLM`.
+        model: the trained model.
         tokenizer: the `TupeTokenizer` of its rows.
         length: tokens per row of the preset's preprocessor.
         folder: `pathlib.Path` of an empty folder.
     """
     model.compile()  # else the optimizer's state would go into the preset
-    model.preprocessor = TupeMaskedLMPreprocessor(tokenizer, sequence_length=length)
+    model.preprocessor = type(model).preprocessor_cls(tokenizer, sequence_length=length)
     model.save_to_preset(str(folder))
 
 
@@ -101,7 +103,7 @@ def tokenizer_of(vocabulary):
 
 def _from_preset(settings, prepared):
     try:
-        model = TupeMaskedLM.from_preset(
+        model = settings.objective_record().task.from_preset(
             settings.preset, preprocessor=None, dtype=settings.precision
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
@@ -110,27 +112,15 @@ def _from_preset(settings, prepared):
             f"--preset must be the folder of a whole preset of this package: {reason}. Received: "
             f"preset={settings.preset!r}"
         ) from None
-    files = sorted((pathlib.Path(settings.preset) / _ASSETS).glob("*"))
-    ours = prepared.vocabulary.path.read_bytes()
-    size = model.backbone.vocabulary_size
-    if size != prepared.vocabulary.size or not any(_same(file, ours) for file in files):
-        raise ValueError(
-            "The rows must have the vocabulary of the preset. Prepare them with "
-            f"`--vocabulary` and the preset's file in {_ASSETS}. Received: a preset of {size} "
-            f"pieces, rows of {prepared.vocabulary.size} other pieces; preset={settings.preset!r}"
-        )
+    check_same_vocabulary(settings.preset, model.backbone.vocabulary_size, prepared.vocabulary)
     return _with_dropout(model, settings.dropout)
 
 
 def _with_dropout(model, dropout):
-    """Returns a masked LM of the same weights with a dropout rate."""
+    """Returns a model of the same class and weights with a dropout rate."""
     if model.backbone.dropout == dropout:
         return model
     backbone = TupeBackbone.from_config({**model.backbone.get_config(), "dropout": dropout})
-    again = TupeMaskedLM(backbone)
+    again = type(model)(backbone)
     again.set_weights(model.get_weights())
     return again
-
-
-def _same(file, content):
-    return file.read_bytes().rstrip(b"\n") == content.rstrip(b"\n")

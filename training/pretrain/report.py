@@ -1,10 +1,13 @@
 """The report of a run of `training.pretrain`: a table, totals and a picture, from its logs."""
 
 import dataclasses
+import math
 import pathlib
 
 import numpy as np
 
+from keras_tupe import objectives
+from keras_tupe._json_file import read_json_object
 from training.command.durations import duration
 from training.command.log import LOG, VALID, read_log
 from training.command.report_files import replaced_picture
@@ -23,11 +26,28 @@ class Run:
         label: how the run is called in pictures and tables.
         log: columns of `log.csv`.
         valid: columns of `valid.csv`.
+        objective: name of its objective.
+        characters: mean number of characters that a held-out prediction stands for; `None` if it
+            is not known.
     """
 
     label: str
     log: dict
     valid: dict
+    objective: str = "masked_lm"
+    characters: float | None = None
+
+    @property
+    def words(self):
+        """The `Objective`, which has the words for what is measured."""
+        return objectives.get(self.objective)
+
+    def numbers(self):
+        """Returns what the objective reports of the last held-out loss, a dictionary."""
+        losses = self.valid["valid_loss"]
+        if not losses or not self.characters:
+            return {}
+        return self.words.numbers(losses[-1], self.characters)
 
     @property
     def tokens_per_step(self):
@@ -53,7 +73,23 @@ def load_run(folder, label):
         ValueError: if its logs are missing or not of a run.
     """
     folder = pathlib.Path(folder)
-    return Run(label, read_log(folder / LOG), read_log(folder / VALID))
+    return Run(label, read_log(folder / LOG), read_log(folder / VALID), *_record(folder))
+
+
+def _record(folder):
+    """Returns the objective of a run, and the characters of a prediction, as far as it says."""
+    try:
+        record = read_json_object(folder / "settings.json")
+        name = record["settings"].get("objective", "masked_lm")
+        objectives.get(name)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ("masked_lm",)
+    try:
+        facts = record["held_out"]
+        characters = float(facts["characters"]) / float(facts["predictions"])
+        return name, characters if math.isfinite(characters) else None
+    except (ValueError, KeyError, TypeError, ZeroDivisionError, OverflowError):
+        return (name,)
 
 
 def write_report(folder, label):
@@ -68,7 +104,9 @@ def write_report(folder, label):
     """
     run = load_run(folder, label)
     write_picture(pathlib.Path(folder) / PICTURE, [run])
-    return f"{_points(run)}\n\n{totals(run)}"
+    numbers = [f"{name} {value:.4g}" for name, value in run.numbers().items()]
+    parts = [_points(run), f"Held-out {', '.join(numbers)}." if numbers else "", totals(run)]
+    return "\n\n".join(filter(None, parts))
 
 
 def write_picture(path, runs):
@@ -90,7 +128,7 @@ def totals(run):
 
 
 def draw_runs(path, runs):
-    """Draws held-out loss and masked accuracy over training tokens, and the training loss, faint.
+    """Draws held-out loss and accuracy over training tokens, and the training loss, faint.
 
     Args:
         path: PNG file to write.
@@ -125,10 +163,11 @@ def draw_runs(path, runs):
         trained = [loss for run in runs for loss in _smooth([], run.log["loss"])[1]]
         low = min([low, *(loss for loss in trained if np.isfinite(loss))])
         loss_axes.set_ylim(low - room, high + room)
-    loss_axes.set_ylabel("masked-token loss (nats)")
+    words = runs[0].words
+    loss_axes.set_ylabel(f"{words.predictions.replace(' ', '-')} loss (nats)")
     loss_axes.set_title("held-out loss; faint: training loss, smoothed")
-    accuracy_axes.set_ylabel("masked accuracy")
-    accuracy_axes.set_title("held-out masked accuracy")
+    accuracy_axes.set_ylabel(words.accuracy)
+    accuracy_axes.set_title(f"held-out {words.accuracy}")
     accuracy_axes.yaxis.set_major_formatter(lambda value, _: f"{round(100 * value, 6):g}%")
     for axes in (loss_axes, accuracy_axes):
         axes.set_xlabel("tokens seen in training (million)" if in_tokens else "steps of training")
@@ -152,7 +191,7 @@ def _points(run):
             *([run.valid[name][index] for index in chosen] for name in columns), strict=True
         )
     ]
-    return table(["step", "tokens", "held-out loss", "masked accuracy"], rows)
+    return table(["step", "tokens", "held-out loss", run.words.accuracy], rows)
 
 
 def _smooth(steps, values):

@@ -72,14 +72,11 @@ class Run:
         keras.config.set_dtype_policy(settings.precision)
         if settings.precision == "mixed_float16" and not has_gpu():
             print("pretrain: mixed_float16 is slow on a CPU; mixed_bfloat16 is meant for it.")
-        masking = train.masking(
-            rate=settings.mask_rate,
-            whole_word=settings.whole_word,
-            mask_special=settings.mask_special,
-        )
+        self.objective = settings.objective_record()
+        rule = self.objective.rule(train, settings.objective_options())
         kwargs = {"batch_size": settings.batch_size}
-        self.rows = data.Rows(train, masking, **kwargs, seed=settings.seed)
-        self.held_out = data.Rows(valid, masking, **kwargs, seed=VALIDATION_SEED)
+        self.rows = data.Rows(train, rule, **kwargs, seed=settings.seed)
+        self.held_out = data.Rows(valid, rule, **kwargs, seed=VALIDATION_SEED)
         self.schedule = LinearWarmupDecay(
             settings.learning_rate, settings.steps, settings.warmup_steps
         )
@@ -124,6 +121,7 @@ class Run:
                 self.schedule,
                 {name: getattr(settings, name) for name in names},
                 settings.steps_per_call,
+                self.objective.accuracy,
                 micro_batches=settings.micro_batches,
                 remat=settings.remat,
                 xla=self._xla.argument(self.step),
@@ -161,6 +159,7 @@ class Run:
             "has_gpu": has_gpu(),
             "workers": self.machine.num_workers,
             "parameters": self.model.count_params(),
+            "held_out": self._held_out_facts(),
         }
         partial = self.out / ".partial.settings.json"
         data.write_json(partial, record)
@@ -188,10 +187,9 @@ class Run:
             **{name: getattr(backbone, name) for name in names},
             batch_size=settings.batch_size,
             length=self.rows.length,
-            num_slots=self.rows.masking.num_slots(self.rows.length),
+            num_slots=self.rows.rule.num_slots(self.rows.length),
         )
-        batches = self.held_out.num_evaluation_batches
-        batches = min(settings.valid_batches or batches, batches)
+        batches = self._validation_batches()
         return Progress(
             settings.steps,
             self.step,
@@ -202,6 +200,20 @@ class Run:
             measure_peak=self._measure_peak,
             stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
         )
+
+    def _validation_batches(self):
+        batches = self.held_out.num_evaluation_batches
+        return min(self.settings.valid_batches or batches, batches)
+
+    def _held_out_facts(self):
+        """Returns how much text the predictions are of that a validation is the mean of."""
+        characters, predictions = self.prepared.vocabulary.characters, 0.0
+        counted = 0.0
+        for step in range(self._validation_batches() if self.settings.valid_every else 0):
+            _, labels, weights = self.held_out.evaluation_batch(step)
+            predictions += float(weights.sum())
+            counted += float((weights * characters[labels]).sum())
+        return {"predictions": predictions, "characters": counted}
 
     def train(self, stop):
         """Trains to the last step, unless it is asked to stop; returns whether it got there.

@@ -5,7 +5,12 @@ import json
 from keras_tupe.trainer import read_state, write_state
 
 # Settings that checkpoints of earlier versions do not have, with the value that was theirs.
-_ADDED = {"layer_norm_epsilon": 1e-5}
+_ADDED = {
+    "layer_norm_epsilon": 1e-5,
+    "objective": "masked_lm",
+    "attention_pattern": "full",
+    "pattern_options": {},
+}
 
 
 class Saver:

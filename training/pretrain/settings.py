@@ -1,4 +1,4 @@
-"""The settings of a run, those that tell it from another run, and those that follow its steps."""
+"""The settings of a run, and those that tell it from another run."""
 
 import dataclasses
 import json
@@ -6,10 +6,11 @@ import os
 import pathlib
 
 from training.command import config_file
-from training.command.settings import COMMAND_LINE, setting
-from training.command.without_keras import without_keras
+from training.command.settings import setting
+from training.command.without_keras import objective_names, pattern_names, without_keras
 from training.machine import settings as machine
-from training.pretrain.checks import find_problems
+from training.pretrain.checks import OBJECTIVE_OPTIONS, find_problems
+from training.pretrain.schedule import scaled
 
 with without_keras():
     from keras_tupe._json_file import parse_json
@@ -20,6 +21,8 @@ MODEL = (
     "size",
     "position",
     "position_options",
+    "attention_pattern",
+    "pattern_options",
     "normalize_first",
     "initializer_range",
     "layer_norm_epsilon",
@@ -80,12 +83,24 @@ class Settings:
     preset: str | None = setting(
         None, "Folder of a preset whose encoder is trained further, instead of a new one."
     )
+    objective: str = setting(
+        "masked_lm",
+        f"What is predicted: {', '.join(objective_names())}; see `keras_tupe.objectives`.",
+    )
     # === Model ===
     size: str = setting("base", f"Size of the encoder: {', '.join(SIZES)}.")
     position: str = setting("tupe_r", "Positional method, see `keras-tupe methods`.")
     position_options: str = setting("{}", "Options of the positional method, as JSON.")
     position_file: str | None = setting(
         None, "Python file that defines a positional method; the method is then that one."
+    )
+    attention_pattern: str | None = setting(
+        None,
+        f"Who attends to whom: {', '.join(pattern_names())}. Default: the objective's own.",
+    )
+    pattern_options: str = setting("{}", "Options of the attention pattern, as JSON.")
+    pattern_file: str | None = setting(
+        None, "Python file that defines an attention pattern; the pattern is then that one."
     )
     dropout: float = setting(0.1, "Dropout rate, 0 to below 1.")
     normalize_first: bool = setting(False, "Whether blocks are pre-LN instead of post-LN.")
@@ -96,7 +111,7 @@ class Settings:
     max_sequence_length: int | None = setting(
         None, "Rows of position tables, tokens >= 1. Default: the length of the data's rows."
     )
-    # === Masking ===
+    # === Masking (objective masked_lm) ===
     mask_rate: float = setting(0.15, "Share of the tokens that is masked, above 0 to 1.")
     whole_word: bool = setting(False, "Whether whole words are masked.")
     mask_special: bool = setting(False, "Whether special tokens are masked, as TUPE's code does.")
@@ -188,6 +203,42 @@ class Settings:
         """Returns the options of the positional method, a dictionary."""
         return parse_json(self.position_options)
 
+    def objective_record(self):
+        """Returns the `Objective`.
+
+        Raises:
+            ValueError: if there is no such objective.
+        """
+        from keras_tupe import objectives
+
+        return objectives.get(self.objective)
+
+    def objective_options(self):
+        """Returns the options of the objective, a dictionary."""
+        return {name: getattr(self, name) for name in self.objective_record().options}
+
+    def pattern_name(self):
+        """Returns the name of the attention pattern of a new model."""
+        if self.pattern_file is not None:
+            return pathlib.Path(self.pattern_file).stem
+        return self.attention_pattern or self.objective_record().attention_pattern
+
+    def pattern(self):
+        """Returns the `AttentionPattern` of a new model; its file is loaded once.
+
+        Raises:
+            ValueError: if there is no such pattern, or its file does not define one.
+        """
+        from keras_tupe import attention_patterns
+
+        if self.pattern_file is not None:
+            attention_patterns.load_file(self.pattern_file)
+        return attention_patterns.get(self.pattern_name())
+
+    def resolved_pattern_options(self):
+        """Returns all options of the attention pattern, a dictionary."""
+        return self.pattern().resolve(parse_json(self.pattern_options))
+
     def keep_step_numbers(self):
         """Returns the steps whose checkpoints stay for good, ascending."""
         return tuple(sorted({int(word) for word in self.keep_steps.split(",") if word.strip()}))
@@ -210,12 +261,20 @@ class Settings:
 
         values = dataclasses.asdict(self)
         chosen = {name: values[name] for name in values if name not in _NO_MATTER}
+        for name in set(OBJECTIVE_OPTIONS) - set(self.objective_options()):
+            del chosen[name]
+        del chosen["pattern_file"]
+        if self.pattern_file is not None:
+            chosen["pattern_file"] = file_hash(self.pattern_file)
         if self.position_file is not None:
             chosen["position_file"] = file_hash(self.position_file)
         if self.preset is None:
             chosen["position"] = self.method_name()
             options = self.method().resolve(self.method_options())
             chosen["position_options"] = json.loads(json.dumps(options))  # lists, as when read
+            chosen["attention_pattern"] = self.pattern_name()
+            options = self.resolved_pattern_options()
+            chosen["pattern_options"] = json.loads(json.dumps(options))
             return chosen
         chosen["preset"] = {
             name: file_hash(os.path.join(self.preset, name))
@@ -227,54 +286,3 @@ class Settings:
 
 def _step_defaults():
     return {name: getattr(Settings, name) for name in ("steps", "warmup_steps")}
-
-
-def scaled_warmup(warmup_steps, usual_steps, steps):
-    """Returns the warm-up of a run of `steps` that is the same share as in a run of `usual_steps`.
-
-    Example:
-        >>> scaled_warmup(180, 3000, 50)
-        3
-    """
-    return max(min(round(warmup_steps / usual_steps * steps), steps - 1), 0)
-
-
-def scaled(values, from_file, defaults, given):
-    """Returns settings whose warm-up and kept steps fit to the number of steps.
-
-    What the command line gives stays as it is. The rest keeps its share of the steps: of those of
-    the file for what the file says, else of the default's.
-
-    Args:
-        values: dictionary of the settings that are not left at their defaults.
-        from_file: those that a file of named settings says.
-        defaults: dictionary with the defaults of `steps`, `warmup_steps`.
-        given: dictionary: name -> where it was given.
-    """
-    steps = values.get("steps", defaults["steps"])
-    if steps < 1:
-        return values  # told as a mistake
-    values = dict(values)
-    if given.get("warmup_steps") != COMMAND_LINE:
-        source = from_file if "warmup_steps" in from_file else {}
-        usual = source.get("steps", defaults["steps"])
-        warmup = source.get("warmup_steps", defaults["warmup_steps"])
-        # what is wrong in the file is told as it stands there
-        if steps != usual and 0 <= warmup < usual:
-            values["warmup_steps"] = scaled_warmup(warmup, usual, steps)
-    usual = from_file.get("steps", defaults["steps"])
-    if given.get("keep_steps") not in (None, COMMAND_LINE) and steps != usual > 0:
-        values["keep_steps"] = _scaled_list(
-            from_file["keep_steps"], steps / usual, max(values.get("steps_per_call", 1), 1)
-        )
-    return values
-
-
-def _scaled_list(text, factor, call):
-    """Returns steps by commas, each a multiple of `call`; another text stays as it is."""
-    try:
-        numbers = [int(word) for word in text.split(",") if word.strip()]
-    except ValueError:
-        return text
-    kept = {round(number * factor / call) * call for number in numbers}
-    return ",".join(str(number) for number in sorted(kept) if number >= 1)

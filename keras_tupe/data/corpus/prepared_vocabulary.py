@@ -4,7 +4,9 @@ import dataclasses
 import functools
 import pathlib
 
-from keras_tupe.data.corpus.word_starts import word_starts
+import numpy as np
+
+from keras_tupe.data.corpus.word_starts import piece_characters, word_starts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +54,14 @@ class PreparedVocabulary:
     def begins_word(self):
         """See `word_starts`."""
         return word_starts(self.pieces, self.kind)
+
+    @functools.cached_property
+    def characters(self):
+        """See `piece_characters`; special tokens stand for no character, an unknown one for one."""
+        found = piece_characters(self.pieces, self.kind)
+        found[list(self.special_ids)] = 0
+        found[self.unknown_id] = 1
+        return np.maximum(found, 0)
 
 
 def _wordpiece(path):

@@ -1,13 +1,21 @@
-"""Which pieces of a vocabulary begin a word."""
+"""Which pieces of a vocabulary begin a word, and how many characters each stands for."""
+
+import re
 
 import numpy as np
 
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 _BEGINS = {
     "wordpiece": lambda piece: not piece.startswith("##"),
     "sentencepiece": lambda piece: piece.startswith("\u2581"),
     "byte_pair": lambda piece: piece.startswith("\u0120"),
 }
 KINDS = tuple(_BEGINS)
+_CHARACTERS = {
+    # a word has the space before it
+    "wordpiece": lambda piece: len(piece) - 2 if piece.startswith("##") else len(piece) + 1,
+    "sentencepiece": lambda piece: 1 if _BYTE.fullmatch(piece) else len(piece),
+}
 
 
 def word_starts(pieces, kind):
@@ -35,3 +43,29 @@ def word_starts(pieces, kind):
     if kind not in KINDS:
         raise ValueError(f"`kind` must be one of {list(KINDS)}. Received: kind={kind!r}")
     return np.array([_BEGINS[kind](piece) for piece in pieces], bool)
+
+
+def piece_characters(pieces, kind):
+    """How many characters of text each piece stands for, to compare models by characters.
+
+    A word has the space before it, so that the characters of a text's pieces are those of the text
+    with one space before each word, and, for WordPiece, before each punctuation mark. A
+    SentencePiece piece has its own U+2581, and one of a byte counts as a character.
+
+    Args:
+        pieces: list of strings, the vocabulary; the position is the id.
+        kind: `"wordpiece"` or `"sentencepiece"`.
+
+    Returns:
+        int64, `(vocabulary_size,)`; special tokens are counted as they are written.
+
+    Raises:
+        ValueError: if there is no such kind.
+
+    Example:
+        >>> piece_characters(["[PAD]", "the", "cat", "##s", "."], "wordpiece")
+        array([6, 4, 4, 1, 2])
+    """
+    if kind not in KINDS:
+        raise ValueError(f"`kind` must be one of {list(KINDS)}. Received: kind={kind!r}")
+    return np.array([_CHARACTERS[kind](piece) for piece in pieces], "int64")

@@ -83,6 +83,17 @@ class Masking:
         needed = min(math.ceil(self.rate * length), length)
         return needed if self.max_masked is None else min(self.max_masked, length)
 
+    def examples(self, token_ids, example_numbers, seed):
+        """Inputs, labels and weights of rows, see `mask_rows`."""
+        return mask_rows(token_ids, example_numbers, self, seed=seed)
+
+    def signature(self, batch_size, length):
+        """Shapes and dtypes of what `examples` returns, each as `(shape, dtype)`."""
+        row = (batch_size, length), "int32"
+        slots = batch_size, self.num_slots(length)
+        inputs = {"token_ids": row, "padding_mask": row, "mask_positions": (slots, "int32")}
+        return inputs, (slots, "int32"), (slots, "float32")
+
     @functools.cached_property
     def ordinary_ids(self):
         """The ids that random words are drawn from, int32, ascending."""

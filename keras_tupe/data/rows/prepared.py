@@ -5,6 +5,7 @@ import numpy as np
 from keras_tupe.data.rows._preparation import read_preparation
 from keras_tupe.data.rows._shard import Shard
 from keras_tupe.data.rows.masking import Masking
+from keras_tupe.data.rows.next_tokens import NextTokens
 
 
 class PreparedRows:
@@ -93,6 +94,11 @@ class PreparedRows:
             begins_word=vocabulary.begins_word if whole_word else None,
             **settings,
         )
+
+    def next_tokens(self):
+        """The `NextTokens` of this vocabulary."""
+        vocabulary = self.vocabulary
+        return NextTokens(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)
 
     def _checked(self, indices):
         indices = np.asarray(indices)

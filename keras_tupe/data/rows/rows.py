@@ -6,17 +6,16 @@ import numpy as np
 
 from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.counter_rng import check_seed, permute
-from keras_tupe.data.rows.masking import mask_rows
 from keras_tupe.data.rows.shared_batches import SharedBatches
 
 _ORDER = 0  # stream of random bits; `masking` uses the others
 
 
 class Rows(SharedBatches):
-    """Training and evaluation batches of a masked language model, from packed rows.
+    """Training and evaluation batches of a language model, from packed rows.
 
-    Example number e (from 0, over all epochs) is row order(seed, e // rows)[e % rows], masked by
-    (seed, e); batch number `step` holds the examples from step * batch_size on. So each epoch is
+    Example number e (from 0, over all epochs) is row order(seed, e // rows)[e % rows], masked, say,
+    by (seed, e); batch number `step` holds the examples from step * batch_size on. So each epoch is
     a new order with new masks, nothing depends on the batches before, and no step costs more
     time or memory than another, whatever the number of rows.
 
@@ -25,7 +24,9 @@ class Rows(SharedBatches):
             object that reads them when they are asked for, such as `PreparedRows`: with `len`, an
             attribute `length` (tokens per row), and an array of integers as index, which gives
             the rows of these numbers, `(n, length)`.
-        masking: a `Masking`.
+        rule: how rows become inputs, labels and weights: a `Masking`, a `NextTokens`, or another
+            object with `vocabulary_size`, `pad_id` and their methods `examples`, `num_slots` and
+            `signature`.
         batch_size: rows per batch, at least 1.
         seed: integer from 0 to 2**64 - 1.
 
@@ -47,15 +48,15 @@ class Rows(SharedBatches):
         ((2, 8), (2, 2), (2, 2), (2, 2))
     """
 
-    def __init__(self, source, masking, *, batch_size, seed):
+    def __init__(self, source, rule, *, batch_size, seed):
         if batch_size < 1:
             raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
         if not hasattr(source, "length"):  # an array: all of it is checked at once
-            source = check_rows(source, masking.vocabulary_size)
+            source = check_rows(source, rule.vocabulary_size)
         elif not len(source):
             raise ValueError(f"`source` must have at least one row. Received: {source!r}")
         self.source = source
-        self.masking = masking
+        self.rule = rule
         self.batch_size = batch_size
         self.seed = check_seed(seed)
         self.length = getattr(source, "length", None) or source.shape[1]
@@ -77,10 +78,10 @@ class Rows(SharedBatches):
             step: integer >= 0; any, in any order.
 
         Returns:
-            `(inputs, labels, weights)` as `mask_rows` gives them, of `batch_size` rows.
+            `(inputs, labels, weights)` as the rule's `examples` gives them, of `batch_size` rows.
         """
         rows = self.source[self.row_numbers(step)]
-        return mask_rows(rows, self._examples(step), self.masking, seed=self.seed)
+        return self.rule.examples(rows, self._examples(step), self.seed)
 
     def row_numbers(self, step):
         """Numbers of the rows of `batch(step)`, int64 `(batch_size,)`."""
@@ -102,14 +103,14 @@ class Rows(SharedBatches):
                 f"`step` must be below the number of evaluation batches, "
                 f"{self.num_evaluation_batches}. Received: step={step}"
             )
-        token_ids = np.full((len(examples), self.length), self.masking.pad_id, "int32")
+        token_ids = np.full((len(examples), self.length), self.rule.pad_id, "int32")
         indices = examples[examples < len(self)]
         if len(indices):
             token_ids[: len(indices)] = self.source[indices]
-        return mask_rows(token_ids, examples, self.masking, seed=self.seed)
+        return self.rule.examples(token_ids, examples, self.seed)
 
     def evaluation_batches(self):
-        """Yields every row once, in order, masked by (seed, row number): the same at each call.
+        """Yields every row once, in order, by (seed, row number): the same at each call.
 
         The last batch is filled up with rows of padding, of weight 0: shapes stay static, and
         every worker has the same number of batches, so that none waits for another.
@@ -120,10 +121,7 @@ class Rows(SharedBatches):
     @property
     def signature(self):
         """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
-        row = (self.batch_size, self.length), "int32"
-        slots = self.batch_size, self.masking.num_slots(self.length)
-        inputs = {"token_ids": row, "padding_mask": row, "mask_positions": (slots, "int32")}
-        return inputs, (slots, "int32"), (slots, "float32")
+        return self.rule.signature(self.batch_size, self.length)
 
     def _examples(self, step):
         """Numbers of the examples of a batch, ascending: int64 `(batch_size,)`."""

@@ -1,0 +1,23 @@
+"""Masked language modeling: tokens that were hidden are predicted from both sides."""
+
+from keras_tupe.models import TupeMaskedLM
+from keras_tupe.objectives._objective import Objective
+
+
+def _rule(rows, options):
+    return rows.masking(
+        rate=options["mask_rate"],
+        whole_word=options["whole_word"],
+        mask_special=options["mask_special"],
+    )
+
+
+OBJECTIVE = Objective(
+    summary="hidden tokens are predicted from all others",
+    source="Devlin et al. 2019, section 3.1",
+    task=TupeMaskedLM,
+    rule=_rule,
+    predictions="masked token",
+    accuracy="masked accuracy",
+    options={"mask_rate": 0.15, "whole_word": False, "mask_special": False},
+)

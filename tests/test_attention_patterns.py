@@ -1,0 +1,267 @@
+"""Attention patterns: records and oracles, with every position method, near and far."""
+
+import numpy as np
+import pytest
+from core_ways import assert_same, outputs_and_gradients
+from keras import ops
+from position_cases import CASES, METHOD_NAMES, Case, by_kind, encoder, inputs, random_ids
+
+from keras_tupe import TupeBackbone, attention_patterns, layers, positions
+from keras_tupe.attention_patterns import AttentionPattern, Visible
+from keras_tupe.layers.attention import core, windows
+from training.check_method import patterns
+from training.check_method.patterns import PatternCase, fitting_cases, pattern_cases
+
+METHODS = [Case(name) for name in METHOD_NAMES]
+PATTERN_CASES = [case for name in attention_patterns.PATTERNS for case in pattern_cases(name)]
+WINDOWS = [
+    case
+    for case in pattern_cases("sliding_window")
+    if case.resolved()["window"] <= 3 and case.record.visible(1, case.resolved()).has_window
+]
+
+
+HARDEST = [
+    case
+    for case in WINDOWS
+    if case.resolved()["separate_global"]
+    or (case.resolved()["causal"] and case.resolved()["num_global"])
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERN_CASES, ids=str)
+def test_layers_are_told_what_the_oracle_says(pattern):
+    patterns.check_record(pattern)
+
+
+@pytest.mark.parametrize("case", by_kind(METHODS))
+def test_scores_under_all_patterns_equal_the_oracles(case):
+    patterns.check_patterns(case)
+
+
+@pytest.mark.parametrize("case", by_kind(CASES))
+def test_a_causal_encoder_does_not_see_the_future(case):
+    patterns.check_future(case)
+
+
+def test_a_leak_would_be_seen(monkeypatch):
+    record = attention_patterns.get("causal")
+    leaky = PatternCase("causal").record.visible
+    monkeypatch.setattr(Visible, "allowed", lambda self, i, j: j <= i + 1)
+    assert record.visible is leaky
+    with pytest.raises(Exception, match="must not see what comes after|must be what `allowed`"):
+        patterns.check_future(Case("none"))
+
+
+@pytest.mark.usefixtures("floatx")  # float64
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        pytest.param(case, id=str(case), marks=[] if case in HARDEST else pytest.mark.slow)
+        for case in WINDOWS
+    ],
+)
+@pytest.mark.parametrize("case", by_kind([case for case in CASES if case.name != "free_table"]))
+def test_windows_equal_the_masked_equation(case, pattern, monkeypatch):
+    lengths = (13,) if pattern.resolved()["num_global"] == 1 else (12,)
+    for length in lengths:
+        model = encoder(case, num_layers=2, **pattern.arguments())
+        given = inputs(random_ids(2, length), lengths=[length, 9])
+        found = {}
+        for way in ("whole", "windows"):
+            used = go(way, monkeypatch)
+            found[way] = outputs_and_gradients(model, given)
+            assert bool(used) == (way == "windows")
+        for name in ("sequence_output",):
+            real = np.array(given["padding_mask"], bool)
+            for way in found:
+                found[way][name] = ops.convert_to_numpy(found[way][name])[real]
+        assert_same(found["windows"], found["whole"])
+
+
+def go(way, monkeypatch, rows=4):
+    """Makes the core take a way, whatever the length; returns the calls of windows."""
+    used = []
+
+    def attend(*args, **kwargs):
+        used.append(args)
+        return windows.attend_in_windows(*args, **kwargs)
+
+    monkeypatch.setattr(core, "LONGEST_WHOLE", 10**9 if way == "whole" else 0)
+    monkeypatch.setattr(core, "attend_in_windows", attend)
+    monkeypatch.setattr(windows, "FEWEST_ROWS", rows)
+    monkeypatch.setattr(windows, "MOST_ROWS", rows)
+    return used
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 40])
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 11, 17])
+def test_every_length_and_window(length, window, monkeypatch):
+    pattern = PatternCase("sliding_window", (("window", window),))
+    model = encoder(Case("tupe_r"), num_layers=1, **pattern.arguments())
+    given = inputs(random_ids(2, length))
+    found = []
+    for way in ("whole", "windows"):
+        go(way, monkeypatch)
+        found.append(ops.convert_to_numpy(model(given)["sequence_output"]))
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-11)
+
+
+def test_global_tokens_and_full_layers_make_far_tokens_seen():
+    def reach(**options):
+        pattern = {"attention_pattern": "sliding_window", "pattern_options": options}
+        model = encoder(Case("none"), num_layers=2, **pattern)
+        ids = random_ids(1, 17)
+        changed = ids.copy()
+        changed[0, -1] = (ids[0, -1] + 1) % model.vocabulary_size
+        before, after = (
+            ops.convert_to_numpy(model(inputs(x))["sequence_output"]) for x in (ids, changed)
+        )
+        return np.flatnonzero((before != after).any(-1)[0]).min()
+
+    assert reach(window=2) == 12  # two layers
+    assert reach(window=2, num_global=1) == 0
+    assert reach(window=2, every=2) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"attention_pattern": "causl"}, r"Did you mean 'causal'\?"),
+        ({"attention_pattern": None}, "Unknown attention pattern"),
+        (
+            {"attention_pattern": "sliding_window", "pattern_options": {"windo": 3}},
+            r"no option 'windo'. Did you mean 'window'\?",
+        ),
+        (
+            {"attention_pattern": "sliding_window", "pattern_options": {"window": 0}},
+            "`window` of the pattern 'sliding_window' must be an integer >= 1",
+        ),
+        (
+            {"attention_pattern": "sliding_window", "pattern_options": {"every": 1}},
+            "`every` of the pattern 'sliding_window' must be an integer >= 2 or None",
+        ),
+        (
+            {"attention_pattern": "sliding_window", "pattern_options": {"causal": 1}},
+            "must be True or False",
+        ),
+        (
+            {"attention_pattern": "sliding_window", "pattern_options": {"separate_global": True}},
+            "needs `num_global` >= 1",
+        ),
+        (
+            {"attention_pattern": "sliding_window", "pattern_options": {"num_global": 18}},
+            "must not be more global tokens than",
+        ),
+        (
+            {"attention_pattern": "sliding_window", "position": "free_table"},
+            "'free_table' is not defined for the attention pattern 'sliding_window': its table",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence(given, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        TupeBackbone(9, 1, 2, 4, 8, max_sequence_length=17, **{"position": "none", **given})
+    assert "Received: " in str(caught.value)
+
+
+def test_fewer_tokens_than_global_ones_are_refused():
+    options = {"num_global": 3}
+    pattern = {"attention_pattern": "sliding_window", "pattern_options": options}
+    model = encoder(Case("none"), **pattern)
+    with pytest.raises(ValueError, match="at least as many tokens as there are global ones"):
+        model(inputs(random_ids(1, 2)))
+
+
+def test_a_method_that_forgets_the_pattern_is_refused(monkeypatch):
+    record = positions.get("none")
+    forgets = type(record)(
+        **{
+            **{name: getattr(record, name) for name in record.__dataclass_fields__},
+            "attention": lambda dims, options: layers.PlainSelfAttention(
+                dims.num_heads, dims.key_dim
+            ),
+        }
+    )
+    monkeypatch.setitem(positions.METHODS, "none", forgets)
+    TupeBackbone(9, 1, 2, 4, 8, position="none")
+    with pytest.raises(ValueError, match="must have the attention pattern of the encoder"):
+        TupeBackbone(9, 1, 2, 4, 8, position="none", attention_pattern="causal")
+
+
+OWN = '''
+"""Every second token to the left."""
+from keras import ops
+
+from keras_tupe.attention_patterns import AttentionPattern, Visible
+
+PATTERN = AttentionPattern(
+    summary="every second token to the left",
+    source="ours",
+    equation=r"j \\\\le i, \\\\; 2 \\\\mid i - j",
+    allowed=lambda i, j, length, layer, options: j <= i and (i - j) % 2 == 0,
+    visible=lambda layer, options: Visible(
+        left=4, right=0, also=lambda i, j: ops.equal((i - j) % 2, 0)
+    ),
+)
+'''
+
+
+@pytest.mark.usefixtures("loaded_files")
+def test_a_pattern_of_ones_own_is_one_file(tmp_path, monkeypatch):
+    file = tmp_path / "every_second.py"
+    file.write_text(OWN.replace("j <= i and", "0 <= i - j <= 4 and"), encoding="utf-8")
+    name = attention_patterns.load_file(file)
+    pattern = PatternCase(name)
+    patterns.check_record(pattern)
+    for method in ("tupe_r", "qkr_3"):
+        patterns.check_scores(Case(method), pattern)
+    model = encoder(Case("tupe_r"), "float32", num_layers=1, **pattern.arguments())
+    given = inputs(random_ids(2, 13))
+    before = ops.convert_to_numpy(model(given)["sequence_output"])
+    assert go("windows", monkeypatch) == []
+    after = ops.convert_to_numpy(model(given)["sequence_output"])
+    np.testing.assert_allclose(before, after, atol=1e-5)
+    model.save_to_preset(str(tmp_path / "preset"))
+    attention_patterns.REGISTRY.forget(name)
+    with pytest.raises(ValueError, match="attention pattern is not known here. The preset carr"):
+        TupeBackbone.from_preset(str(tmp_path / "preset"))
+    attention_patterns.load_file(tmp_path / "preset")
+    loaded = TupeBackbone.from_preset(str(tmp_path / "preset"))
+    np.testing.assert_array_equal(loaded(given)["sequence_output"], after)
+
+
+def test_a_record_with_mistakes_is_refused():
+    good = {
+        "summary": "s",
+        "source": "s",
+        "equation": "j",
+        "allowed": lambda i, j, length, layer, options: True,
+        "visible": lambda layer, options: None,
+    }
+    AttentionPattern(**good)
+    for change, kind in (
+        ({"equation": " "}, ValueError),
+        ({"allowed": lambda i, j: True}, TypeError),
+        ({"visible": None}, TypeError),
+        ({"option_meanings": {"x": "y"}}, ValueError),
+        ({"other_options": ({"x": 1},)}, ValueError),
+    ):
+        with pytest.raises(kind, match="Received: "):
+            AttentionPattern(**{**good, **change})
+
+
+def test_presets_keep_the_pattern(tmp_path):
+    pattern = PatternCase("sliding_window", (("every", 2), ("num_global", 1), ("window", 3)))
+    model = encoder(Case("tupe_a"), "float32", **pattern.arguments())
+    model.save_to_preset(str(tmp_path))
+    loaded = TupeBackbone.from_preset(str(tmp_path))
+    assert loaded.attention_pattern == "sliding_window"
+    assert loaded.pattern_options == pattern.resolved()
+    given = inputs(random_ids(2, 13))
+    np.testing.assert_array_equal(loaded(given)["sequence_output"], model(given)["sequence_output"])
+
+
+def test_fitting_cases_leave_out_what_is_refused():
+    found = {case.name for case in fitting_cases(positions.get("free_table"))}
+    assert found == {"full", "causal"}

@@ -1,0 +1,1 @@
+"""`keras-tupe evaluate_perplexity`: how well a causal preset predicts text, by position."""
