@@ -90,6 +90,8 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers.attention.blocks",
     "keras_tupe.layers.attention.content",
     "keras_tupe.layers._recomputation",
+    "keras_tupe.layers._tied_products",
+    "keras_tupe.models.tupe_causal_lm",
     "keras_tupe.layers._token_losses",
     "keras_tupe._keras_private",
 }

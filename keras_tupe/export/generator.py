@@ -9,6 +9,7 @@ from keras_tupe.export._packing import Packing
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._exporting import saved_function
 from keras_tupe.models import TupeCausalLM
+from keras_tupe.models._prompts import check_position_terms
 from keras_tupe.tokenizers.pack_text import framed, pack_text, prompt_problems
 
 
@@ -69,6 +70,7 @@ def generator_functions(model, tokenizer, max_length=None, top_k=40):
     if not isinstance(model, TupeCausalLM):
         raise TypeError(f"`model` must be a `TupeCausalLM`. Received: model={model!r:.200}")
     backbone = check_model(model)
+    check_position_terms(backbone)
     packing = Packing.of(tokenizer)
     check_tokenizer(packing, backbone)
     length = check_length(backbone, packing.length if max_length is None else max_length)

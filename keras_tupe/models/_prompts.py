@@ -36,6 +36,34 @@ def check_causal(backbone):
         )
 
 
+def check_position_terms(backbone):
+    """Refuses a backbone whose position terms cannot be made before the words are there.
+
+    Args:
+        backbone: a `TupeBackbone`.
+
+    Raises:
+        ValueError: if what its method adds for all blocks is another for other words.
+    """
+    shape = (1, min(5, backbone.max_sequence_length), backbone.hidden_dim)
+    some = np.random.default_rng(0).normal(size=shape)
+    for layer in backbone.layers:
+        if layer.name not in ("position_bias", "shared_positions"):
+            continue
+        given = (keras.ops.convert_to_tensor(x, layer.compute_dtype) for x in (0 * some, some))
+        answers = [
+            [keras.ops.convert_to_numpy(keras.ops.cast(x, "float32")) for x in found]
+            for found in map(keras.tree.flatten, map(layer, given))
+        ]
+        if not all(map(np.array_equal, *answers)):
+            raise ValueError(
+                "Text is generated with position terms that are made once, before the words. "
+                f"`{layer.name}` of the method {backbone.position!r} looks at the words: put what "
+                "depends on them into the attention layer. Received: another answer for other "
+                "hidden states"
+            )
+
+
 def check_preset(preset, cls):
     """Refuses the preset of another language model, whose head would be left out silently.
 

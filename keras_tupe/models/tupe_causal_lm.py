@@ -11,7 +11,13 @@ from keras_tupe.layers._tied_products import tied_products
 from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.models._inputs import check_preprocessor
 from keras_tupe.models._loss_in_chunks import LossInChunks
-from keras_tupe.models._prompts import beginning, check_causal, check_preset, check_prompts
+from keras_tupe.models._prompts import (
+    beginning,
+    check_causal,
+    check_position_terms,
+    check_preset,
+    check_prompts,
+)
 from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
 
@@ -153,6 +159,7 @@ class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
         """
         if self.generate_function is not None:
             return self.generate_function
+        check_position_terms(self.backbone)
         whole = super().make_generate_function()
 
         def from_beginning(inputs, stop_token_ids=None):

@@ -1,0 +1,185 @@
+"""One token after the other, with keys and values kept: as a call on the whole text."""
+
+import keras
+import numpy as np
+import pytest
+from generation_cases import causal_lm, logits_of
+from keras import ops
+from position_cases import CASES, HEADS, KEY_DIM, Case, by_kind, inputs, random_ids
+from tolerances import in_float64
+
+from keras_tupe import positions
+from keras_tupe.layers import AbstractSelfAttention, PlainSelfAttention
+from keras_tupe.layers.attention.term import Term
+from keras_tupe.models._cached_backbone import CachedBackbone
+from keras_tupe.positions import KEY_BIAS, PositionMethod, attention, oracle
+
+LENGTH, FIRST = 8, 3
+WINDOWS = (
+    {"causal": True, "window": 1},
+    {"causal": True, "window": 3, "num_global": 2},
+    {"causal": True, "window": 2, "every": 2},
+    {"causal": True, "window": LENGTH + 5},
+)
+
+
+def in_steps(model, token_ids, sizes):
+    """Returns logits of the first tokens at once, and of the others by steps of so many tokens."""
+    steps = CachedBackbone(model.backbone, token_ids.shape[1])
+    ids = ops.convert_to_tensor(token_ids)
+    x, caches = steps.prefill(ids[:, :FIRST])
+    found, index = [model.logits(x)], FIRST
+    for size in sizes:
+        x, caches = steps.step(ids[:, index : index + size], caches, index)
+        found.append(model.logits(x))
+        index += size
+    return ops.convert_to_numpy(ops.concatenate(found, axis=1))
+
+
+def check(model, sizes=(1,) * (LENGTH - FIRST)):
+    token_ids = random_ids(2, LENGTH).astype("int32")
+    wanted = logits_of(model, token_ids)
+    assert np.ptp(wanted) > 1
+    got = in_steps(model, token_ids, sizes)
+    assert got.shape[1] == FIRST + sum(sizes)
+    np.testing.assert_allclose(got, wanted[:, : FIRST + sum(sizes)], rtol=0, atol=in_float64(1e-12))
+
+
+@pytest.mark.parametrize("case", by_kind(CASES))
+def test_steps_answer_as_the_whole_text(case):
+    check(causal_lm(case, num_layers=1), (1, 1, 3))
+
+
+@pytest.mark.parametrize("case", by_kind([case for case in CASES if case.name != "free_table"]))
+@pytest.mark.slow
+def test_steps_in_windows_answer_as_the_whole_text(case):
+    for options in WINDOWS:
+        check(causal_lm(case, attention_pattern="sliding_window", pattern_options=options), (1, 4))
+
+
+@pytest.mark.parametrize("options", WINDOWS)
+def test_a_window_goes_with_the_token(options):
+    check(causal_lm("tupe_r", attention_pattern="sliding_window", pattern_options=options))
+
+
+@pytest.mark.parametrize(
+    "kwargs", [{"normalize_first": True}, {"zero_padded_embeddings": True}, {"num_layers": 3}]
+)
+def test_every_trunk_has_steps(kwargs):
+    check(causal_lm("absolute", **kwargs), (1, 1))
+
+
+def test_position_terms_of_long_texts_are_made_by_their_parts():
+    model = causal_lm("tupe_r", num_layers=1, max_sequence_length=520)
+    token_ids = random_ids(1, 515).astype("int32")
+    wanted = logits_of(model, token_ids)
+    steps = CachedBackbone(model.backbone, 515)
+    _, caches = steps.prefill(ops.convert_to_tensor(token_ids[:, :500]))
+    x, _ = steps.step(ops.convert_to_tensor(token_ids[:, 500:]), caches, 500)
+    got = ops.convert_to_numpy(model.logits(x))
+    np.testing.assert_allclose(got, wanted[:, 500:], rtol=0, atol=in_float64(1e-12))
+
+
+# Methods from outside the package
+
+
+def test_a_method_of_ones_own_has_steps(linear_slope):
+    check(causal_lm(Case(linear_slope, (("slope", 0.3),))))
+
+
+@keras.saving.register_keras_serializable(package="test_cached_steps")
+class ScaledEmbedding(keras.layers.Layer):
+    """Multiplies token vectors by what grows with the position: nothing that could be added."""
+
+    def call(self, hidden_states):
+        places = ops.arange(1, 1 + ops.shape(hidden_states)[1])
+        return hidden_states * ops.cast(places, hidden_states.dtype)[None, :, None]
+
+
+@keras.saving.register_keras_serializable(package="test_cached_steps")
+class OwnLogits(AbstractSelfAttention):
+    """Says what all logits are, at once."""
+
+    def logits(self, query, key, position_bias, shared_positions):
+        places = ops.cast(ops.arange(ops.shape(query)[1]), query.dtype)
+        turned = ops.cos(places[:, None] * 0.7 - places[None, :])
+        return self.content_logits(query, key, num_terms=1) * turned
+
+
+class Alternating(Term):
+    """Adds what is another number for even and for odd distances, in blocks of rows alone."""
+
+    def on(self, logits, rows, keys, whole, block):
+        distance = block.key_numbers()[None, :] - block.row_numbers()[:, None]
+        return logits + ops.cast(distance % 2, logits.dtype)
+
+
+@keras.saving.register_keras_serializable(package="test_cached_steps")
+class OwnTerm(PlainSelfAttention):
+    """Has a term that knows of blocks, and nothing of pairs."""
+
+    def logit_terms(self, query, key, shared_positions):
+        return [self.products(query, key, num_terms=1), Alternating()]
+
+
+def method(**kwargs):
+    return PositionMethod(
+        summary="of a test",
+        source="none",
+        equation="s_{ij}",
+        logits_oracle=lambda tokens, weights, dims, options: oracle.content_logits(
+            tokens, weights, dims, num_terms=1
+        ),
+        dead_weights=lambda dims, options: (KEY_BIAS,),
+        **kwargs,
+    )
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {
+            "embed": lambda dims, options: ScaledEmbedding(
+                dtype=dims.dtype, name="position_embedding"
+            )
+        },
+        {"attention": lambda dims, options: attention(OwnLogits, dims)},
+        {"attention": lambda dims, options: attention(OwnTerm, dims)},
+    ],
+    ids=["no sum", "logits at once", "no form for pairs"],
+)
+@pytest.mark.parametrize("pattern", ["causal", "sliding_window"])
+def test_what_a_method_of_ones_own_may_do_is_right_in_steps(kwargs, pattern, monkeypatch):
+    monkeypatch.setitem(positions.METHODS, "own", method(**kwargs))
+    options = {"causal": True, "window": 2} if pattern == "sliding_window" else None
+    check(causal_lm(Case("own"), attention_pattern=pattern, pattern_options=options))
+
+
+@keras.saving.register_keras_serializable(package="test_cached_steps")
+class BiasOfWords(keras.layers.Layer):
+    """A position bias of what the words are, which steps have not yet."""
+
+    def call(self, hidden_states):
+        sums = ops.sum(hidden_states, axis=-1)
+        return ops.tile((sums[:, None, :] * sums[:, :, None])[:, None], (1, HEADS, 1, 1))
+
+
+def test_a_bias_of_words_is_refused_before_anything_is_generated(monkeypatch):
+    bias = {"bias": lambda dims, options: BiasOfWords(dtype=dims.dtype, name="position_bias")}
+    monkeypatch.setitem(positions.METHODS, "own", method(**bias))
+    with pytest.raises(ValueError, match="`position_bias` of the method 'own' looks at the words"):
+        causal_lm(Case("own")).generate(inputs(random_ids(1, 5), [2]), stop_token_ids=None)
+
+
+def test_a_cache_has_the_keys_so_far_and_zeros_behind_them():
+    model = causal_lm("rope", num_layers=1)
+    steps = CachedBackbone(model.backbone, LENGTH)
+    ids = ops.convert_to_tensor(random_ids(2, LENGTH).astype("int32"))
+    _, ((key, value),) = steps.prefill(ids[:, :FIRST])
+    assert tuple(key.shape) == tuple(value.shape) == (HEADS, 2, LENGTH, KEY_DIM)
+    assert not ops.convert_to_numpy(key)[:, :, FIRST:].any()
+    _, ((later, _),) = steps.step(ids[:, FIRST : FIRST + 1], ((key, value),), FIRST)
+    later, key = ops.convert_to_numpy(later), ops.convert_to_numpy(key)
+    np.testing.assert_array_equal(later[:, :, :FIRST], key[:, :, :FIRST])
+    assert later[:, :, FIRST].any()
+    assert not later[:, :, FIRST + 1 :].any()
