@@ -21,9 +21,7 @@ from keras_tupe.tokenizers._special_tokens import GPT_2, TUPE
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 # Unicode's white space. In RE2, which TensorFlow has, \s is that of ASCII alone.
-_SPACE = (
-    r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
-)
+_SPACE = r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
 _SPACES = f"[{_SPACE}]+"
 _WORDS = rf"'s|'t|'re|'ve|'m|'ll|'d| ?\p{{L}}+| ?\p{{N}}+| ?[^{_SPACE}\p{{L}}\p{{N}}]+"
 

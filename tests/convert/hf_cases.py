@@ -8,7 +8,10 @@ import numpy as np
 import safetensors.numpy
 from golden_cases import GOLDEN
 
-BYTE_PAIRS = {"gpt2": GOLDEN / "byte_pairs" / "gpt2", "longformer": GOLDEN / "byte_pairs" / "roberta"}
+BYTE_PAIRS = {
+    "gpt2": GOLDEN / "byte_pairs" / "gpt2",
+    "longformer": GOLDEN / "byte_pairs" / "roberta",
+}
 
 
 def golden_copy(name, folder, config=None, weights=None, with_text=False):

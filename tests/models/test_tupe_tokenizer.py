@@ -136,11 +136,14 @@ def test_a_preset_gives_the_same_tokenizer(kind, loader, tmp_path):
 def test_a_preset_holds_the_vocabulary_of_its_kind_as_a_file(kind, tmp_path):
     save_preset(make(kind), tmp_path)
     files = {file.name for file in (tmp_path / "assets" / "tokenizer").iterdir()}
-    assert files == {
-        "wordpiece": {"vocabulary.txt"},
-        "sentencepiece": {"vocabulary.spm"},
-        "byte_pair": {"vocabulary.json", "merges.txt"},
-    }[kind]
+    assert (
+        files
+        == {
+            "wordpiece": {"vocabulary.txt"},
+            "sentencepiece": {"vocabulary.spm"},
+            "byte_pair": {"vocabulary.json", "merges.txt"},
+        }[kind]
+    )
     config = json.loads((tmp_path / "tokenizer.json").read_text())
     assert config["registered_name"] == "keras_tupe>TupeTokenizer"
     assert config["config"]["kind"] == kind
@@ -195,7 +198,11 @@ def test_without_a_vocabulary_every_use_is_refused_with_a_sentence(use):
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"vocabulary": ["a"], "sentencepiece": b"a"}, ValueError, "one vocabulary.*Received: .*piece"),
+        (
+            {"vocabulary": ["a"], "sentencepiece": b"a"},
+            ValueError,
+            "one vocabulary.*Received: .*piece",
+        ),
         ({"byte_pairs": "vocab.json", "lowercase": True}, ValueError, "text as it is written"),
         ({"byte_pairs": ["a"]}, TypeError, "Merges must be a list"),
         ({"vocabulary": ["a"], "kind": "sentencepiece"}, ValueError, "`kind` must be one of"),

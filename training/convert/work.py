@@ -10,9 +10,7 @@ from training.presets.folder import check_preset_space
 
 _OURS = "keras_tupe>"
 _KERAS_HUB = ("keras_hub>", "keras_nlp>")
-_TASKS = {
-    kind.__name__: kind for kind in (TupeMaskedLM, TupeCausalLM, TupeTextClassifier)
-}
+_TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeCausalLM, TupeTextClassifier)}
 _DTYPES = ("float64", "bfloat16", "float16")
 
 

@@ -49,12 +49,10 @@ class ConfigCheck:
         """
         for name, (value, what) in entries.items():
             if (self.config.get(name, value) or None) != (value or None):
-                self.problems.append(
-                    f"{name}={self.config[name]!r}: {what} cannot be converted"
-                )
+                self.problems.append(f"{name}={self.config[name]!r}: {what} cannot be converted")
 
     def integers(self, *names, required=()):
-        """Notes entries that are not positive integers, and those of `required` that are missing."""
+        """Notes entries that are not positive integers, and what of `required` is missing."""
         self.problems += [f"{name} is missing" for name in required if name not in self.config]
         for name in (*required, *names):
             self.expect(name, lambda value: is_integer(value) and value > 0, "an integer > 0")
@@ -67,7 +65,9 @@ class ConfigCheck:
     def shares(self, *names):
         """Notes entries that are not shares in [0, 1)."""
         for name in names:
-            self.expect(name, lambda value: _is_number(value) and 0 <= value < 1, "a share in [0, 1)")
+            self.expect(
+                name, lambda value: _is_number(value) and 0 <= value < 1, "a share in [0, 1)"
+            )
 
     def divisible(self, name, by):
         """Notes an integer that another does not divide; to be asked last."""

@@ -21,8 +21,12 @@ from keras_tupe.models import (
 
 NUMBERS = dict(np.load(GOLDEN / "gpt2.npz"))
 GPT_2 = {
-    **{"position": "absolute", "normalize_first": True, "attention_pattern": "causal"},
-    **{"normalize_embeddings": False, "activation": "gelu_approximate", "max_sequence_length": 9},
+    "position": "absolute",
+    "normalize_first": True,
+    "attention_pattern": "causal",
+    "normalize_embeddings": False,
+    "activation": "gelu_approximate",
+    "max_sequence_length": 9,
 }
 POOLER = {"pooled_dense/kernel", "pooled_dense/bias"}
 

@@ -18,7 +18,9 @@ NUMBERS = dict(np.load(GOLDEN / "longformer.npz"))
 GLOBALS = {0: "local", 1: "global_1", 3: "global_3"}
 LENGTHS = [5, 17, 24, 40]  # the window is 6 tokens
 WINDOW = {
-    **{"position": "absolute", "attention_pattern": "sliding_window", "max_sequence_length": 9},
+    "position": "absolute",
+    "attention_pattern": "sliding_window",
+    "max_sequence_length": 9,
     "pattern_options": {"window": 2, "num_global": 1, "separate_global": True},
 }
 POOLER = {"pooled_dense/kernel", "pooled_dense/bias"}

@@ -70,9 +70,7 @@ def test_a_gpt_2_becomes_a_preset_that_can_be_grafted_and_written_again(tmp_path
     assert "kept     36 weights" in printed
     assert "the source has no pooler" in printed
     model = TupeCausalLM.from_preset(str(tmp_path / "gpt2"))
-    commands.done(
-        "convert", tmp_path / "gpt2", "--out", tmp_path / "hf", "--format", "huggingface"
-    )
+    commands.done("convert", tmp_path / "gpt2", "--out", tmp_path / "hf", "--format", "huggingface")
     again, _ = from_hf(tmp_path / "hf")
     for ours, theirs in zip(weights(again)[:-2], weights(model)[:-2], strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -15,7 +15,12 @@ from keras_tupe.models import TupeBackbone, TupeCausalLM, TupeCausalLMPreprocess
 from keras_tupe.models.presets.size_check import check_sizes
 
 _HEAD = "the head of a task; fine-tune a new one"
-_DROPPED = {"score.": _HEAD, "classifier.": _HEAD, "qa_outputs.": _HEAD, "multiple_choice_head.": _HEAD}
+_DROPPED = {
+    "score.": _HEAD,
+    "classifier.": _HEAD,
+    "qa_outputs.": _HEAD,
+    "multiple_choice_head.": _HEAD,
+}
 _CONSTANT = "a constant, not a weight"
 
 
