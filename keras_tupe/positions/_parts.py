@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import keras
 
+from keras_tupe import attention_patterns
 from keras_tupe.layers import CombinedPositionBias, PlainSelfAttention
 
 
@@ -40,6 +41,13 @@ class Dims:
     def hidden_dim(self):
         """Width of the hidden states."""
         return self.num_heads * self.key_dim
+
+    @property
+    def is_causal(self):
+        """Whether no token attends to a later one, in the first block."""
+        pattern = attention_patterns.get(self.attention_pattern)
+        visible = pattern.visible(0, pattern.resolve(self.pattern_options))
+        return visible is not None and visible.is_causal
 
     def initializer(self):
         """Returns a new initializer of the encoder's weights."""

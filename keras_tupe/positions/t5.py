@@ -17,6 +17,7 @@ def bucket_part(dims, options):
         dims.num_heads,
         num_buckets=options["num_buckets"],
         max_distance=options["max_distance"],
+        bidirectional=not dims.is_causal,  # as in T5's decoder
         initializer=dims.initializer(),
         dtype=dims.dtype,
         name="relative",
@@ -28,7 +29,8 @@ def dead_weights(dims, options):
     buckets, farthest = options["num_buckets"], options["max_distance"]
     # The bucket of distance 0 to the right; others too where there are more buckets than distances.
     unused = set(range(buckets)) - {
-        oracle.bucket(distance, buckets, farthest) for distance in range(-farthest, farthest + 1)
+        oracle.bucket(distance, buckets, farthest, dims.is_causal)
+        for distance in range(-farthest, 1 if dims.is_causal else farthest + 1)
     }
     return additive_dead_weights(dims, options) + tuple(
         DeadWeight("relative/embeddings", "no distance has this bucket", row=row)
@@ -59,7 +61,8 @@ METHOD = PositionMethod(
         "all blocks, not scaled. Half of the buckets are for $j > i$. In each half the first half "
         "is for one distance each, the other is logarithmic up to `max_distance`; by default "
         r"$\mathrm{bucket}(e) = f(|e|)$, plus 16 if $e > 0$, where $f(m) = m$ for $m < 8$, else "
-        r"$\min(15, 8 + \lfloor 8 \ln(m / 8) / \ln 16 \rfloor)$",
+        r"$\min(15, 8 + \lfloor 8 \ln(m / 8) / \ln 16 \rfloor)$. Under a causal pattern all buckets "
+        r"are for $j \le i$, as in T5's decoder",
     },
     options={"num_buckets": 32, "max_distance": 128, "cls": "tied"},
     option_meanings={

@@ -97,12 +97,17 @@ def loop(step, count, sums, tensors, like):
 
     import tensorflow as tf
 
+    shapes = [x.shape for x in sums]  # a step may not know as much of them
     arrays = [tf.TensorArray(dtype, count, element_shape=shape) for dtype, shape in like]
 
     def body(index, sums, arrays):
         sums, given = step(index, sums, [tf.gather(x, index) for x in tensors])
         arrays = [array.write(index, x) for array, x in zip(arrays, given, strict=True)]
-        return index + 1, sums, arrays
+        return (
+            index + 1,
+            [tf.ensure_shape(x, shape) for x, shape in zip(sums, shapes, strict=True)],
+            arrays,
+        )
 
     _, sums, arrays = tf.while_loop(
         lambda index, *_: index < count,

@@ -89,7 +89,8 @@ class _Windows:
         self._terms, self._dropout = terms, dropout
         self._left, self._size = visible.left, rows
         self._width = visible.left + rows + visible.right  # keys of a block
-        self._has_globals = visible.num_global > 0
+        self._num_global = visible.num_global
+        self._has_globals = self._num_global > 0
         self._length = length
         self._count = -(-length // rows)
         self._mask = self._masks(mask, terms[0].rows[0].dtype)
@@ -178,13 +179,10 @@ class _Windows:
             rows = self.counts[0] - has_globals
             of_global_scores, of_global_value = [], []
             if has_globals:
-                at = scores.shape[-1] - self._width
-                of_scores, of_value = (
-                    ops.split(of_scores, [at], axis=-1),
-                    ops.split(of_value, [at], axis=2),
-                )
-                of_global_scores, of_global_value = [of_scores[0]], [of_value[0]]
-                of_scores, of_value = of_scores[1], of_value[1]
+                first, of_scores = _parted(of_scores, 3, self._num_global, self._width)
+                of_global_scores = [first]
+                first, of_value = _parted(of_value, 2, self._num_global, self._width)
+                of_global_value = [first]
             gradients = pull_back(of_scores)
             at = count - 1 - has_globals
             given = [*gradients[:rows], *of_global_scores, *gradients[rows:at], of_value]
@@ -204,3 +202,14 @@ class _Windows:
             like,
         )
         return [*pull_back(list(of_arranged)), *sums]
+
+
+def _parted(x, axis, *sizes):
+    """Returns the parts of a tensor along an axis, whose sizes are known where its own is not."""
+    found, start = [], 0
+    for size in sizes:
+        shape = list(ops.shape(x))
+        shape[axis] = size
+        found.append(ops.slice(x, [start if n == axis else 0 for n in range(4)], shape))
+        start += size
+    return found

@@ -107,15 +107,19 @@ def position_queries_and_keys(rows, weights, prefix, dims):
     return query, key
 
 
-def bucket(distance, num_buckets, max_distance):
-    """Returns T5's bidirectional bucket of a distance, with a logarithm as it is printed.
+def bucket(distance, num_buckets, max_distance, is_causal=False):
+    """Returns T5's bucket of a distance, with a logarithm as it is printed.
 
     Args:
         distance: j - i.
         num_buckets: rows of the table.
         max_distance: from which on all distances share one bucket.
+        is_causal: whether keys to the right have no buckets but that of distance 0. Defaults to
+            `False`.
     """
-    half = num_buckets // 2
+    half = num_buckets if is_causal else num_buckets // 2
+    if is_causal and distance > 0:
+        return 0
     exact = half // 2
     size = abs(distance)
     if size >= exact:
@@ -137,7 +141,7 @@ def bucket_bias(length, table, dims, options):
     bias = np.empty((dims.num_heads, length, length))
     for i in range(length):
         for j in range(length):
-            row = bucket(j - i, options["num_buckets"], options["max_distance"])
+            row = bucket(j - i, options["num_buckets"], options["max_distance"], dims.is_causal)
             bias[:, i, j] = table[row]
     return bias
 
