@@ -5,10 +5,11 @@ import shutil
 
 import tensorflow as tf
 
-from keras_tupe import positions
+from keras_tupe import TupeCausalLM, positions
 from keras_tupe._new_folder import new_folder
 from keras_tupe.export import (
     export_encoder,
+    export_generator,
     export_litert,
     export_onnx,
     export_preprocessor,
@@ -67,7 +68,10 @@ def export_saved_model(settings, command):
     with new_folder(out) as folder:
         export_encoder(model, folder, length, settings.dynamic_length)
         if text is not None and settings.text:
-            export_text_model(model, text, folder / "text", length)
+            export_text = export_text_model
+            if isinstance(model, TupeCausalLM):
+                export_text = export_generator
+            export_text(model, text, folder / "text", length)
         if text is not None:
             export_preprocessor(text, folder / "preprocessor", length)
         if settings.with_preset:

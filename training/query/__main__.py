@@ -3,13 +3,15 @@
     python -m training.query saved_models/quickstart
     python -m training.query saved_models/quickstart --fill "returns a [MASK] of strings"
     python -m training.query saved_models/novels --nearest "He was glad to see her."
+    python -m training.query saved_models/writer --prompt "He was glad"
 
 Checks the export against the outputs stored beside it, then answers the questions: fills the
 blank with the five likeliest pieces, ranks a small set of sentences by the cosine of their
 vectors with the question's. Its own questions are in the manner, of a few, that the vocabulary
-writes in the fewest pieces. A text that is longer than what the model reads is cut, and told; a
-question without a blank that the model reads is a mistake. The strings of an export without text/
-are answered by its preset/, if it has one, which keras_tupe loads.
+writes in the fewest pieces. A causal language model goes on with prompts instead. A text that is
+longer than what the model reads is cut, and told; a question without a blank that the model reads
+is a mistake. The strings of an export without text/ are answered by its preset/, if it has one,
+which keras_tupe loads.
 """
 
 import sys

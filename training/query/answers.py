@@ -1,13 +1,14 @@
 """Answers of an export: to the example beside it, and to questions."""
 
 import pathlib
+import re
 import zipfile
 
 import numpy as np
 import tensorflow as tf
 
 from training.query import strings
-from training.query.questions import MASKS, fitting
+from training.query.questions import BEGINNINGS, MASKS, fitting
 
 TOLERANCE = 1e-5
 # what TensorFlow and NumPy raise for files that are not whole
@@ -139,6 +140,10 @@ def answer(settings):
         ValueError: if there is a blank to fill and the model cannot.
     """
     model = strings.load(settings.folder, settings.strings)
+    if "generate" in model.signatures:
+        return write_on(model, settings)
+    if settings.prompt:
+        raise ValueError("--prompt needs the export of a causal language model.")
     can_fill = "fill_mask" in model.signatures
     if settings.fill and not can_fill:
         raise ValueError("--fill needs the export of a masked language model.")
@@ -152,6 +157,30 @@ def answer(settings):
     if not (asked and not settings.nearest):
         rank_sentences(model, settings.nearest or questions.nearest, questions.sentences)
     return has_all
+
+
+def write_on(model, settings):
+    """Prints what a causal language model writes after prompts, some of its own if there are none.
+
+    Raises:
+        ValueError: if there is another question.
+    """
+    if settings.fill or settings.nearest:
+        raise ValueError(
+            "--fill and --nearest need the export of a masked language model or of an encoder: a "
+            "causal language model goes on with --prompt."
+        )
+    for prompt in settings.prompt or BEGINNINGS:
+        try:
+            answer = model.signatures["generate"](text=tf.constant([prompt]))["text"].numpy()[0]
+        except tf.errors.InvalidArgumentError as error:
+            if not settings.prompt:
+                continue  # the texts of this model are shorter
+            found = re.search(r"assertion failed: \[(.*)\]", str(error))
+            sentence = found[1] if found else "This prompt cannot be gone on with."
+            raise ValueError(f"{sentence} Received: {prompt!r}") from error
+        print(f"{prompt}\n    {answer.decode(errors='replace')}")
+    return True
 
 
 def fitting_questions(model, told=False):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+BEGINNINGS = ("The", "He was", "In the")  # of texts, for a causal language model
 MASKS = ("[MASK]", "<mask>")  # as vocabularies write a blank; the first, in these questions
 
 

@@ -14,6 +14,9 @@ class Settings:
     folder: str | None = setting(None, "Export with a card.json.", positional=True)
     fill: tuple = setting((), "Text with a [MASK]; may be given again.", each=True)
     nearest: tuple = setting((), "Any text; may be given again.", each=True)
+    prompt: tuple = setting(
+        (), "Text that a causal language model goes on with; may be given again.", each=True
+    )
 
     @property
     def strings(self):
@@ -32,10 +35,10 @@ class Settings:
                 "`python -m training.quickstart`. Received: "
                 + ("none" if self.folder is None else repr(self.folder))
             ]
-        if (self.fill or self.nearest) and self.strings is None:
+        if (self.fill or self.nearest or self.prompt) and self.strings is None:
             return [
-                "--fill and --nearest need an export with text/ or preset/, of a preset that has a "
-                "tokenizer; `training.export` writes text/ unless told --no-text. "
+                "--fill, --nearest and --prompt need an export with text/ or preset/, of a preset "
+                "that has a tokenizer; `training.export` writes text/ unless told --no-text. "
                 f"Received: {self.folder!r}"
             ]
         return []

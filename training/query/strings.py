@@ -22,7 +22,11 @@ def load(folder, source):
 
         return tf.saved_model.load(str(place))
     print(f"no text/ in this export: {source}/ answers, loaded by keras_tupe", flush=True)
+    from keras_tupe import TupeCausalLM
+    from keras_tupe.export.generator import generator_functions
     from keras_tupe.export.text_model import text_functions
     from training.presets.load import load_preset
 
-    return types.SimpleNamespace(signatures=text_functions(*load_preset(place)))
+    model, text = load_preset(place)
+    functions = generator_functions if isinstance(model, TupeCausalLM) else text_functions
+    return types.SimpleNamespace(signatures=functions(model, text))

@@ -4,6 +4,7 @@ import shutil
 
 import commands
 import pytest
+from generation_cases import text_model
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.export import export_encoder, export_text_model
@@ -86,3 +87,21 @@ def test_without_both_the_example_alone_is_compared(exports):
     told = commands.refusal("query", exports / "neither", "--fill", "a [MASK]", code=2)
     assert "need an export with text/ or preset/" in told
     assert Settings(str(exports / "neither")).strings is None
+
+
+@pytest.mark.slow
+def test_a_causal_language_model_goes_on_with_prompts(tmp_path):
+    model = text_model()
+    model.save_to_preset(str(tmp_path / "preset"))
+    commands.done("export", tmp_path / "preset", "--out", tmp_path / "export", "--with-preset")
+    model.compile(sampler="greedy")
+    text = model.generate("the cat")
+    told = commands.done("query", tmp_path / "export", "--prompt", "the cat")
+    assert f"the cat\n    {text}\n" in told
+    assert "He was\n    he was" in commands.done("query", tmp_path / "export")
+    told = commands.refusal("query", tmp_path / "export", "--prompt", "the cat " * 24)
+    assert "must be shorter than `max_length`" in told
+    shutil.rmtree(tmp_path / "export" / "text")
+    assert f"    {text}\n" in commands.done("query", tmp_path / "export", "--prompt", "the cat")
+    told = commands.refusal("query", tmp_path / "export", "--fill", "a [MASK]")
+    assert "need the export of a masked language model" in told

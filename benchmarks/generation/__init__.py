@@ -1,0 +1,1 @@
+"""Tokens per second of text generation: `python -m benchmarks.generation`."""

@@ -1,0 +1,44 @@
+"""The settings of `benchmarks.generation`."""
+
+import dataclasses
+
+from benchmarks.harness.checks import SIZES, Lists, wrong_items, wrong_numbers
+from training.command.checks import COUNT, no_folder, out_of_range, wrong_choices
+from training.command.settings import setting
+from training.command.without_keras import method_names
+
+_ROUNDS = ("at least 5", lambda value: value >= 5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Lists):
+    """Settings of `benchmarks.generation`."""
+
+    positions: tuple = setting(("rope", "alibi", "tupe_r"), "Position methods beside absolute.")
+    batches: tuple = setting((1, 8), "Texts that are written at once, each >= 1.")
+    length: int = setting(256, "Tokens of a whole text.")
+    prompt: int = setting(16, "Tokens of its prompt, below --length.")
+    rounds: int = setting(9, "Counted calls of each model, >= 5.")
+    xla: bool = setting(False, "On TensorFlow, compile by XLA. JAX always does.")
+    size: str = setting("mini", f"Size of the models: {', '.join(SIZES)}.")
+    out: str = setting(
+        "benchmarks/results", "Folder to write generation.json and generation.md to."
+    )
+
+    NUMBERS = ("batches",)
+
+    def problems(self):
+        """Returns a sentence for each setting that cannot be."""
+        found = [
+            *wrong_items(self, {"positions": method_names()}),
+            *wrong_numbers(self, "batches"),
+            *out_of_range(self, {"length": COUNT, "prompt": COUNT, "rounds": _ROUNDS}).values(),
+            *wrong_choices(self, {"size": SIZES}),
+            *no_folder(self.out),
+        ]
+        if not found and self.prompt >= self.length:
+            found.append(
+                "--prompt must be below --length, so that something is written. Received: "
+                f"--prompt {self.prompt} --length {self.length}"
+            )
+        return found
