@@ -62,8 +62,8 @@ class ByteLevelBpe(AbstractTokenizer):
         FileNotFoundError: if there is no file at a path.
 
     Example:
-        >>> from keras_tupe.tokenizers._byte_pieces import BYTES
-        >>> pieces = [*BYTES, "he", "Ġt", "Ġthe", "<|endoftext|>"]
+        >>> from tokenizers.pre_tokenizers import ByteLevel
+        >>> pieces = [*ByteLevel.alphabet(), "he", "Ġt", "Ġthe", "<|endoftext|>"]
         >>> vocabulary = {piece: index for index, piece in enumerate(pieces)}
         >>> tokenizer = ByteLevelBpe(vocabulary, ["h e", "Ġ t", "Ġt he"])
         >>> [tokenizer.pieces[i] for i in tokenizer.tokenize(["In the"]).to_list()[0]]

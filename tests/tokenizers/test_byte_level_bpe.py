@@ -1,5 +1,6 @@
 """GPT-2's byte-level pieces: transformers' ids, any text, offsets, masks, files, mistakes."""
 
+import itertools
 import json
 import pathlib
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_vocabularies import BYTE_PAIRS
 
-from keras_tupe.data import word_starts
+from keras_tupe.data import piece_characters, word_starts
 from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.tokenizers import ByteLevelBpe, mask_tokens, pack_segments
 from keras_tupe.tokenizers._byte_pieces import BYTES
@@ -51,7 +52,7 @@ def by_hand(words, merges, vocabulary):
     for word in words:
         pieces = [BYTES[byte] for byte in word]
         while len(pieces) > 1:
-            pairs = list(zip(pieces[:-1], pieces[1:], strict=True))
+            pairs = list(itertools.pairwise(pieces))
             best = min(pairs, key=lambda pair: ranks.get(pair, 10**9))
             if best not in ranks:
                 break
@@ -112,7 +113,7 @@ def test_offsets_are_those_of_the_characters_that_a_piece_has_bytes_of(text):
         place += size
     assert place == len(data)
     if text.isascii():
-        assert starts == ([0] + ends)[:-1]
+        assert starts == [0, *ends][:-1]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +159,12 @@ def test_a_vocabulary_without_a_mask_has_no_masked_lm():
 
 def test_words_begin_with_a_space():
     assert word_starts(["\u0120the", "the"], "byte_pair").tolist() == [True, False]
+
+
+def test_the_characters_of_the_pieces_are_those_of_the_text():
+    characters = piece_characters(GPT_2.pieces, "byte_pair")
+    for text, ids in zip(THEIRS["texts"], THEIRS["gpt2"], strict=True):
+        assert characters[ids].sum() == len(text), repr(text)
 
 
 def test_a_saved_vocabulary_is_that_of_transformers(tmp_path):
