@@ -63,7 +63,17 @@ MISTAKES = [
     ("round_trip", ["--sentences", "0"], ["--data must", "--input must", "--sentences must"]),
     ("squad_answers", ["--length", "0"], ["--squad must", "One of --vocabulary", "--length must"]),
 ]
-ROOMS = ("methods", "training", "attention", "gpu", "serving", "exports", "formats", "data")
+ROOMS = (
+    "methods",
+    "training",
+    "attention",
+    "gpu",
+    "serving",
+    "exports",
+    "formats",
+    "data",
+    "generation",
+)
 FILES = ("prepare", "round_trip", "squad_answers")
 
 
