@@ -57,7 +57,8 @@ class ByteLevelBpe(AbstractTokenizer):
 
     Raises:
         ValueError: if a special token or one of the 256 bytes is missing, ids are not 0, 1, ...,
-            a merge is there twice or has pieces that are not in the vocabulary.
+            a merge is there twice or has pieces that are not in the vocabulary, or a file
+            holds something else.
         TypeError: if `vocabulary` or `merges` is something else.
         FileNotFoundError: if there is no file at a path.
 

@@ -5,6 +5,7 @@ import json
 import pathlib
 
 import pytest
+import regex
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from keras_tupe.data import piece_characters, word_starts
 from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.tokenizers import ByteLevelBpe, mask_tokens, pack_segments
 from keras_tupe.tokenizers._byte_pieces import BYTES
+from keras_tupe.tokenizers.byte_level_bpe import _cut_words
 
 THEIRS = json.loads((BYTE_PAIRS / "ids.json").read_text(encoding="utf-8"))
 OPS = {kind: ByteLevelBpe(BYTE_PAIRS / kind / "vocab.json") for kind in ("gpt2", "roberta")}
@@ -33,6 +35,17 @@ def test_ids_are_those_of_transformers(kind):
     found = OPS[kind].tokenize(THEIRS["texts"]).to_list()
     for text, ours, theirs in zip(THEIRS["texts"], found, THEIRS[kind], strict=True):
         assert ours == theirs, repr(text)
+
+
+def test_words_are_cut_by_the_expression_of_gpt_2():
+    """Also where no piece crosses the cuts, so that ids would not tell."""
+    spaces = [chr(code) for code in range(0x3001) if chr(code).isspace()]
+    texts = [text.format(c) for c in spaces for text in ("a {0}b", "a{0}{0} b", " {0}", "{0} 1")]
+    texts = [text for text in texts if not set(text) & set("\x1c\x1d\x1e\x1f")]  # no spaces there
+    expression = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    texts += [text for text in THEIRS["texts"] if "\x00" not in text]
+    for text, words in zip(texts, _cut_words(texts).to_list(), strict=True):
+        assert [word.decode() for word in words] == regex.findall(expression, text), repr(text)
 
 
 def test_functions_and_datasets_give_the_same_ids():
@@ -219,7 +232,8 @@ def test_what_is_no_byte_level_vocabulary_is_refused(vocabulary, merges, error, 
         ("vocab.json", None, FileNotFoundError, "no vocabulary under this name"),
         ("merges.txt", None, FileNotFoundError, "no list of merges under this name"),
         ("vocab.json", b"{", ValueError, "must be a JSON object.*vocab.json"),
-        ("vocab.json", b"[1]", TypeError, "must be a dictionary"),
+        ("vocab.json", b"[1]", ValueError, "must be a dictionary.*Received: list, in '.*.json"),
+        ("vocab.json", b'{"a": "0"}', ValueError, "from strings to integers.*vocab.json"),
         ("merges.txt", b"caf\xe9", ValueError, "not UTF-8"),
     ],
 )
