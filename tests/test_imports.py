@@ -39,7 +39,7 @@ MAY_IMPORT = {
         "_json_file",
         "_keras_private",
     },
-    "analysis": {"layers", "positions", "models"},
+    "analysis": {"attention_patterns", "layers", "positions", "models"},
     "convert": {
         "layers",
         "positions",

@@ -3,7 +3,7 @@
     keras-tupe methods
     keras-tupe methods --update README.md
 
---update writes the table with three columns, without options and lengths.
+--update writes the table with four columns, without options and lengths.
 """
 
 import dataclasses
@@ -20,15 +20,15 @@ COMMAND = "training.methods --update README.md"
 def method_table():
     """Returns the Markdown table of all methods in the registry."""
     rows = [
-        [name, what, _options(method), length(method), source]
-        for (name, what, source), method in zip(_rows(), _methods().values(), strict=True)
+        [name, what, _options(method), length(method), kinds, source]
+        for (name, what, kinds, source), method in zip(_rows(), _methods().values(), strict=True)
     ]
-    return table(["name", "what it is", "options", "length", "source"], rows)
+    return table(["name", "what it is", "options", "length", "patterns", "source"], rows)
 
 
 def short_table():
-    """Returns the same table with three columns, as a README has it."""
-    return table(["name", "what it is", "source"], _rows())
+    """Returns the same table with four columns, as a README has it."""
+    return table(["name", "what it is", "patterns", "source"], _rows())
 
 
 def length(method):
@@ -50,7 +50,24 @@ def _methods():
 
 
 def _rows():
-    return [[f"`{name}`", method.summary, method.source] for name, method in _methods().items()]
+    return [
+        [f"`{name}`", method.summary, patterns(method), method.source]
+        for name, method in _methods().items()
+    ]
+
+
+def patterns(method):
+    """Returns which attention patterns a method is defined for, in words.
+
+    Args:
+        method: a `PositionMethod`.
+    """
+    from keras_tupe import attention_patterns
+
+    fitting = [x for x in attention_patterns.PATTERNS if x not in method.refused_patterns]
+    if len(fitting) == len(attention_patterns.PATTERNS):
+        return "all"
+    return ", ".join(f"`{name}`" for name in fitting)
 
 
 def _options(method):
@@ -58,7 +75,7 @@ def _options(method):
 
 
 def updated(text):
-    """Returns a text with the table of methods replaced, with three columns.
+    """Returns a text with the table of methods replaced, with four columns.
 
     Raises:
         ValueError: if the comments around it are not there.
@@ -70,7 +87,7 @@ def updated(text):
 class Settings:
     """Settings of the table."""
 
-    update: str | None = setting(None, "File whose table of three columns is made anew.")
+    update: str | None = setting(None, "File whose table of four columns is made anew.")
 
 
 def main(arguments=None):

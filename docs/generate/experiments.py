@@ -56,6 +56,7 @@ def _source(source):
 def _needs(scale):
     options = {"--data": scale.pretrain, "--preset": scale.preset, "--glue": scale.glue}
     options |= {"--squad-train": scale.squad, "--squad-dev": scale.squad}
+    options |= {"--long-rows": scale.long_rows}
     return ", ".join(f"`{option}`" for option, part in options.items() if part)
 
 

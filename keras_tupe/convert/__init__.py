@@ -1,8 +1,8 @@
 """Weights of others: TUPE's and Hugging Face's checkpoints, KerasHub's presets, and new methods.
 
-For whoever has a trained BERT, GPT-2 or Longformer and wants it here, or here and wants it there. Each conversion
-returns a `Report` beside the model, which names every weight that was kept, dropped or made new.
-Files of torch are read without torch, and nothing in them is run.
+For whoever has a trained BERT, GPT-2 or Longformer and wants it here, or here and wants it there.
+Each conversion returns a `Report` beside the model, which names every weight that was kept, dropped
+or made new. Files of torch are read without torch, and nothing in them is run.
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords

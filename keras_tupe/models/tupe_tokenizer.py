@@ -45,8 +45,9 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
         kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`; needed only where the vocabulary
             comes later, as in a preset. Defaults to what is given.
         byte_pairs: GPT-2's byte-level vocabulary: the path of `vocab.json`, with `merges.txt`
-            beside it, or a tuple of vocabulary and merges, see `keras_tupe.tokenizers.ByteLevelBpe`.
-            Give one of `vocabulary`, `sentencepiece` and `byte_pairs`.
+            beside it, or a tuple of vocabulary and merges, as of
+            `keras_tupe.tokenizers.ByteLevelBpe`. Give one of `vocabulary`, `sentencepiece` and
+            `byte_pairs`.
         **kwargs: `name` and the other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:
@@ -257,8 +258,8 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
                 "Text needs TensorFlow and tensorflow_text, whatever the Keras backend. Install "
                 f"them, or feed token ids to the model. Received: {error}"
             ) from error
-        given = vocabulary if isinstance(vocabulary, tuple) else (vocabulary,)
-        given = (vocabulary,) if self.kind != "byte_pair" else given
+        is_pair = self.kind == "byte_pair" and isinstance(vocabulary, tuple)
+        given = vocabulary if is_pair else (vocabulary,)
         self._op = getattr(tokenizers, _CLASSES[self.kind])(*given, lowercase=self.lowercase)
         self._set_special_tokens()
 

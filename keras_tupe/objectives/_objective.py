@@ -27,6 +27,8 @@ class Objective:
             its outputs, is the objective's, and its `preprocessor_cls` takes raw text. Required.
         rule: how rows become inputs, labels and weights, see `keras_tupe.data.Rows`: (rows,
             options) -> rule, of `PreparedRows` and all options of the record. Required.
+        num_predictions: how many of a row there are at most: (length, options) -> integer.
+            Required.
         predictions: what is counted, such as "masked token".
         accuracy: what the share of right predictions is called in tables.
         attention_pattern: the pattern of a new model that names none.
@@ -42,6 +44,7 @@ class Objective:
     source: str
     task: type
     rule: Callable
+    num_predictions: Callable
     predictions: str
     accuracy: str
     attention_pattern: str = "full"

@@ -22,6 +22,7 @@ OBJECTIVE = Objective(
     source="Radford et al. 2018, section 3.1",
     task=TupeCausalLM,
     rule=lambda rows, options: rows.next_tokens(),
+    num_predictions=lambda length, options: length - 1,
     predictions="token",
     accuracy="next-token accuracy",
     attention_pattern="causal",

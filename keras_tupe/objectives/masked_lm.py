@@ -1,5 +1,7 @@
 """Masked language modeling: tokens that were hidden are predicted from both sides."""
 
+import math
+
 from keras_tupe.models import TupeMaskedLM
 from keras_tupe.objectives._objective import Objective
 
@@ -17,6 +19,7 @@ OBJECTIVE = Objective(
     source="Devlin et al. 2019, section 3.1",
     task=TupeMaskedLM,
     rule=_rule,
+    num_predictions=lambda length, options: math.ceil(options["mask_rate"] * length),
     predictions="masked token",
     accuracy="masked accuracy",
     options={"mask_rate": 0.15, "whole_word": False, "mask_special": False},

@@ -61,8 +61,8 @@ METHOD = PositionMethod(
         "all blocks, not scaled. Half of the buckets are for $j > i$. In each half the first half "
         "is for one distance each, the other is logarithmic up to `max_distance`; by default "
         r"$\mathrm{bucket}(e) = f(|e|)$, plus 16 if $e > 0$, where $f(m) = m$ for $m < 8$, else "
-        r"$\min(15, 8 + \lfloor 8 \ln(m / 8) / \ln 16 \rfloor)$. Under a causal pattern all buckets "
-        r"are for $j \le i$, as in T5's decoder",
+        r"$\min(15, 8 + \lfloor 8 \ln(m / 8) / \ln 16 \rfloor)$. Under a causal pattern all "
+        r"buckets are for $j \le i$, as in T5's decoder",
     },
     options={"num_buckets": 32, "max_distance": 128, "cls": "tied"},
     option_meanings={

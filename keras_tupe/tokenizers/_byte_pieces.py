@@ -38,28 +38,28 @@ def as_pieces(vocabulary):
     Raises:
         TypeError, ValueError, FileNotFoundError: as `ByteLevelBpe`.
     """
-    source = "a dictionary"
+    where, error = "", TypeError
     if isinstance(vocabulary, (str, os.PathLike)):
-        source = repr(os.fspath(vocabulary))
+        where, error = f", in {os.fspath(vocabulary)!r}", ValueError
         vocabulary = _read_json(vocabulary)
     if not isinstance(vocabulary, dict):
-        raise TypeError(
+        raise error(
             "A byte-level vocabulary must be a dictionary from pieces to ids, or the path of a "
-            f"JSON file with one. Received: {type(vocabulary).__name__}"
+            f"JSON file with one. Received: {type(vocabulary).__name__}{where}"
         )
     for piece, index in vocabulary.items():
         if not isinstance(piece, str) or isinstance(index, bool) or not isinstance(index, int):
-            raise TypeError(
+            raise error(
                 "A byte-level vocabulary must go from strings to integers. "
-                f"Received: {piece!r:.40}: {index!r:.40}, in {source}"
+                f"Received: {piece!r:.40}: {index!r:.40}{where}"
             )
     pieces = sorted(vocabulary, key=vocabulary.get)
     for expected, piece in enumerate(pieces):
         if vocabulary[piece] != expected:
             raise ValueError(
                 "The ids of a vocabulary must be 0, 1, 2, ..., each once. Received: "
-                f"{piece!r:.40} with the id {vocabulary[piece]}, where {expected} is expected, in "
-                f"{source}"
+                f"{piece!r:.40} with the id {vocabulary[piece]}, where {expected} is expected"
+                f"{where}"
             )
     return pieces
 

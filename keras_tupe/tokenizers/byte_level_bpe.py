@@ -57,13 +57,14 @@ class ByteLevelBpe(AbstractTokenizer):
 
     Raises:
         ValueError: if a special token or one of the 256 bytes is missing, ids are not 0, 1, ...,
-            a merge is there twice or has pieces that are not in the vocabulary.
+            a merge is there twice or has pieces that are not in the vocabulary, or a file
+            holds something else.
         TypeError: if `vocabulary` or `merges` is something else.
         FileNotFoundError: if there is no file at a path.
 
     Example:
-        >>> from keras_tupe.tokenizers._byte_pieces import BYTES
-        >>> pieces = [*BYTES, "he", "Ġt", "Ġthe", "<|endoftext|>"]
+        >>> from tokenizers.pre_tokenizers import ByteLevel
+        >>> pieces = [*ByteLevel.alphabet(), "he", "Ġt", "Ġthe", "<|endoftext|>"]
         >>> vocabulary = {piece: index for index, piece in enumerate(pieces)}
         >>> tokenizer = ByteLevelBpe(vocabulary, ["h e", "Ġ t", "Ġt he"])
         >>> [tokenizer.pieces[i] for i in tokenizer.tokenize(["In the"]).to_list()[0]]

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_tupe.analysis import ATTENTION_PATTERNS, name_patterns
+from keras_tupe import TupeBackbone
+from keras_tupe.analysis import ATTENTION_PATTERNS, name_patterns, seen_keys
 from keras_tupe.analysis.attention_patterns import BROADLY, GLOBALLY, LOCALLY, NEXT, PREVIOUS
 
 LENGTHS = [16, 33, 128, 300]
@@ -113,3 +114,39 @@ def test_names_change_where_the_docstring_says(length, area):
         found.append(expected)
     ends = (GLOBALLY, LOCALLY) if area == "near" else (PREVIOUS, NEXT)
     assert list(dict.fromkeys(found)) == [ends[0], BROADLY, ends[1]]
+
+
+# Heads of a causal model, as logits by distance to the keys that it sees.
+CAUSAL = {
+    "no preference": (BROADLY, lambda d: 0 * d),
+    "itself and its neighbors": (LOCALLY, lambda d: np.where(d >= -2, 8.0, 0.0)),
+    "avoids its surroundings": (GLOBALLY, lambda d: np.where(np.abs(d) <= 6, -6.0, 0.0)),
+    "a wide hill": (BROADLY, lambda d: -((d / np.abs(d).max()) ** 2)),
+}
+
+
+@pytest.mark.parametrize("length", LENGTHS[2:])
+@pytest.mark.parametrize("head", CAUSAL)
+def test_seeing_nothing_of_what_comes_next_is_no_preference(head, length):
+    name, logits = CAUSAL[head]
+    place = np.arange(length)
+    is_seen = place[None, :] <= place[:, None]
+    matrix = logits(distances(length))
+    unseen = np.where(is_seen, matrix, np.random.default_rng(0).normal(0, 50, matrix.shape))
+    assert name_patterns(np.stack([matrix, unseen]), is_seen) == [name] * 2
+
+
+@pytest.mark.parametrize("options", [{"window": 2}, {"window": 1, "causal": True, "every": 2}])
+def test_seen_keys_are_those_of_the_pattern_in_each_block(options):
+    backbone = TupeBackbone(
+        9, 2, 2, 4, 6, position="none", attention_pattern="sliding_window", pattern_options=options
+    )
+    place = np.arange(7)
+    distance = place[None, :] - place[:, None]
+    for layer in range(2):
+        expected = np.abs(distance) <= options["window"]
+        if options.get("every") and layer % options["every"] == 0:
+            expected = np.ones((7, 7), bool)
+        expected &= (distance <= 0) | (not options.get("causal"))
+        np.testing.assert_array_equal(seen_keys(backbone, 7, layer), expected)
+    assert seen_keys(TupeBackbone(9, 1, 2, 4, 6), 3).all()

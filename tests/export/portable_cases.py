@@ -25,6 +25,11 @@ TRUNKS = [
     {"dtype": "mixed_bfloat16"},
     {"dtype": "mixed_float16"},
     {"dtype": "float64"},
+    {"attention_pattern": "causal"},
+    {
+        "attention_pattern": "sliding_window",
+        "pattern_options": {"window": 2, "num_global": 1, "separate_global": True},
+    },
 ]
 OPEN = {
     "onnx": """

@@ -4,18 +4,20 @@ import functools
 import json
 
 import bert_cases
+import hf_cases
 import keras_hub
 import numpy as np
 import torch_cases
 from fuzz_engine import Reader
 
-from keras_tupe.convert import from_hf_bert, from_keras_hub_bert, from_tupe_checkpoint
+from keras_tupe.convert import from_hf, from_hf_bert, from_keras_hub_bert, from_tupe_checkpoint
 from keras_tupe.convert.bert.wordpiece import read_pieces
 from keras_tupe.convert.hugging_face.config import read_hf_config
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.convert.torch_files.file import read_torch_file
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
+from keras_tupe.tokenizers import ByteLevelBpe
 from training.convert import work as convert
 
 _SETTINGS = {"do_lower_case": True, "strip_accents": None, "tokenizer_class": "BertTokenizer"}
@@ -81,6 +83,21 @@ def _read_hf_parts(folder):
         raise problems[0]
 
 
+def _write_golden(folder, name):
+    sources = (bert_cases.GOLDEN / name, hf_cases.BYTE_PAIRS[name])
+    for file in (file for source in sources for file in source.iterdir()):
+        (folder / file.name).write_bytes(file.read_bytes())
+    classes = {"gpt2": "GPT2Tokenizer", "longformer": "LongformerTokenizer"}
+    settings = {"tokenizer_class": classes[name], "add_prefix_space": False, "unk_token": None}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def _write_byte_pairs(folder):
+    _write_golden(folder, "gpt2")
+    for name in ("model.safetensors", "config.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+
+
 def _write_torch(folder, legacy):
     weights = {
         "a": np.arange(6, dtype="f").reshape(2, 3),
@@ -138,6 +155,18 @@ READERS = [
         files=("model*", "part*"),
     ),
     Reader("Hugging Face: model", _write_hf, from_hf_bert, quick=3),
+    Reader("Hugging Face: GPT-2", functools.partial(_write_golden, name="gpt2"), from_hf, quick=3),
+    Reader(
+        "Hugging Face: Longformer",
+        functools.partial(_write_golden, name="longformer"),
+        from_hf,
+        quick=3,
+    ),
+    Reader(
+        "byte-level pieces",
+        _write_byte_pairs,
+        lambda folder: ByteLevelBpe(folder / "vocab.json").tokenize(["the \u65e5"]),
+    ),
     Reader(
         "Hugging Face: torch weights",
         functools.partial(_write_hf, legacy=False),

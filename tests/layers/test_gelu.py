@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from tolerances import in_float64
 
 from keras_tupe.layers import gelu, gelu_approximate
 from keras_tupe.layers.gelu import activation_of, trained_activation
@@ -20,7 +21,7 @@ def test_the_approximation_equals_its_equation():
     x = np.linspace(-6, 6, 101)
     expected = x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
     out = ops.convert_to_numpy(gelu_approximate(ops.convert_to_tensor(x, "float64")))
-    np.testing.assert_allclose(out, expected, atol=1e-14)
+    np.testing.assert_allclose(out, expected, atol=in_float64(1e-14))
     exact = ops.convert_to_numpy(gelu(ops.convert_to_tensor(x, "float64")))
     assert 1e-4 < np.abs(out - exact).max() < 5e-4
 

@@ -69,6 +69,24 @@ def test_every_switch_of_the_trunk_does_what_it_says(
         np.testing.assert_allclose(one, other, rtol=0, atol=in_float64(1e-11))
 
 
+def test_the_arguments_of_gpt_2_change_the_trunk_and_older_files_lack_them():
+    changes = {"activation": "gelu_approximate", "normalize_embeddings": False}
+    plain, model = encoder(TUPE_R, scale=None), encoder(TUPE_R, scale=None, **changes)
+    paths = [{weight.path for weight in each.weights} for each in (plain, model)]
+    gone = {f"embeddings_layer_norm/{name}" for name in ("gamma", "beta")}
+    assert paths[0] - paths[1] == gone
+    assert paths[1] <= paths[0]
+    for each, expected in ((model, changes), (plain, {})):
+        again = TupeBackbone.from_config(each.get_config())
+        assert again.get_config() == each.get_config()
+        for name, value in expected.items():
+            assert getattr(again, name) == value
+    older = {name: value for name, value in plain.get_config().items() if name not in changes}
+    assert TupeBackbone.from_config(older).get_config() == plain.get_config()
+    with pytest.raises(ValueError, match="Did you mean 'gelu'.*Received: activation='gelo'"):
+        TupeBackbone(13, 1, 2, 8, 8, activation="gelo")
+
+
 def test_layer_contract_of_the_zeroed_padding(tmp_path):
     run_layer_contract(
         _ZeroPadded,

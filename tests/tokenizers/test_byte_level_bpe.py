@@ -1,18 +1,21 @@
 """GPT-2's byte-level pieces: transformers' ids, any text, offsets, masks, files, mistakes."""
 
+import itertools
 import json
 import pathlib
 
 import pytest
+import regex
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_vocabularies import BYTE_PAIRS
 
-from keras_tupe.data import word_starts
+from keras_tupe.data import piece_characters, word_starts
 from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.tokenizers import ByteLevelBpe, mask_tokens, pack_segments
 from keras_tupe.tokenizers._byte_pieces import BYTES
+from keras_tupe.tokenizers.byte_level_bpe import _cut_words
 
 THEIRS = json.loads((BYTE_PAIRS / "ids.json").read_text(encoding="utf-8"))
 OPS = {kind: ByteLevelBpe(BYTE_PAIRS / kind / "vocab.json") for kind in ("gpt2", "roberta")}
@@ -34,6 +37,17 @@ def test_ids_are_those_of_transformers(kind):
         assert ours == theirs, repr(text)
 
 
+def test_words_are_cut_by_the_expression_of_gpt_2():
+    """Also where no piece crosses the cuts, so that ids would not tell."""
+    spaces = [chr(code) for code in range(0x3001) if chr(code).isspace()]
+    texts = [text.format(c) for c in spaces for text in ("a {0}b", "a{0}{0} b", " {0}", "{0} 1")]
+    texts = [text for text in texts if not set(text) & set("\x1c\x1d\x1e\x1f")]  # no spaces there
+    expression = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    texts += [text for text in THEIRS["texts"] if "\x00" not in text]
+    for text, words in zip(texts, _cut_words(texts).to_list(), strict=True):
+        assert [word.decode() for word in words] == regex.findall(expression, text), repr(text)
+
+
 def test_functions_and_datasets_give_the_same_ids():
     texts = tf.constant(THEIRS["texts"])
     signature = [tf.TensorSpec([None], tf.string)]
@@ -51,7 +65,7 @@ def by_hand(words, merges, vocabulary):
     for word in words:
         pieces = [BYTES[byte] for byte in word]
         while len(pieces) > 1:
-            pairs = list(zip(pieces[:-1], pieces[1:], strict=True))
+            pairs = list(itertools.pairwise(pieces))
             best = min(pairs, key=lambda pair: ranks.get(pair, 10**9))
             if best not in ranks:
                 break
@@ -112,7 +126,7 @@ def test_offsets_are_those_of_the_characters_that_a_piece_has_bytes_of(text):
         place += size
     assert place == len(data)
     if text.isascii():
-        assert starts == ([0] + ends)[:-1]
+        assert starts == [0, *ends][:-1]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +172,12 @@ def test_a_vocabulary_without_a_mask_has_no_masked_lm():
 
 def test_words_begin_with_a_space():
     assert word_starts(["\u0120the", "the"], "byte_pair").tolist() == [True, False]
+
+
+def test_the_characters_of_the_pieces_are_those_of_the_text():
+    characters = piece_characters(GPT_2.pieces, "byte_pair")
+    for text, ids in zip(THEIRS["texts"], THEIRS["gpt2"], strict=True):
+        assert characters[ids].sum() == len(text), repr(text)
 
 
 def test_a_saved_vocabulary_is_that_of_transformers(tmp_path):
@@ -212,7 +232,8 @@ def test_what_is_no_byte_level_vocabulary_is_refused(vocabulary, merges, error, 
         ("vocab.json", None, FileNotFoundError, "no vocabulary under this name"),
         ("merges.txt", None, FileNotFoundError, "no list of merges under this name"),
         ("vocab.json", b"{", ValueError, "must be a JSON object.*vocab.json"),
-        ("vocab.json", b"[1]", TypeError, "must be a dictionary"),
+        ("vocab.json", b"[1]", ValueError, "must be a dictionary.*Received: list, in '.*.json"),
+        ("vocab.json", b'{"a": "0"}', ValueError, "from strings to integers.*vocab.json"),
         ("merges.txt", b"caf\xe9", ValueError, "not UTF-8"),
     ],
 )

@@ -11,8 +11,9 @@
 SOURCE is a released TUPE checkpoint (a .pt file), or the local folder of a Hugging Face BERT,
 GPT-2 or Longformer, of a preset of KerasHub's BERT, or of a preset of ours; which of them is seen
 from its files. With `--graft` the positional method is replaced. `--format huggingface` writes a
-model with causal attention as GPT-2, one with windows as Longformer, any other as BERT. The report says which weights were kept, dropped and
-new. Nothing is downloaded, and no code in checkpoints is run.
+model with causal attention as GPT-2, one with windows as Longformer, any other as BERT. The
+report says which weights were kept, dropped and new. Nothing is downloaded, and no code in
+checkpoints is run.
 """
 
 from training.command.settings import parse

@@ -72,8 +72,7 @@ def read_source(source, dictionary=None, num_global=None):
     if name.startswith(_KERAS_HUB):
         model, report = convert.from_keras_hub_bert(path)
     elif "model_type" in config:
-        options = {} if num_global is None else {"num_global": num_global}
-        model, report = convert.from_hf(path, **options)
+        model, report = convert.from_hf(path, num_global=num_global)
     else:
         raise ValueError(
             "The config.json of SOURCE must have `model_type` (Hugging Face) or `registered_name` "

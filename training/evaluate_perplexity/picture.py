@@ -30,8 +30,11 @@ def draw_positions(path, runs, trained_length=None, styles=None):
             axes.fill_between(middles, low, high, color=style["color"], alpha=0.15, lw=0)
     if trained_length is not None:
         axes.axvline(trained_length, color="black", linestyle="--", linewidth=1)
-        axes.text(trained_length, 0.99, " rows of training", va="top", **_inside(axes))
+        words = {"ha": "right", "va": "top", "rotation": 90}
+        axes.text(trained_length, 0.99, "rows of training ", **words, **_inside(axes))
     axes.set_yscale("log")
+    for axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        axis(lambda value, _: f"{value:g}")
     axes.set_xlabel("tokens that a prediction is made from (middle of a bin)")
     axes.set_ylabel("perplexity per token (logarithmic)")
     axes.set_title("held-out perplexity by position")

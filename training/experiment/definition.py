@@ -129,6 +129,13 @@ class Squad:
 
 
 @table
+class LongRows:
+    """Rows whose losses are measured by position, so many times as long as those of training."""
+
+    times: COUNT
+
+
+@table
 class Scale:
     """How large an experiment is.
 
@@ -140,6 +147,7 @@ class Scale:
         pretrain: of new models, or `None` if a preset is given instead.
         preset: the one that is given, or `None`.
         glue, squad: of fine-tuning, or `None`.
+        long_rows: the `LongRows`, or `None`.
     """
 
     name: str = _OWN
@@ -150,6 +158,7 @@ class Scale:
     preset: Preset | None = None
     glue: Glue | None = None
     squad: Squad | None = None
+    long_rows: LongRows | None = None
 
     @property
     def positions(self):
@@ -174,6 +183,13 @@ class Scale:
                 f"{place} must have either pretrain, settings of new models, or preset, of one "
                 f"that is given. Received: {'none' if self.preset is None else 'both'}"
             )
+        elif self.long_rows is not None and (
+            self.pretrain is None or self.pretrain.objective != "causal_lm"
+        ):
+            found.append(
+                f"{place} has long_rows and must have pretrain with objective = 'causal_lm'. "
+                "Received: another"
+            )
         elif self.preset is not None and (self.squad is None or self.glue is not None):
             parts = [name for name in ("glue", "squad") if getattr(self, name)]
             found.append(f"{place} has a preset and must have squad alone. Received: {parts}")
@@ -191,7 +207,7 @@ class Experiment:
         protocol: sentences: how the paper did it.
         unknown: sentences: what is not known of the paper, and what is taken instead.
         variants: the methods, where a scale has no others.
-        paper: the tables.
+        paper: the tables, or `None` where none is compared with.
         disagreement: of papers on the same question, or `None`.
         scales: dictionary name -> `Scale`.
     """
@@ -202,13 +218,18 @@ class Experiment:
     protocol: list[str]
     unknown: list[str]
     variants: list[Variant]
-    paper: list[PaperTable]
+    paper: list[PaperTable] | None = None
     disagreement: Disagreement | None = None
     scales: dict[typing.Literal[SCALES], Scale]
 
+    @property
+    def tables(self):
+        """The tables of papers, a list."""
+        return self.paper or []
+
     def problems(self, place):
         """Returns a sentence for each mistake that is in no table alone."""
-        found, known = [], {table.title: table for table in self.paper}
+        found, known = [], {table.title: table for table in self.tables}
         for claim in self.disagreement.claims if self.disagreement else ():
             try:
                 for row in (claim.row, claim.baseline):

@@ -19,15 +19,15 @@ def draw(path, plan, results):
         plan: the `Plan` that was carried out.
         results: its `Results`.
     """
-    tables = plan.experiment.paper
+    tables = plan.experiment.tables
     found = results.summaries[results.headline]
-    rows = max(max(len(one.rows) for one in tables), len(found))
+    rows = max([len(found), *(len(one.rows) for one in tables)])
     width = 4.6 * (len(tables) + 1)
     figure = Figure(figsize=(width, 1.9 + _ROW * rows), layout="constrained")
     figure.suptitle(
         f"{plan.experiment.name}: differences to the baseline. Other models, other axes."
     )
-    panels = figure.subplots(1, len(tables) + 1)
+    panels = figure.subplots(1, len(tables) + 1, squeeze=False)[0]
     for axes, one in zip(panels, tables, strict=False):
         _theirs(axes, one)
     _ours(panels[-1], plan, results, found)

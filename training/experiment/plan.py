@@ -177,6 +177,8 @@ class _Commands:
             values |= {f"squad_{name}": path for name, path in self._questions.items()}
             values["squad_options"] = shlex.join(option_words(self._squad_options(length)))
             parts["SQuAD"] = self._all(squad_cost, scale.squad, length, self._size)
+        if scale.long_rows is not None:
+            values["long_rows"] = given.long_rows or "LONG_ROWS"
         what = f"{len(scale.positions)} methods, {pretrain.seeds} seeds each"
         return Command(what, "training.ablate", option_words(values), parts)
 

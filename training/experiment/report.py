@@ -59,7 +59,7 @@ def as_json(plan, results, origin):
             "paper": {
                 "source": experiment.source,
                 "protocol": experiment.protocol,
-                "tables": experiment.paper,
+                "tables": experiment.tables,
             },
             "ours": {
                 "commands": [str(command) for command in plan.commands],
@@ -129,12 +129,16 @@ def markdown(content, plan, results):
         experiment.question,
         "Numbers of papers and numbers of ours stand in tables of their own, each with its source. "
         "They are of other models, texts and settings (see below): compare signs and sizes of "
-        "differences, not scores.",
+        "differences, not scores."
+        if experiment.tables
+        else "No number of a paper stands beside ours: the question is the paper's, the models are "
+        "too small to be compared with its own.",
     ]
-    for one in experiment.paper:
+    for one in experiment.tables:
         parts += [f"## Theirs: {one.source}", f"{one.title}.", _paper_table(one)]
     parts += [f"## Ours: {experiment.name} at scale {plan.scale.name}", _origin(content)]
     parts += [_our_table(plan, results), _difference_table(results), _share_table(results)]
+    parts += results.sections
     if results.unfinished:
         parts.append(f"Not finished, and not in the tables: {'; '.join(results.unfinished)}.")
     if content["disagreement"]:

@@ -6,6 +6,7 @@ import pathlib
 
 from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
+from training.ablate.positions import by_position
 from training.ablate.results import LOSS, collect
 from training.ablate.statistics import summarize
 from training.command.variant import parse
@@ -31,6 +32,7 @@ class Results:
         commits: sorted list of the commits that the runs were made with.
         seconds: of all runs.
         unfinished: list of what was begun and is not finished.
+        sections: list of texts: what else the report of the ablation tells.
     """
 
     summaries: dict
@@ -41,6 +43,7 @@ class Results:
     commits: list
     seconds: float
     unfinished: list
+    sections: list = dataclasses.field(default_factory=list)
 
     @property
     def headline(self):
@@ -95,6 +98,7 @@ def collect_results(plan, out):
         commits=sorted(map(str, commits)),
         seconds=seconds,
         unfinished=(ablation.unfinished if ablation else []) + (missing if cells else []),
+        sections=by_position(ablation) if ablation else [],
     )
 
 
@@ -161,7 +165,7 @@ def claims(experiment):
         List of dictionaries with `who`, `against`, `source`, `row`, `baseline`, `column` and
         `difference`, which is our subtraction of two cells.
     """
-    tables = {table.title: table for table in experiment.paper}
+    tables = {table.title: table for table in experiment.tables}
     found = []
     for claim in experiment.disagreement.claims:
         table, rest = tables[claim.table], dict(vars(claim))

@@ -51,6 +51,10 @@ _DATA = {
     "squad_train": _SQUAD,
     "squad_dev": _SQUAD,
     "preset": ("preset", _GRAFT, os.path.isdir, "the folder of a preset"),
+    "long_rows": (
+        *("long_rows", "measures losses by position", os.path.isdir),
+        "a folder made by training.prepare",
+    ),
 }
 _GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
 
@@ -76,6 +80,9 @@ class Settings:
     squad_dev: str | None = setting(None, "SQuAD's dev file.")
     preset: str | None = setting(
         None, "Folder of the preset that gets another method, where the experiment is a graft."
+    )
+    long_rows: str | None = setting(
+        None, "Folder of longer rows of the same vocabulary, if losses by position are asked."
     )
     plan: bool = setting(False, "Whether only the plan is printed; nothing runs.")
     list: bool = setting(False, "Whether the experiments are listed; nothing runs.")
@@ -188,7 +195,9 @@ def _of_scale(settings, experiment):
     if scale.glue and settings.glue is not None and _is_glue(settings.glue):
         found += _tasks_problems(settings.glue, settings.tasks or scale.glue.tasks)
     if scale.pretrain and settings.data is not None and os.path.isdir(settings.data):
-        found += _rows(settings, scale)
+        found += _rows("data", settings.data, scale.length)
+    if scale.long_rows and settings.long_rows is not None and os.path.isdir(settings.long_rows):
+        found += _rows("long_rows", settings.long_rows, scale.long_rows.times * scale.length)
     if scale.preset and settings.preset is not None and os.path.isdir(settings.preset):
         from training.experiment.facts import preset_facts
 
@@ -198,18 +207,18 @@ def _of_scale(settings, experiment):
     return found
 
 
-def _rows(settings, scale):
+def _rows(name, folder, length):
     from keras_tupe import data
 
     try:
-        rows = data.PreparedRows(settings.data)
+        rows = data.PreparedRows(folder, "train" if name == "data" else "valid")
     except (ValueError, OSError) as error:
-        return [f"--data: {error}"]
-    if rows.length == scale.length:
+        return [f"{option(name)}: {error}"]
+    if rows.length == length:
         return []
     return [
-        f"--data must be rows of {scale.length} tokens at this scale: prepare them with "
-        f"`--length {scale.length}`. Received: rows of {rows.length} tokens"
+        f"{option(name)} must be rows of {length} tokens at this scale: prepare them with "
+        f"`--length {length}`. Received: rows of {rows.length} tokens"
     ]
 
 

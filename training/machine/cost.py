@@ -1,7 +1,6 @@
 """Cost of work: FLOPs by arithmetic, hours from what a device does, and the time left."""
 
 import dataclasses
-import math
 
 from training.command.variant import parse as parse_variant
 from training.command.without_keras import without_keras
@@ -113,7 +112,9 @@ def training(settings, length, vocabulary_size, device, looks=0):
         vocabulary_size=vocabulary_size,
         batch_size=settings.batch_size,
         length=length,
-        num_slots=math.ceil(settings.mask_rate * length),
+        num_slots=settings.objective_record().num_predictions(
+            length, settings.objective_options()
+        ),
     )
     total = (settings.steps + looks) * flops
     seconds = device.seconds(total, settings.steps + looks)

@@ -2,6 +2,7 @@
 
 import pathlib
 
+from docs.generate.fill import fill
 from docs.generate.methods import layers
 from docs.generate.methods.method_page import page
 from docs.generate.methods.options import all_options
@@ -38,15 +39,8 @@ def filled(text, methods):
     Raises:
         ValueError: if a comment is not there once.
     """
-    for part, make in {"table": all_methods, "options": all_options}.items():
-        comment = f"<!-- generated: {part} -->"
-        if text.count(comment) != 1:
-            raise ValueError(
-                f"methods/index.md must have the line {comment!r} once. "
-                f"Received: {text.count(comment)} such lines"
-            )
-        text = text.replace(comment, make(methods))
-    return text
+    parts = {"table": all_methods(methods), "options": all_options(methods)}
+    return fill(text, parts, "methods/index.md")
 
 
 def place_of(method):

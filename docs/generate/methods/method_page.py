@@ -132,6 +132,12 @@ def promises(method):
         "Another order of the tokens gives other answers." if method.sees_order
         else "Another order of the tokens gives the same answers in that order: a bag of words.",
     ]  # fmt: skip
+    refused = [f"not under `{name}`: {why}" for name, why in method.refused_patterns.items()]
+    lines.append(
+        "Under every [attention pattern](../patterns/index.md)"
+        + "".join(f", {one}" for one in refused)
+        + "."
+    )
     if method.starts_as_none:
         lines.append("An encoder with new weights answers exactly as one without positions.")
     checked = "`keras-tupe check_method` and the tests hold it to these promises."

@@ -50,22 +50,30 @@ class Frame:
 _END = "<|endoftext|>"
 GPT_2 = Frame(
     ("GPT2Tokenizer", "GPT2TokenizerFast"),
-    {name: _END for name in ("bos_token", "eos_token", "unk_token", "pad_token")},
+    dict.fromkeys(("bos_token", "eos_token", "unk_token", "pad_token"), _END),
     _END,
 )
 ROBERTA = Frame(
     ("LongformerTokenizer", "LongformerTokenizerFast", "RobertaTokenizer", "RobertaTokenizerFast"),
     {
-        **{"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>"},
-        **{"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"},
+        "bos_token": "<s>",
+        "cls_token": "<s>",
+        "eos_token": "</s>",
+        "sep_token": "</s>",
+        "pad_token": "<pad>",
+        "unk_token": "<unk>",
+        "mask_token": "<mask>",
     },
     "<s>",
 )
 # What must be as here, or left out.
 _FIXED = {"add_prefix_space": False, "auto_map": None}
 _FIXED_MODEL = {
-    **{"type": "BPE", "dropout": None, "byte_fallback": False, "ignore_merges": False},
-    **{"fuse_unk": False},
+    "type": "BPE",
+    "dropout": None,
+    "byte_fallback": False,
+    "ignore_merges": False,
+    "fuse_unk": False,
 }
 
 

@@ -52,7 +52,7 @@ class ConfigCheck:
                 self.problems.append(f"{name}={self.config[name]!r}: {what} cannot be converted")
 
     def integers(self, *names, required=()):
-        """Notes entries that are not positive integers, and those of `required` that are missing."""
+        """Notes entries that are not positive integers, and what of `required` is missing."""
         self.problems += [f"{name} is missing" for name in required if name not in self.config]
         for name in (*required, *names):
             self.expect(name, lambda value: is_integer(value) and value > 0, "an integer > 0")

@@ -22,7 +22,7 @@ _WRITERS = {  # by the attention pattern
 }
 
 
-def from_hf(folder, dtype=None, **options):
+def from_hf(folder, dtype=None, num_global=None):
     """Returns a model with the weights of a Hugging Face folder, and what became of them.
 
     The kind of model is the `model_type` in `config.json`:
@@ -35,15 +35,15 @@ def from_hf(folder, dtype=None, **options):
         folder: path of a local folder with `config.json` and the weights, in safetensors or torch's
             format, whole or in parts. Nothing in it is run, and torch is not needed.
         dtype: Keras dtype policy of the model. Defaults to the global one.
-        **options: `num_global` of `from_hf_longformer`.
+        num_global: of a Longformer, tokens at the beginning that are global. Defaults to 1, [CLS].
 
     Returns:
         `(model, report)`: the model and a `Report`.
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if the kind of model is none of these, or as its function says.
-        TypeError: if an option belongs to another kind of model.
+        ValueError: if the kind of model is none of these, `num_global` is given for another one
+            than a Longformer, or as its function says.
 
     Example:
         >>> import os, tempfile
@@ -61,10 +61,12 @@ def from_hf(folder, dtype=None, **options):
             f"The model_type in config.json must be one of {list(_READERS)}; other models have no "
             f"counterpart here. Received: {str(folder)!r} with model_type={kind!r}"
         )
-    if options and kind != "longformer":
-        raise TypeError(
-            f"`num_global` belongs to a Longformer. Received: {options} for model_type={kind!r}"
+    if num_global is not None and kind != "longformer":
+        raise ValueError(
+            "`num_global` belongs to a Longformer. "
+            f"Received: num_global={num_global!r} for model_type={kind!r}"
         )
+    options = {} if num_global is None else {"num_global": num_global}
     return _READERS[kind](folder, dtype=dtype, **options)
 
 

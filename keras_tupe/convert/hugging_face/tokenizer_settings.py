@@ -15,6 +15,7 @@ _SPECIAL = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
+_TOKENS = tuple(_SPECIAL.values())
 # What must be as here, or left out.
 _FIXED = {
     "tokenize_chinese_chars": True,
@@ -135,7 +136,7 @@ def _other_special_tokens(content):
     return found
 
 
-def kept_whole(name, tokens, special=tuple(_SPECIAL.values())):
+def kept_whole(name, tokens, special=_TOKENS):
     """Returns a sentence about tokens that are never cut, but for the special ones of ours."""
     tokens = [token for token in tokens if token not in special]
     more = f" and {len(tokens) - 3} more" if len(tokens) > 3 else ""

@@ -84,11 +84,20 @@ class Masking:
         return needed if self.max_masked is None else min(self.max_masked, length)
 
     def examples(self, token_ids, example_numbers, seed):
-        """Inputs, labels and weights of rows, see `mask_rows`."""
+        """Returns inputs, labels and weights of rows, see `mask_rows`.
+
+        Args:
+            token_ids, example_numbers, seed: as in `mask_rows`.
+        """
         return mask_rows(token_ids, example_numbers, self, seed=seed)
 
     def signature(self, batch_size, length):
-        """Shapes and dtypes of what `examples` returns, each as `(shape, dtype)`."""
+        """Returns shapes and dtypes of what `examples` returns, each as `(shape, dtype)`.
+
+        Args:
+            batch_size: rows.
+            length: tokens of a row.
+        """
         row = (batch_size, length), "int32"
         slots = batch_size, self.num_slots(length)
         inputs = {"token_ids": row, "padding_mask": row, "mask_positions": (slots, "int32")}

@@ -42,7 +42,11 @@ class NextTokens:
                 )
 
     def num_slots(self, length):
-        """Predictions of a row of `length` tokens."""
+        """Returns the predictions of a row.
+
+        Args:
+            length: its tokens.
+        """
         return length - 1
 
     def examples(self, token_ids, example_numbers, seed):
@@ -78,7 +82,12 @@ class NextTokens:
         return inputs, np.ascontiguousarray(rows[:, 1:]), is_predicted[:, 1:].astype("float32")
 
     def signature(self, batch_size, length):
-        """Shapes and dtypes of what `examples` returns, each as `(shape, dtype)`."""
+        """Returns shapes and dtypes of what `examples` returns, each as `(shape, dtype)`.
+
+        Args:
+            batch_size: rows.
+            length: tokens of a row.
+        """
         shape = batch_size, length - 1
         inputs = {"token_ids": (shape, "int32"), "padding_mask": (shape, "int32")}
         return inputs, (shape, "int32"), (shape, "float32")

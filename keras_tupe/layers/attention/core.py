@@ -50,15 +50,16 @@ def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=No
     mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
     if fused_implementation() is not None:
         return attend_fused(terms, value, mask, dropout)
+    given, of_keys = terms, mask
     if is_served() and mask is not None and len(terms) == 1 and getattr(terms[0], "biases", None):
-        terms, mask = [terms[0].with_mask(mask)], None  # a bias is added in the product itself
+        given, of_keys = [terms[0].with_mask(mask)], None  # a bias is added in the product itself
     windows = in_blocks(value.shape[2]) and window_terms(terms, visible) is not None
     if windows:
         out = attend_in_windows(terms, value, mask, dropout, visible)
     elif in_blocks(value.shape[2]):
-        out = attend_in_blocks(terms, value, mask, dropout)
+        out = attend_in_blocks(given, value, of_keys, dropout)
     else:
-        logits = masked(whole_logits(terms, ops.shape(value)[2]), mask)
+        logits = masked(whole_logits(given, ops.shape(value)[2]), of_keys)
         out = weighted_values(logits, value, dropout)
     if visible is None or not visible.has_global_rows or not (windows or of_globals):
         return out

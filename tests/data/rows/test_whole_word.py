@@ -154,7 +154,7 @@ def test_pieces_of_sentencepiece_begin_words_if_marked():
 
 
 def test_an_unknown_kind_of_pieces_is_refused():
-    with pytest.raises(ValueError, match=r"\['wordpiece', 'sentencepiece'\]. Received: kind='bpe'"):
+    with pytest.raises(ValueError, match=r"'sentencepiece', .*\]. Received: kind='bpe'"):
         word_starts(["a"], "bpe")
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from golden_cases import GOLDEN
 
-from keras_tupe.convert import from_hf_bert, to_hf_bert
-from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
+from keras_tupe.convert import from_hf, from_hf_bert, to_hf_bert
+from keras_tupe.models import TupeBackbone, TupeCausalLM, TupeMaskedLM, TupeTextClassifier
 
 OUTSIDE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
 SIZES = {"num_segments": 2, "max_sequence_length": 9}
@@ -63,6 +63,32 @@ def test_a_hugging_face_folder_becomes_a_preset_and_back(model, preset, tmp_path
     for each in (loaded, again):
         for ours, theirs in zip(weights(each), weights(model), strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_gpt_2_becomes_a_preset_that_can_be_grafted_and_written_again(tmp_path):
+    printed = commands.done("convert", GOLDEN / "gpt2", "--out", tmp_path / "gpt2")
+    assert "kept     36 weights" in printed
+    assert "the source has no pooler" in printed
+    model = TupeCausalLM.from_preset(str(tmp_path / "gpt2"))
+    commands.done("convert", tmp_path / "gpt2", "--out", tmp_path / "hf", "--format", "huggingface")
+    again, _ = from_hf(tmp_path / "hf")
+    for ours, theirs in zip(weights(again)[:-2], weights(model)[:-2], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    commands.done("convert", tmp_path / "gpt2", "--out", tmp_path / "rope", "--graft", "rope")
+    grafted = TupeCausalLM.from_preset(str(tmp_path / "rope")).backbone
+    assert (grafted.position, grafted.attention_pattern) == ("rope", "causal")
+    assert not grafted.normalize_embeddings
+
+
+@pytest.mark.parametrize("num_global", [0, 2])
+def test_a_longformer_gets_so_many_global_tokens(num_global, tmp_path):
+    out = tmp_path / "out"
+    printed = commands.done(
+        "convert", GOLDEN / "longformer", "--out", out, "--num-global", num_global
+    )
+    assert ("_global." in printed) == (num_global == 0)
+    options = TupeMaskedLM.from_preset(str(out)).backbone.pattern_options
+    assert (options["num_global"], options["window"]) == (num_global, 3)
 
 
 def test_a_graft_is_reported_and_written(preset, tmp_path):
@@ -124,6 +150,8 @@ def test_a_preset_stays_of_its_kind(kind, tmp_path):
         ([..., "--dictionary", "dict.txt"], ["--dictionary belongs to a TUPE checkpoint"]),
         ([..., "--position-file", "nowhere.py"], ["existing Python file", "nowhere.py"]),
         ([..., "--graft", "t5", "--format", "huggingface"], ["position='t5' is none of"]),
+        ([..., "--num-global", "1"], ["--num-global belongs to a Longformer", "--num-global 1"]),
+        ([..., "--num-global", "-1"], ["--num-global must be >= 0. Received: -1"]),
         ([..., "--fromat", "preset"], ["unrecognized arguments"]),
         ([], ["SOURCE"]),
     ],
@@ -160,7 +188,8 @@ def test_all_mistakes_are_named_at_once_before_any_work(tmp_path):
         ("{}", "must have `model_type`"),
         ('{"registered_name": "keras_tupe>TupeBackbone"}', "must be a whole preset"),
         ('{"registered_name": "keras_hub>GemmaBackbone"}', "keras_hub>GemmaBackbone"),
-        ('{"model_type": "gpt2"}', "model_type must be 'bert', not 'gpt2'"),
+        ('{"model_type": "llama"}', "must be one of ['bert', 'gpt2', 'longformer']"),
+        ('{"model_type": "gpt2"}', "vocab_size is missing; n_positions is missing"),
     ],
 )
 def test_a_folder_of_something_else_is_named(content, expected, tmp_path):

@@ -175,7 +175,9 @@ def test_data_and_presets_that_cannot_be_used_are_answered_with_a_sentence(prese
 def test_a_preset_must_predict_tokens_of_its_tokenizer():
     tokenizer = TupeTokenizer(list(cases.ODDS))
     classifier = TupeTextClassifier(cases.make_model().backbone, num_classes=2)
-    with pytest.raises(ValueError, match=r"masked language model.*'mine', a TupeTextClassifier$"):
+    with pytest.raises(
+        ValueError, match=r"masked or a causal language model.*'mine', a TupeTextClassifier$"
+    ):
         Encoder(classifier, tokenizer, "mine")
     small = TupeMaskedLM(TupeBackbone(len(cases.ODDS) - 1, 1, 2, 6, 11))
     with pytest.raises(ValueError, match=r"'mine' with 13 pieces for a model of 12$"):

@@ -124,7 +124,7 @@ def rows_of(source, chosen=None):
 
 
 def test_every_experiment_is_checked():
-    assert list(EXPERIMENTS) == names()
+    assert list(EXPERIMENTS) == [name for name in names() if find(name).tables]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -256,6 +256,9 @@ OURS = (  # how, where and which model
     "position",
     "position_file",
     "position_options",
+    "objective",
+    "attention_pattern",
+    "pattern_options",
     "preset",
     "seed",
     "micro_batches",

@@ -26,6 +26,7 @@ from training.machine.cost import H200, TWO_CORES, Cost, Device, pretraining, sl
 from training.pretrain.settings import Settings as PretrainSettings
 
 HOURS = {"gpu-day": 24.0, "gpu-hour": 1.0}
+PAPERS = [name for name in names() if find(name).tables]
 SLOW = Device("a snail", 1e9, 0.5, 0.0, 0.0)
 
 
@@ -109,7 +110,7 @@ def check_command(command, out):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", PAPERS)
 def test_every_command_of_a_plan_is_accepted_by_its_command(name, scale, rows, files, tmp_path):
     settings = settings_of(name, scale, rows, files, tmp_path / "out")
     plan = make_plan(find(name), settings, nominal_device(scale))
@@ -127,7 +128,7 @@ def test_rows_of_another_length_are_refused(rows, tmp_path, capsys):
         assert expected in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", PAPERS)
 def test_each_scale_takes_about_as_long_as_its_name_says(name):
     experiment = find(name)
     hours = {
@@ -140,6 +141,35 @@ def test_each_scale_takes_about_as_long_as_its_name_says(name):
     for scale, expected in HOURS.items():
         assert expected / 2 <= hours[scale] <= 1.25 * expected
     assert 0.75 <= hours["laptop"] <= 2.0
+
+
+def test_losses_by_position_are_asked_of_the_runs_of_causal_models():
+    experiment = find("causal-lengths")
+    plan = make_plan(experiment, Settings(name=experiment.name), nominal_device("laptop"))
+    (command,) = plan.commands
+    words = " ".join(command.words)
+    assert "--objective causal_lm" in words
+    assert "--long-rows LONG_ROWS" in words
+    assert experiment.scales["laptop"].long_rows.times == 4
+    # the head is at every position: a masked model of these sizes would cost half of it
+    masked = dataclasses.replace(experiment.scales["laptop"].pretrain, objective="masked_lm")
+    costs = [
+        pretraining(one, 64, 2000, "rope", SLOW).flops
+        for one in (masked, experiment.scales["laptop"].pretrain)
+    ]
+    assert 1.5 < costs[1] / costs[0] < 2.5
+    assert 0.75 <= plan.cost.seconds / 3600 <= 2.0
+
+
+def test_long_rows_must_be_so_many_times_as_long(rows, capsys):
+    words = ["causal-lengths", "--scale", "gpu-hour", "--data", str(rows[128]), "--plan"]
+    parse(Settings, [*words, "--long-rows", str(rows[512])])
+    with pytest.raises(SystemExit):
+        parse(Settings, [*words, "--long-rows", str(rows[256])])
+    assert "--long-rows must be rows of 512 tokens at this scale" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        parse(Settings, ["tupe-table1", "--plan", "--long-rows", str(rows[512])])
+    assert "tupe-table1 does not use --long-rows" in capsys.readouterr().err
 
 
 def test_the_assumptions_are_those_that_are_told():

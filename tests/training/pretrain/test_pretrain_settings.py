@@ -221,6 +221,9 @@ OTHER = {
     "size": "mini",
     "position": "t5",
     "position_options": '{"cls": "tied"}',
+    "objective": "causal_lm",
+    "attention_pattern": "causal",
+    "pattern_options": '{"window": 7}',
     "dropout": 0.2,
     "normalize_first": True,
     "initializer_range": 0.5,
@@ -263,7 +266,7 @@ NO_MATTER = {
     "allow_change": ("steps",),
     "given": {"steps": "command line"},
 }
-OF_FILES = {"preset", "position_file"}  # tested above
+OF_FILES = {"preset", "position_file", "pattern_file"}  # tested above
 
 
 def test_every_setting_is_thought_about():
@@ -275,11 +278,17 @@ def test_every_setting_is_thought_about():
 
 @pytest.mark.parametrize("name", OTHER)
 def test_settings_that_change_the_result_make_another_run(name):
-    identity = Settings().identity()
-    changed = dataclasses.replace(Settings(), **{name: OTHER[name]}).identity()
-    differing = {key for key in identity if identity[key] != changed[key]}
+    before = Settings()
+    if name == "pattern_options":
+        before = dataclasses.replace(before, attention_pattern="sliding_window")
+    identity = before.identity()
+    changed = dataclasses.replace(before, **{name: OTHER[name]}).identity()
+    differing = {key for key in identity if identity[key] != changed.get(key)}
     assert name in differing
-    assert differing <= {name, "position_options"}  # another method has other options
+    # another method has other options, another objective another pattern and no masks
+    follow = {"position": {"position_options"}}
+    follow["objective"] = {"attention_pattern", "mask_rate", "whole_word", "mask_special"}
+    assert differing <= {name, *follow.get(name, ())}
 
 
 def test_the_rest_may_change_between_two_starts():
@@ -293,7 +302,8 @@ def test_a_checkpoint_of_before_there_was_a_setting_has_its_old_value():
         def read_facts(self, step):
             return {"settings": self.settings, "data": {}}
 
-    del Written.settings["layer_norm_epsilon"]
+    for name in ("layer_norm_epsilon", "objective", "attention_pattern", "pattern_options"):
+        del Written.settings[name]
     Saver(Written(), Settings().identity(), {}, (), True).check(7)
     other = dataclasses.replace(Settings(), layer_norm_epsilon=1e-12).identity()
     with pytest.raises(ValueError, match="layer_norm_epsilon: 1e-05 -> 1e-12"):

@@ -1,0 +1,71 @@
+"""Golden folders of GPT-2 and Longformer, changed for tests of conversions."""
+
+import json
+import shutil
+
+import keras
+import numpy as np
+import safetensors.numpy
+from golden_cases import GOLDEN
+
+BYTE_PAIRS = {
+    "gpt2": GOLDEN / "byte_pairs" / "gpt2",
+    "longformer": GOLDEN / "byte_pairs" / "roberta",
+}
+
+
+def golden_copy(name, folder, config=None, weights=None, with_text=False):
+    """Copies a golden folder with changes and returns its path.
+
+    Args:
+        name: `"gpt2"` or `"longformer"`.
+        folder: path of the copy.
+        config: entries of `config.json` to change; `None` removes one.
+        weights: function of the dictionary of weights, which returns another.
+        with_text: whether the vocabulary is copied too.
+    """
+    shutil.copytree(GOLDEN / name, folder)
+    content = {**json.loads((folder / "config.json").read_text()), **(config or {})}
+    content = {entry: value for entry, value in content.items() if value is not None}
+    (folder / "config.json").write_text(json.dumps(content))
+    if weights is not None:
+        found = weights(safetensors.numpy.load_file(folder / "model.safetensors"))
+        safetensors.numpy.save_file(found, folder / "model.safetensors")
+    if with_text:
+        for file in BYTE_PAIRS[name].iterdir():
+            shutil.copy(file, folder / file.name)
+    return folder
+
+
+def hidden_states(model, inputs):
+    """Returns the hidden states of a language model behind the embeddings and each block."""
+    backbone = model.backbone
+    blocks = [backbone.get_layer(f"block_{index}") for index in range(backbone.num_layers)]
+    if backbone.normalize_first:
+        blocks[-1] = backbone.get_layer("final_layer_norm")
+    layers = (backbone.get_layer("embeddings_dropout"), *blocks)
+    probe = keras.Model(backbone.inputs, [layer.output for layer in layers])
+    return [keras.ops.convert_to_numpy(states) for states in probe(inputs)]
+
+
+def inputs_of(golden, suffix=""):
+    """Returns the inputs among golden numbers, and which of the tokens are real."""
+    names = ("token_ids", "padding_mask")
+    inputs = {name: golden[name + suffix].astype("int32") for name in names}
+    return inputs, inputs["padding_mask"].astype(bool)
+
+
+def values(model):
+    """Returns the weights of a model by path, as arrays."""
+    from keras_tupe.convert._assign import weights_by_path
+
+    return {
+        path: keras.ops.convert_to_numpy(weight) for path, weight in weights_by_path(model).items()
+    }
+
+
+def check_equal(found, expected):
+    """Compares dictionaries of arrays, bit by bit."""
+    assert found.keys() == expected.keys()
+    for path, value in expected.items():
+        np.testing.assert_array_equal(found[path], value, err_msg=path)

@@ -1,0 +1,280 @@
+"""GPT-2: what it computes and writes in transformers, both ways, and what it may not be."""
+
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+from bert_cases import scrambled
+from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+from hf_cases import check_equal, golden_copy, hidden_states, inputs_of, values
+
+from keras_tupe.convert import from_hf, from_hf_gpt2, to_hf, to_hf_gpt2
+from keras_tupe.models import (
+    TupeBackbone,
+    TupeCausalLM,
+    TupeMaskedLM,
+    TupeTokenizer,
+)
+
+NUMBERS = dict(np.load(GOLDEN / "gpt2.npz"))
+GPT_2 = {
+    "position": "absolute",
+    "normalize_first": True,
+    "attention_pattern": "causal",
+    "normalize_embeddings": False,
+    "activation": "gelu_approximate",
+    "max_sequence_length": 9,
+}
+POOLER = {"pooled_dense/kernel", "pooled_dense/bias"}
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+def test_a_released_folder_computes_what_it_does_in_transformers(dtype, tolerance):
+    skip_float64_on_jax(dtype)
+    model, report = from_hf(GOLDEN / "gpt2", dtype=dtype)
+    assert isinstance(model, TupeCausalLM)
+    inputs, real = inputs_of(NUMBERS)
+    assert not real.all(), "padding is part of the comparison"
+    found = hidden_states(model, inputs)
+    for ours, theirs in zip(found, NUMBERS["hidden_states"], strict=True):
+        assert_close(ours[real], theirs[real], tolerance)
+    logits = keras.ops.convert_to_numpy(model(inputs))[0]
+    assert_close(logits[real[0]], NUMBERS["logits"][real[0]], tolerance)
+    assert set(report.new) == POOLER
+    assert len(report.kept) + len(report.new) == len(model.weights)
+    assert report.dropped == {}
+
+
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+def test_it_writes_the_tokens_that_it_writes_in_transformers(dtype):
+    skip_float64_on_jax(dtype)
+    model, _ = from_hf_gpt2(GOLDEN / "gpt2", dtype=dtype)
+    prompt, expected = NUMBERS["prompt"], NUMBERS["greedy"]
+    ids = np.zeros_like(expected, "int32")
+    ids[:, : prompt.shape[1]] = prompt
+    mask = np.zeros_like(ids)
+    mask[:, : prompt.shape[1]] = 1
+    model.compile(sampler="greedy")
+    found = model.generate({"token_ids": ids, "padding_mask": mask}, stop_token_ids=None)
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(found["token_ids"]), expected)
+
+
+def test_it_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_path):
+    model, report = from_hf(golden_copy("gpt2", tmp_path / "gpt2", with_text=True))
+    assert any("special token" in note for note in report.notes)
+    model.compile(sampler="greedy")
+    texts = NUMBERS["texts"].tolist()
+    written = model.generate(texts, max_length=30, stop_token_ids=None)
+    assert written == NUMBERS["written"].tolist()
+    model.save_to_preset(str(tmp_path / "preset"))
+    again = TupeCausalLM.from_preset(str(tmp_path / "preset"))
+    again.compile(sampler="greedy")
+    assert again.generate(texts[:1], max_length=30, stop_token_ids=None) == written[:1]
+
+
+def with_old_names(weights):
+    """What OpenAI's weights are like: no prefix, a mask in each layer, a head that is tied."""
+    found = {name.removeprefix("transformer."): value for name, value in weights.items()}
+    found["h.0.attn.bias"] = np.tril(np.ones((1, 1, 40, 40), "f"))
+    found["h.0.attn.masked_bias"] = np.array(-1e4, "f")
+    found["lm_head.weight"] = found["wte.weight"].copy()
+    found["score.weight"] = np.ones((2, 12), "f")
+    return found
+
+
+def test_all_spellings_of_a_checkpoint_give_the_same_model(tmp_path):
+    plain, _ = from_hf_gpt2(GOLDEN / "gpt2")
+    found, report = from_hf_gpt2(golden_copy("gpt2", tmp_path / "old", weights=with_old_names))
+    assert set(report.dropped) == {
+        *("h.0.attn.bias", "h.0.attn.masked_bias", "lm_head.weight", "score.weight"),
+    }
+    expected = values(plain)
+    check_equal(
+        {path: value for path, value in values(found).items() if path not in POOLER},
+        {path: value for path, value in expected.items() if path not in POOLER},
+    )
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_approximate"])
+@pytest.mark.parametrize("has_head", [True, False])
+def test_a_model_comes_back_from_their_format_bit_by_bit(activation, has_head, tmp_path):
+    backbone = TupeBackbone(
+        13, 2, 3, 15, 8, **{**GPT_2, "activation": activation}, dropout=0.25, initializer_range=0.5
+    )
+    model = scrambled(TupeCausalLM(backbone))
+    to_hf(model if has_head else backbone, tmp_path / "gpt2")
+    config = json.loads((tmp_path / "gpt2" / "config.json").read_text())
+    assert config["architectures"] == ["GPT2LMHeadModel" if has_head else "GPT2Model"]
+    names = set(safetensors.numpy.load_file(tmp_path / "gpt2" / "model.safetensors"))
+    assert ("transformer.wte.weight" in names) == has_head
+    again, report = from_hf(tmp_path / "gpt2")
+    assert set(report.new) == POOLER
+    assert report.dropped == {}
+    expected = {path: value for path, value in values(model).items() if path not in POOLER}
+    found = values(again)
+    check_equal({path: found[path] for path in expected}, expected)
+    ours = {**backbone.get_config(), "name": again.backbone.name}
+    assert again.backbone.get_config() == ours
+
+
+def test_a_tokenizer_comes_back_too(tensorflow, tmp_path):
+    model, _ = from_hf(golden_copy("gpt2", tmp_path / "gpt2", with_text=True))
+    to_hf(model, tmp_path / "again")
+    for name in ("vocab.json", "merges.txt"):
+        content = (GOLDEN / "byte_pairs" / "gpt2" / name).read_text("utf-8")
+        found = (tmp_path / "again" / name).read_text("utf-8")
+        if name == "vocab.json":
+            content, found = json.loads(content), json.loads(found)
+        assert found == content
+    again, report = from_hf(tmp_path / "again")
+    assert not any("ids only" in note for note in report.notes)
+    texts = ["It's 日本\n\n😀", "a  b"]
+    assert again.preprocessor.tokenizer(texts) == model.preprocessor.tokenizer(texts)
+
+
+def refused(folder):
+    with pytest.raises(ValueError, match="Received: ") as raised:
+        from_hf(folder)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "expected"),
+    [
+        ("model_type", "gpt_neo", "must be one of ['bert', 'gpt2', 'longformer']"),
+        ("model_type", ["gpt2"], "must be one of ['bert', 'gpt2', 'longformer']"),
+        ("architectures", ["T5Model"], "architectures must be among"),
+        ("activation_function", "relu", "activation_function must be one of ['gelu_new'"),
+        ("scale_attn_weights", False, "not divided by sqrt(head size) cannot be converted"),
+        ("scale_attn_by_inverse_layer_idx", True, "divided by the number of the layer cannot be"),
+        ("add_cross_attention", True, "cross-attention cannot be converted"),
+        ("tie_word_embeddings", False, "an output matrix of its own cannot be converted"),
+        ("pruned_heads", {"0": [1]}, "pruned heads cannot be converted"),
+        ("n_embd", 13, "n_embd=13 must be divisible by n_head=3"),
+        ("n_layer", None, "n_layer is missing"),
+        ("n_inner", 0, "n_inner must be an integer > 0, not 0"),
+        ("attn_pdrop", 1, "attn_pdrop must be a share in [0, 1), not 1"),
+        ("layer_norm_epsilon", 0, "layer_norm_epsilon must be a number > 0"),
+        ("n_positions", 41, "wpe.weight: shape (40, 12), expected (41, 12)"),
+    ],
+)
+def test_a_configuration_of_something_else_is_named(entry, value, expected, tmp_path):
+    assert expected in refused(golden_copy("gpt2", tmp_path / "gpt2", {entry: value}))
+
+
+def test_the_inner_width_is_four_times_the_outer_unless_given(tmp_path):
+    message = refused(golden_copy("gpt2", tmp_path / "gpt2", {"n_inner": None}))
+    assert "c_fc.weight: shape (12, 20), expected (12, 48)" in message
+
+
+def test_rates_that_differ_are_noted_and_upcasting_is_none_of_ours(tmp_path):
+    changes = {"attn_pdrop": 0.2, "reorder_and_upcast_attn": True, "what": 1}
+    _, report = from_hf(golden_copy("gpt2", tmp_path / "gpt2", changes))
+    notes = " ".join(report.notes)
+    assert "dropout is 0.1 everywhere, from resid_pdrop" in notes
+    assert "attn_pdrop=0.2 is not used" in notes
+    assert "not looked at: what" in notes
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("h.1.ln_2.bias", None, "h.1.ln_2.bias: missing"),
+        ("h.0.attn.c_attn.weight", np.ones((12, 35), "f"), "c_attn.weight: left over"),
+        ("h.0.attn.c_attn.weight", np.ones((12, 33), "f"), "[query]: shape (12, 11), expected"),
+        ("h.0.attn.c_attn.weight", None, "h.0.attn.c_attn.weight[query]: missing"),
+        ("lm_head.weight", np.ones((481, 12), "f"), "'lm_head.weight', which differs"),
+        ("h.0.crossattention.c_attn.weight", np.ones((12, 24), "f"), "left over"),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(name, value, expected, tmp_path):
+    def change(weights):
+        spelled = name if name.startswith("lm_head") else f"transformer.{name}"
+        found = {**weights, spelled: value}
+        return {key: array for key, array in found.items() if array is not None}
+
+    assert expected in refused(golden_copy("gpt2", tmp_path / "gpt2", weights=change))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "expected"),
+    [
+        ("tokenizer_config.json", {"add_prefix_space": True}, "add_prefix_space=True"),
+        ("tokenizer_config.json", {"tokenizer_class": "LlamaTokenizer"}, "'LlamaTokenizer'"),
+        ("tokenizer_config.json", {"bos_token": "<s>"}, "bos_token='<s>'"),
+        ("special_tokens_map.json", {"mask_token": "<m>"}, "mask_token '<m>'"),
+        ("added_tokens.json", {"<|user|>": 482}, "the tokens '<|user|>'"),
+        ("tokenizer.json", {"normalizer": {"type": "NFC"}}, "normalizer of type 'NFC'"),
+        ("tokenizer.json", {"pre_tokenizer": {"type": "Split"}}, "pre_tokenizer of type 'Split'"),
+        ("tokenizer.json", {"model": {"type": "BPE", "dropout": 0.1}}, "dropout=0.1"),
+        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 3}}}, "other pieces than"),
+    ],
+)
+def test_a_tokenizer_that_is_not_ours_is_left_out_with_the_reason(
+    file, content, expected, tmp_path
+):
+    folder = golden_copy("gpt2", tmp_path / "gpt2", with_text=True)
+    (folder / file).write_text(json.dumps(content))
+    model, report = from_hf(folder)
+    assert model.preprocessor is None
+    assert any(expected in note and "ids only" in note for note in report.notes)
+
+
+def test_a_vocabulary_of_another_size_or_frame_is_refused_or_left_out(tensorflow, tmp_path):
+    folder = golden_copy("gpt2", tmp_path / "gpt2", with_text=True)
+    vocabulary = json.loads((folder / "vocab.json").read_text("utf-8"))
+    (folder / "vocab.json").write_text(json.dumps({**vocabulary, "dog": 481}))
+    message = refused(folder)
+    assert "which is 481" in message
+    assert "Received: 482 pieces" in message
+    renamed = {piece.replace("<|endoftext|>", "<end>"): i for piece, i in vocabulary.items()}
+    (folder / "vocab.json").write_text(json.dumps(renamed))
+    model, report = from_hf(folder)
+    assert model.preprocessor is None
+    assert any("ours cannot use vocab.json" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"position": "rope"}, "position='rope' must be 'absolute'"),
+        ({"normalize_first": False}, "normalize_first=False: GPT-2 is pre-LN"),
+        ({"normalize_embeddings": True}, "normalize_embeddings=True"),
+        ({"zero_padded_embeddings": True}, "zero_padded_embeddings=True"),
+        ({"attention_pattern": "full"}, "attention_pattern='full' must be 'causal'"),
+        ({"num_segments": 2, "attention_pattern": "full"}, "num_segments=2: GPT-2 has none"),
+    ],
+)
+def test_what_their_gpt_2_cannot_do_is_named(changes, expected, tmp_path):
+    backbone = TupeBackbone(13, 1, 3, 15, 8, **{**GPT_2, **changes})
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        to_hf_gpt2(backbone, tmp_path / "gpt2")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_gpt_2_is_no_bert_and_a_masked_lm_no_gpt_2(tmp_path):
+    from keras_tupe.convert import to_hf_bert
+
+    backbone = TupeBackbone(13, 1, 3, 15, 8, **GPT_2)
+    with pytest.raises(ValueError, match=r"attention_pattern='causal' must be 'full'.*activation="):
+        to_hf_bert(backbone, tmp_path / "bert")
+    masked = TupeMaskedLM(TupeBackbone(13, 1, 3, 15, 8, position="absolute"))
+    with pytest.raises(TypeError, match="must be a `TupeCausalLM` or a `TupeBackbone`"):
+        to_hf_gpt2(masked, tmp_path / "gpt2")
+    with pytest.raises(ValueError, match="`num_global` belongs to a Longformer.*num_global=1"):
+        from_hf(GOLDEN / "gpt2", num_global=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tokenizer_of_another_kind_is_not_written(tensorflow, tmp_path):
+    from bert_cases import PIECES
+
+    from keras_tupe.models import TupeCausalLMPreprocessor
+
+    backbone = TupeBackbone(len(PIECES), 1, 3, 15, 8, **GPT_2)
+    preprocessor = TupeCausalLMPreprocessor(TupeTokenizer(PIECES), sequence_length=9)
+    with pytest.raises(ValueError, match="a wordpiece tokenizer, where byte pairs belong"):
+        to_hf(TupeCausalLM(backbone, preprocessor), tmp_path / "gpt2")

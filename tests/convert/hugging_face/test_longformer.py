@@ -1,0 +1,195 @@
+"""Longformer: what it computes in transformers, both ways, and what it may not be."""
+
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+from bert_cases import scrambled
+from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+from hf_cases import check_equal, golden_copy, inputs_of, values
+
+from keras_tupe.convert import from_hf, from_hf_longformer, to_hf, to_hf_longformer
+from keras_tupe.models import TupeBackbone, TupeMaskedLM
+
+NUMBERS = dict(np.load(GOLDEN / "longformer.npz"))
+GLOBALS = {0: "local", 1: "global_1", 3: "global_3"}
+LENGTHS = [5, 17, 24, 40]  # the window is 6 tokens
+WINDOW = {
+    "position": "absolute",
+    "attention_pattern": "sliding_window",
+    "max_sequence_length": 9,
+    "pattern_options": {"window": 2, "num_global": 1, "separate_global": True},
+}
+POOLER = {"pooled_dense/kernel", "pooled_dense/bias"}
+SEGMENTS = "longformer.embeddings.token_type_embeddings.weight"
+
+
+@pytest.mark.parametrize("num_global", GLOBALS)
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+def test_a_released_folder_computes_what_it_does_in_transformers(num_global, dtype, tolerance):
+    """There with a softmax in float64, which is the only thing that was changed."""
+    skip_float64_on_jax(dtype)
+    model, report = from_hf(GOLDEN / "longformer", dtype=dtype, num_global=num_global)
+    options = model.backbone.pattern_options
+    assert (options["window"], options["separate_global"]) == (3, num_global > 0)
+    assert model.backbone.max_sequence_length == 40
+    for length in LENGTHS:
+        inputs, real = inputs_of(NUMBERS, f"_{length}")
+        found = model.backbone(inputs)["sequence_output"]
+        expected = NUMBERS[f"hidden_states_{GLOBALS[num_global]}_{length}"]
+        assert_close(keras.ops.convert_to_numpy(found)[real], expected[real], tolerance)
+    assert set(report.new) == POOLER
+    assert len(report.kept) + len(report.new) == len(model.weights)
+    of_globals = {name for name in report.dropped if "_global." in name}
+    assert len(of_globals) == (0 if num_global else 12)
+    assert set(report.dropped) - of_globals == {SEGMENTS}
+
+
+def test_logits_and_states_with_their_softmax_in_float32():
+    skip_float64_on_jax("float64")
+    model, _ = from_hf_longformer(GOLDEN / "longformer", dtype="float64")
+    inputs, real = inputs_of(NUMBERS, "_17")
+    assert not real.all(), "padding is part of the comparison"
+    states = keras.ops.convert_to_numpy(model.backbone(inputs)["sequence_output"])
+    assert_close(states[real], NUMBERS["float32_softmax_global_1_17"][real], 2e-6)
+    places = np.tile(np.arange(17, dtype="int32"), (2, 1))
+    logits = keras.ops.convert_to_numpy(model({**inputs, "mask_positions": places}))
+    assert_close(logits[1], NUMBERS["logits_global_1_17"], 1e-10)
+
+
+@pytest.mark.parametrize("num_global", [0, 2])
+@pytest.mark.parametrize("num_segments", [0, 2])
+def test_a_model_comes_back_from_their_format_bit_by_bit(num_global, num_segments, tmp_path):
+    options = {"window": 2, "num_global": num_global, "separate_global": num_global > 0}
+    backbone = TupeBackbone(
+        13, 2, 3, 15, 8, **{**WINDOW, "pattern_options": options}, num_segments=num_segments
+    )
+    model = scrambled(TupeMaskedLM(backbone))
+    to_hf(model, tmp_path / "long")
+    config = json.loads((tmp_path / "long" / "config.json").read_text())
+    assert config["attention_window"] == [4, 4]
+    assert config["max_position_embeddings"] == 11
+    released = safetensors.numpy.load_file(tmp_path / "long" / "model.safetensors")
+    assert not released["longformer.embeddings.position_embeddings.weight"][:2].any()
+    again, report = from_hf(tmp_path / "long", num_global=num_global)
+    assert report.new == {}
+    check_equal(values(again), values(model))
+    ours = {**backbone.get_config(), "name": again.backbone.name}
+    assert again.backbone.get_config() == ours
+
+
+def test_global_tokens_with_the_same_projections_get_copies(tmp_path):
+    options = {"window": 2, "num_global": 1}
+    backbone = TupeBackbone(13, 1, 3, 15, 8, **{**WINDOW, "pattern_options": options})
+    scrambled(backbone)
+    to_hf_longformer(backbone, tmp_path / "long")
+    again, _ = from_hf_longformer(tmp_path / "long")
+    assert again.backbone.pattern_options["separate_global"]
+    inputs = {"token_ids": np.arange(9)[None] % 7, "padding_mask": np.ones((1, 9), "int32")}
+    found = [
+        keras.ops.convert_to_numpy(each(inputs)["sequence_output"])
+        for each in (backbone, again.backbone)
+    ]
+    assert_close(found[1], found[0], 1e-6)
+
+
+def refused(folder, **options):
+    with pytest.raises(ValueError, match="Received: ") as raised:
+        from_hf(folder, **options)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "expected"),
+    [
+        ("attention_window", [6, 8], "windows that differ between layers cannot be converted"),
+        ("attention_window", [6], "a number for each of 2 layers, not 1"),
+        ("attention_window", 5, "must be even integers > 0, tokens to both sides, not 5"),
+        ("attention_window", [], "must be even integers > 0"),
+        ("attention_window", None, "attention_window is missing"),
+        ("hidden_act", "gelu_new", "hidden_act must be 'gelu', the exact one"),
+        ("pad_token_id", -1, "pad_token_id must be an integer >= 0, not -1"),
+        ("pad_token_id", 41, "max_position_embeddings=42 must be more than pad_token_id + 1 = 42"),
+        ("pad_token_id", 2, None),
+        ("position_embedding_type", "relative_key", "must be 'absolute' or left out"),
+        ("is_decoder", True, "decoders cannot be converted"),
+        ("hidden_size", 13, "hidden_size=13 must be divisible by num_attention_heads=3"),
+        ("type_vocab_size", 2, "token_type_embeddings.weight: shape (1, 12), expected (2, 12)"),
+        ("max_position_embeddings", 43, "position_embeddings.weight: shape (42, 12), expected"),
+    ],
+)
+def test_a_configuration_of_something_else_is_named(entry, value, expected, tmp_path):
+    folder = golden_copy("longformer", tmp_path / "long", {entry: value})
+    if expected is None:  # another first row
+        model, _ = from_hf(folder)
+        assert model.backbone.max_sequence_length == 39
+    else:
+        assert expected in refused(folder)
+
+
+def test_one_window_may_be_written_as_a_number(tmp_path):
+    model, _ = from_hf(golden_copy("longformer", tmp_path / "long", {"attention_window": 8}))
+    assert model.backbone.pattern_options["window"] == 4
+
+
+@pytest.mark.parametrize("num_global", [-1, 1.5, True])
+def test_an_impossible_number_of_global_tokens_is_refused(num_global):
+    expected = re.escape(f"Received: num_global={num_global!r}")
+    with pytest.raises(ValueError, match=f"`num_global` must be an integer >= 0.*{expected}"):
+        from_hf_longformer(GOLDEN / "longformer", num_global=num_global)
+
+
+def test_weights_that_do_not_fit_are_named(tmp_path):
+    name = "longformer.encoder.layer.1.attention.self.key_global.weight"
+
+    def change(weights):
+        return {key: value for key, value in weights.items() if key != name}
+
+    folder = golden_copy("longformer", tmp_path / "long", weights=change)
+    assert "layer.1.attention.self.key_global.weight: missing" in refused(folder)
+    model, _ = from_hf(folder, num_global=0)
+    assert not model.backbone.pattern_options["num_global"]
+
+
+def test_its_vocabulary_is_robertas(tensorflow, tmp_path):
+    folder = golden_copy("longformer", tmp_path / "long", with_text=True)
+    settings = {"tokenizer_class": "LongformerTokenizer", "mask_token": "<mask>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    model, report = from_hf(folder)
+    assert not any("ids only" in note for note in report.notes)
+    ids = json.loads((GOLDEN / "byte_pairs" / "ids.json").read_text("utf-8"))
+    assert model.preprocessor.tokenizer(ids["texts"]) == ids["roberta"]
+    to_hf(model, tmp_path / "again")
+    written = json.loads((tmp_path / "again" / "tokenizer_config.json").read_text())
+    assert written["tokenizer_class"] == "LongformerTokenizer"
+    assert from_hf(tmp_path / "again")[0].preprocessor.tokenizer("a <b") is not None
+    model.save_to_preset(str(tmp_path / "preset"))
+    again = TupeMaskedLM.from_preset(str(tmp_path / "preset"))
+    x, _, _ = again.preprocessor(["the cat sat"])
+    assert np.isfinite(keras.ops.convert_to_numpy(again(x))).all()
+    settings["tokenizer_class"] = "GPT2Tokenizer"
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    assert from_hf(folder)[0].preprocessor is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"position": "rope"}, "position='rope' must be 'absolute'"),
+        ({"normalize_first": True}, "normalize_first=True: Longformer is post-LN"),
+        ({"normalize_embeddings": False}, "normalize_embeddings=False"),
+        ({"activation": "gelu_approximate"}, "activation='gelu_approximate' must be 'gelu'"),
+        ({"zero_padded_embeddings": True}, "zero_padded_embeddings=True"),
+        ({"pattern_options": {"window": 2, "every": 2}}, "every=2 must be None"),
+        ({"pattern_options": {"window": 2, "causal": True}}, "causal=True must be False"),
+        ({"attention_pattern": "full", "pattern_options": {}}, "'full' must be 'sliding_window'"),
+    ],
+)
+def test_what_their_longformer_cannot_do_is_named(changes, expected, tmp_path):
+    backbone = TupeBackbone(13, 2, 3, 15, 8, **{**WINDOW, **changes})
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        to_hf_longformer(backbone, tmp_path / "long")
+    assert list(tmp_path.iterdir()) == []
