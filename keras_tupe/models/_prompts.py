@@ -9,6 +9,7 @@ import numpy as np
 from keras_tupe._json_file import read_json_object
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.models._inputs import check_inputs, check_range
+from keras_tupe.models._pattern_checks import check_length
 
 FEWEST_COLUMNS = 16  # of the tokens that are read at once before the first new one
 
@@ -140,14 +141,19 @@ def _check_rows(mask):
             )
 
 
-def beginning(inputs):
+def beginning(inputs, backbone):
     """Returns the first columns of the prompts: as many as the shortest has tokens, rounded up.
 
     Args:
         inputs: dictionary of `token_ids` and `padding_mask`, `(batch, length)`, not symbolic.
+        backbone: the `TupeBackbone`, whose global tokens are read at once too.
+
+    Raises:
+        ValueError: if the rows have fewer tokens than there are global ones.
     """
+    check_length(inputs["token_ids"].shape, backbone.pattern_options)
     shortest = int(keras.ops.convert_to_numpy(inputs["padding_mask"]).astype(bool).sum(1).min())
-    columns = FEWEST_COLUMNS
-    while columns < shortest:
+    columns, needed = FEWEST_COLUMNS, backbone.pattern_options.get("num_global", 0)
+    while columns < max(shortest, needed):
         columns *= 2
     return inputs["token_ids"][:, : min(columns, inputs["token_ids"].shape[1])]

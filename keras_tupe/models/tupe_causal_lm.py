@@ -163,7 +163,8 @@ class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
         whole = super().make_generate_function()
 
         def from_beginning(inputs, stop_token_ids=None):
-            return whole({**inputs, "beginning": beginning(inputs)}, stop_token_ids=stop_token_ids)
+            first = beginning(inputs, self.backbone)
+            return whole({**inputs, "beginning": first}, stop_token_ids=stop_token_ids)
 
         self.generate_function = from_beginning
         return self.generate_function

@@ -317,6 +317,19 @@ def test_prompts_of_ids_stand_on_the_left(mask, sentence):
 
 
 @SAMPLERS
+def test_global_tokens_may_be_more_than_a_prompt_has():
+    options = {"causal": True, "window": 2, "num_global": 17}
+    pattern = {"attention_pattern": "sliding_window", "pattern_options": options}
+    model = causal_lm("alibi", num_layers=1, max_sequence_length=20, **pattern)
+    model.compile(sampler="greedy")
+    token_ids, lengths = random_ids(1, 20).astype("int32"), [3]
+    found = model.generate(inputs(token_ids, lengths), stop_token_ids=None)["token_ids"]
+    assert found[0, 17:].tolist() == without_cache(model, found[:, :], [17])[0][0][17:]
+    with pytest.raises(ValueError, match="num_global=17"):
+        model.generate(inputs(token_ids[:, :9], lengths), stop_token_ids=None)
+
+
+@SAMPLERS
 def test_methods_without_a_table_write_beyond_what_they_were_made_for():
     model = causal_lm("rope", num_layers=1, max_sequence_length=6)
     model.compile(sampler="greedy")
