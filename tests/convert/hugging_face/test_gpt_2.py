@@ -67,12 +67,18 @@ def test_it_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_path)
     assert any("special token" in note for note in report.notes)
     model.compile(sampler="greedy")
     texts = NUMBERS["texts"].tolist()
-    written = model.generate(texts, max_length=30, stop_token_ids=None)
-    assert written == NUMBERS["written"].tolist()
+    # it pads with the token that ends a text, which must not end it here
+    assert model.preprocessor.tokenizer.pad_token_id == model.preprocessor.tokenizer.end_token_id
+    for options in ({}, {"stop_token_ids": None}):
+        written = model.generate(texts, max_length=30, **options)
+        assert written == NUMBERS["written"].tolist()
+    end = model.preprocessor.tokenizer("\t")[0]
+    cut = model.generate(texts, max_length=30, stop_token_ids=[int(end)])
+    assert [text.count("\t") for text in cut] == [1, 1, 1]
     model.save_to_preset(str(tmp_path / "preset"))
     again = TupeCausalLM.from_preset(str(tmp_path / "preset"))
     again.compile(sampler="greedy")
-    assert again.generate(texts[:1], max_length=30, stop_token_ids=None) == written[:1]
+    assert again.generate(texts[:1], max_length=30) == written[:1]
 
 
 def with_old_names(weights):
