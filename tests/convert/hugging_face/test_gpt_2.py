@@ -12,6 +12,7 @@ from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from hf_cases import check_equal, golden_copy, hidden_states, inputs_of, values
 
 from keras_tupe.convert import from_hf, from_hf_gpt2, to_hf, to_hf_gpt2
+from keras_tupe.convert.hugging_face import byte_pairs
 from keras_tupe.models import (
     TupeBackbone,
     TupeCausalLM,
@@ -139,6 +140,20 @@ def test_a_tokenizer_comes_back_too(tensorflow, tmp_path):
     assert not any("ids only" in note for note in report.notes)
     texts = ["It's 日本\n\n😀", "a  b"]
     assert again.preprocessor.tokenizer(texts) == model.preprocessor.tokenizer(texts)
+
+
+def test_without_tensorflow_the_vocabulary_is_saved_with_the_model(tensorflow, tmp_path):
+    folder = golden_copy("gpt2", tmp_path / "gpt2", with_text=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(byte_pairs.importlib.util, "find_spec", lambda name: None)
+        model, report = from_hf(folder)
+    assert any("not installed here" in note for note in report.notes)
+    assert not model.preprocessor.tokenizer.has_vocabulary
+    model.save_to_preset(str(tmp_path / "preset"))
+    tokenizer = TupeTokenizer.from_preset(str(tmp_path / "preset"))
+    assert tokenizer.detokenize(tokenizer(["It's  日本"])) == ["It's  日本"]
+    to_hf(model, tmp_path / "again")
+    assert (tmp_path / "again" / "merges.txt").read_bytes() == (folder / "merges.txt").read_bytes()
 
 
 def refused(folder):
