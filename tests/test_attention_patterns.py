@@ -9,7 +9,7 @@ from position_cases import CASES, METHOD_NAMES, Case, by_kind, encoder, inputs, 
 from keras_tupe import TupeBackbone, attention_patterns, layers, positions
 from keras_tupe.attention_patterns import AttentionPattern, Visible
 from keras_tupe.layers.attention import core, windows
-from training.check_method import patterns
+from training.check_method import gradients, patterns
 from training.check_method.patterns import PatternCase, fitting_cases, pattern_cases
 
 METHODS = [Case(name) for name in METHOD_NAMES]
@@ -92,6 +92,19 @@ def go(way, monkeypatch, rows=4):
     monkeypatch.setattr(windows, "FEWEST_ROWS", rows)
     monkeypatch.setattr(windows, "MOST_ROWS", rows)
     return used
+
+
+ACTS_IN_ATTENTION = [case for case in METHODS if gradients.acts_in_attention(case.method)]
+
+
+@pytest.mark.usefixtures("tensorflow", "floatx")  # float64
+@pytest.mark.parametrize("way", ["whole", "windows"])
+@pytest.mark.parametrize("case", by_kind(ACTS_IN_ATTENTION))
+def test_gradients_are_those_of_numerical_differentiation(case, way, monkeypatch):
+    go(way, monkeypatch)
+    pattern = HARDEST[-1]
+    assert pattern.resolved()["causal"]
+    gradients.check_derivatives(case, 9, pattern)
 
 
 @pytest.mark.parametrize("window", [1, 2, 5, 40])

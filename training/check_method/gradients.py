@@ -108,16 +108,17 @@ def derivative_case(name, length):
     return Case(name, cls + ((("k", 3),) if "k" in options and length == LONG else ()))
 
 
-def check_derivatives(case, length=SHORT):
+def check_derivatives(case, length=SHORT, pattern=None):
     """Compares gradients of attention with numerical ones, on TensorFlow in float64.
 
     Args:
         case: a `Case`.
         length: tokens per row.
+        pattern: a `PatternCase`, or `None` for the pattern `full`.
     """
     import tensorflow as tf
 
-    method = MethodLayers(case, "float64", max_length=length)
+    method = MethodLayers(case, "float64", max_length=length, pattern=pattern)
     rng = np.random.default_rng(0)
     x = tf.constant(rng.normal(size=(2, length, WIDTH)))
     mask = tf.constant((np.arange(length) < [[length], [length - 2]]).astype("int32"))
