@@ -81,3 +81,14 @@ def beyond_if_negative(indices, size):
     if keras.backend.standardize_dtype(indices.dtype) != "int64":
         indices = ops.cast(indices, "int32")  # a narrow type has no room for `size`
     return ops.where(indices < 0, ops.cast(size, indices.dtype), indices)
+
+
+def starts(*indices):
+    """Returns the indices at which a slice starts, of one dtype, which JAX asks for.
+
+    Args:
+        *indices: integers and int32 scalar tensors.
+    """
+    if keras.backend.backend() != "jax":
+        return indices
+    return tuple(ops.cast(index, "int32") for index in indices)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
+from keras_tupe.layers._parts import starts
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -65,7 +66,7 @@ class AbsolutePositionEmbedding(keras.layers.Layer):
         table = ops.convert_to_tensor(self.embeddings)
         if isinstance(start_index, int) and start_index == 0:
             return hidden_states + table[:length]
-        return hidden_states + ops.slice(table, (start_index, 0), (length, table.shape[1]))
+        return hidden_states + ops.slice(table, starts(start_index, 0), (length, table.shape[1]))
 
     def compute_output_spec(self, hidden_states, start_index=0):
         checked_length(hidden_states, self.max_sequence_length, self.name)

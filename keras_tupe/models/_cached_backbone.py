@@ -5,6 +5,7 @@ import inspect
 from keras import ops
 
 from keras_tupe.layers import CombinedPositionBias
+from keras_tupe.layers._parts import starts
 
 
 class CachedBackbone:
@@ -92,5 +93,5 @@ def _at(embed, x, index, length):
         return embed(x)  # the first ones
     batch, count, width = ops.shape(x)
     whole = ops.zeros((batch, length, width), x.dtype)
-    whole = embed(ops.slice_update(whole, (0, index, 0), x))
-    return ops.slice(whole, (0, index, 0), (batch, count, width))
+    whole = embed(ops.slice_update(whole, starts(0, index, 0), x))
+    return ops.slice(whole, starts(0, index, 0), (batch, count, width))

@@ -6,7 +6,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers._parts import at_least_float32, starts
 from keras_tupe.layers._tied_products import tied_products
 from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.models._inputs import check_preprocessor
@@ -197,7 +197,7 @@ class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
 
         def next(prompt, caches, index):
             batch = ops.shape(prompt)[0]
-            last = ops.slice(prompt, (0, index - 1), (batch, 1))
+            last = ops.slice(prompt, starts(0, index - 1), (batch, 1))
             hidden_states, caches = steps.step(last, by_batch(caches), index - 1)
             hidden_states = hidden_states[:, 0]
             return self.logits(hidden_states), hidden_states, by_batch(caches)

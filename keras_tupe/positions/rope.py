@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
-from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers._parts import at_least_float32, starts
 from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import EITHER_CLS, PositionMethod, attention, is_untied, oracle
 
@@ -96,7 +96,9 @@ class RotaryAttention(AbstractSelfAttention):
         if self.untie_cls:  # which needs them as they are, too
             return rows
         shape = ops.shape(rows)[2], layer_positions[0].shape[1]
-        return _rotate(rows, *(ops.slice(wave, (index, 0), shape) for wave in layer_positions))
+        return _rotate(
+            rows, *(ops.slice(wave, starts(index, 0), shape) for wave in layer_positions)
+        )
 
     def positioned_terms(self, query, key, layer_positions):
         if self.untie_cls:

@@ -9,6 +9,7 @@ terms a method has, the answers are those of a call on all tokens.
 
 from keras import ops
 
+from keras_tupe.layers._parts import starts
 from keras_tupe.layers.attention.pairs import cut, pair_logits
 from keras_tupe.layers.attention.term import Term
 from keras_tupe.layers.attention.weighted_values import softmax
@@ -50,7 +51,7 @@ class KeepsKeys:
             Hidden states `(batch, count, hidden_dim)`, and the cache.
         """
         cache = tuple(
-            ops.slice_update(old, (0, 0, index, 0), new)
+            ops.slice_update(old, starts(0, 0, index, 0), new)
             for old, new in zip(
                 cache, self._kept(hidden_states, index, layer_positions), strict=True
             )
@@ -58,7 +59,7 @@ class KeepsKeys:
         query = ops.cast(_heads_first(self.query_dense(hidden_states)), self.logits_dtype)
         query = self.positioned(query, index, layer_positions)
         key = ops.cast(cache[0], self.logits_dtype)
-        whole = ops.slice_update(ops.zeros_like(key), (0, 0, index, 0), query)
+        whole = ops.slice_update(ops.zeros_like(key), starts(0, 0, index, 0), query)
         terms = self.terms_of(whole, key, position_bias, layer_positions, positioned=True)
         context = attend_rows(terms, cache[1], index, (whole, query), self.visible)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3))), cache

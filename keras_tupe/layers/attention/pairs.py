@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_tupe.layers._parts import starts
 from keras_tupe.layers.attention.row_block import RowBlock
 
 
@@ -57,4 +58,4 @@ def cut(x, part):
         part: the first row, an integer or a scalar tensor, and how many.
     """
     heads, batch, _, width = ops.shape(x)
-    return ops.slice(x, (0, 0, part[0], 0), (heads, batch, part[1], width))
+    return ops.slice(x, starts(0, 0, part[0], 0), (heads, batch, part[1], width))
