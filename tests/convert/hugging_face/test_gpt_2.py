@@ -49,9 +49,12 @@ def test_a_released_folder_computes_what_it_does_in_transformers(dtype, toleranc
     assert report.dropped == {}
 
 
+@pytest.mark.skipif(
+    keras.backend.backend() == "jax",
+    reason="KerasHub's samplers mix integers of 32 and 64 bits, which tests have on JAX",
+)
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_it_writes_the_tokens_that_it_writes_in_transformers(dtype):
-    skip_float64_on_jax(dtype)
     model, _ = from_hf_gpt2(GOLDEN / "gpt2", dtype=dtype)
     prompt, expected = NUMBERS["prompt"], NUMBERS["greedy"]
     ids = np.zeros_like(expected, "int32")
