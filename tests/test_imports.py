@@ -16,7 +16,7 @@ import keras_tupe.metrics
 MAY_IMPORT = {
     "attention_patterns": {"_registry"},
     "layers": {"attention_patterns", "_keras_private"},
-    "positions": {"layers", "_registry"},
+    "positions": {"attention_patterns", "layers", "_registry"},
     "models": {
         "attention_patterns",
         "layers",

@@ -205,7 +205,7 @@ class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
 
         token_ids = sampler(
             next=next,
-            prompt=token_ids,
+            prompt=_without_ends(token_ids, is_prompt, stop_token_ids),
             cache=by_batch(caches),
             index=ops.min(ops.sum(ops.cast(is_prompt, "int32"), axis=-1)),
             mask=is_prompt,
@@ -276,6 +276,17 @@ def _changes_rows(sampler):
 
 def _swapped(caches):
     return [tuple(ops.swapaxes(part, 0, 1) for part in pair) for pair in caches]
+
+
+def _without_ends(token_ids, is_prompt, stop_token_ids):
+    """Returns rows whose padding is none of the tokens with which a text ends.
+
+    GPT-2 pads with its end token, and a sampler would take that for the end of the text.
+    """
+    if stop_token_ids is None:
+        return token_ids
+    other = min(set(range(len(stop_token_ids) + 1)) - set(map(int, stop_token_ids)))
+    return ops.where(is_prompt, token_ids, other)
 
 
 def _kept(token_ids, is_prompt, stop_token_ids):

@@ -48,15 +48,19 @@ def test_words_are_cut_by_the_expression_of_gpt_2():
         assert [word.decode() for word in words] == regex.findall(expression, text), repr(text)
 
 
-def test_functions_and_datasets_give_the_same_ids():
-    texts = tf.constant(THEIRS["texts"])
+def test_a_function_gives_the_same_ids_and_an_empty_batch_has_none():
     signature = [tf.TensorSpec([None], tf.string)]
-    found = tf.function(GPT_2.tokenize, input_signature=signature)(texts)
-    assert found.to_list() == THEIRS["gpt2"]
-    batches = tf.data.Dataset.from_tensor_slices(texts).batch(50).map(GPT_2.tokenize)
-    assert [row for batch in batches for row in batch.to_list()] == THEIRS["gpt2"]
+    function = tf.function(GPT_2.tokenize, input_signature=signature, autograph=False)
+    assert function(tf.constant(THEIRS["texts"])).to_list() == THEIRS["gpt2"]
     assert GPT_2.tokenize([]).to_list() == []
     assert GPT_2.tokenize(["", ""]).to_list() == [[], []]
+
+
+@pytest.mark.slow
+def test_a_dataset_gives_the_same_ids():
+    texts = tf.constant(THEIRS["texts"])
+    batches = tf.data.Dataset.from_tensor_slices(texts).batch(50).map(GPT_2.tokenize)
+    assert [row for batch in batches for row in batch.to_list()] == THEIRS["gpt2"]
 
 
 def by_hand(words, merges, vocabulary):
@@ -79,7 +83,7 @@ def by_hand(words, merges, vocabulary):
     return found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     merges=st.lists(
         st.tuples(st.sampled_from(["a", "b", "aa", "ab", "ba", "aab"]), st.sampled_from("ab")),
@@ -97,7 +101,7 @@ def test_merges_are_those_of_a_loop_over_each_word(merges, words):
     assert op.tokenize(words).to_list() == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(texts=st.lists(st.one_of(any_text, st.binary(max_size=30)), min_size=1, max_size=3))
 def test_any_text_comes_back_and_has_no_special_pieces(texts):
     texts = [text if isinstance(text, bytes) else text.encode() for text in texts]
@@ -111,7 +115,7 @@ def test_a_special_token_in_a_text_is_text():
     assert not set(ROBERTA.special_ids) & set(ROBERTA.tokenize(["<s> <mask></s>"]).to_list()[0])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(text=any_text)
 def test_offsets_are_those_of_the_characters_that_a_piece_has_bytes_of(text):
     ids, starts, ends = (part.to_list()[0] for part in GPT_2.tokenize_with_offsets([text]))

@@ -112,9 +112,7 @@ def training(settings, length, vocabulary_size, device, looks=0):
         vocabulary_size=vocabulary_size,
         batch_size=settings.batch_size,
         length=length,
-        num_slots=settings.objective_record().num_predictions(
-            length, settings.objective_options()
-        ),
+        num_slots=settings.objective_record().num_predictions(length, settings.objective_options()),
     )
     total = (settings.steps + looks) * flops
     seconds = device.seconds(total, settings.steps + looks)

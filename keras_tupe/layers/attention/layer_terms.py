@@ -61,8 +61,10 @@ class HasTerms:
             query: `(batch, length, num_heads, key_dim)` in `logits_dtype`.
             key: the same.
             position_bias: as in the call arguments, in `logits_dtype`, or `None`.
-            shared_positions: as of `logit_terms`.
+            shared_positions: as in the call arguments.
         """
+        if shared_positions is not None:
+            shared_positions = self.of_layer(shared_positions)
         query, key = (ops.transpose(x, (2, 0, 1, 3)) for x in (query, key))
         terms = _with_bias(self.logit_terms(query, key, shared_positions), position_bias)
         return ops.swapaxes(whole_logits(terms, ops.shape(query)[2]), 0, 1)
