@@ -34,10 +34,6 @@ def scaled_products(query, key, scale, bias=None):
 
     shared = [axis for axis in (0, 1) if bias.shape[axis] == 1 and query.shape[axis] != 1]
 
-    if bias.shape[0] == 1 != query.shape[0]:  # such a bias makes that one op many times slower
-        bias = tf.repeat(bias, query.shape[0], axis=0)
-        shared = [axis for axis in shared if axis != 0]
-
     @tf.custom_gradient
     def apply(query, key, bias):
         def gradient(upstream):
