@@ -20,13 +20,7 @@ def check_pattern(name, options, position, max_sequence_length, num_layers):
     pattern = attention_patterns.get(name)
     options = pattern.resolve(options)
     seen = [pattern.visible(layer, options) for layer in range(num_layers)]  # refuses values
-    reason = positions.get(position).refused_patterns.get(name)
-    if reason is not None:
-        raise ValueError(
-            f"The position method {position!r} is not defined for the attention pattern {name!r}: "
-            f"{reason}. Choose another of either. "
-            f"Received: position={position!r}, attention_pattern={name!r}"
-        )
+    positions.get(position).check_pattern(position, name)
     most = max((visible.num_global for visible in seen if visible), default=0)
     if most > max_sequence_length:
         raise ValueError(

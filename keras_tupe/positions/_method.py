@@ -155,6 +155,23 @@ class PositionMethod:
             options, self.options, noun="position method", argument="position_options"
         )
 
+    def check_pattern(self, name, pattern):
+        """Refuses an attention pattern that the method is not defined for.
+
+        Args:
+            name: name of the method, for the message.
+            pattern: name of the pattern.
+
+        Raises:
+            ValueError: if it is one of `refused_patterns`; with the reason.
+        """
+        if pattern in self.refused_patterns:
+            raise ValueError(
+                f"The position method {name!r} is not defined for the attention pattern "
+                f"{pattern!r}: {self.refused_patterns[pattern]}. Choose another of either. "
+                f"Received: position={name!r}, attention_pattern={pattern!r}"
+            )
+
     def with_options(
         self, summary, source, equation=None, where=None, relative_step_time=None, **options
     ):

@@ -231,6 +231,7 @@ def _rows_and_options(settings, variants):
         method, options = positions.get(variant.position), variant.resolved()
         dims = positions.Dims(size.num_heads, size.hidden_dim // size.num_heads, longest)
         try:
+            method.check_pattern(variant.position, settings.attention_pattern)
             for factory in (method.embed, method.bias, method.shared, method.attention):
                 if factory is not None:
                     factory(dims, options)

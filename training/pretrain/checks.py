@@ -208,6 +208,11 @@ def _pattern(settings):
             "what comes after it, such as --attention-pattern causal. Received: "
             f"{settings.pattern_name()!r} with options {settings.pattern_options}"
         ]
+    if settings.preset is None and settings.method_name() in method_names():
+        try:
+            settings.method().check_pattern(settings.method_name(), settings.pattern_name())
+        except ValueError as error:
+            return [f"--attention-pattern: {error}"]
     return []
 
 

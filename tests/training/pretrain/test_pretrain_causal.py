@@ -144,6 +144,10 @@ def test_settings_of_other_objectives_and_patterns_are_refused(rows, tmp_path):
             "attention_pattern": "full",
         },
         "such as --attention-pattern causal. Received: 'sliding_window'": {**CAUSAL, **window},
+        "--attention-pattern: The position method 'free_table' is not defined for": {
+            **window,
+            "position": "free_table",
+        },
         "--pattern-options must be JSON": {**window, "pattern_options": "{window"},
         "--pattern-options: The attention pattern has no option 'windw'.": {
             **window,
