@@ -24,6 +24,7 @@ class Dims:
         attention_pattern: name of the attention pattern, see `keras_tupe.attention_patterns`.
         pattern_options: its options, over its defaults.
         layer_index: number of the block that an attention layer is for, from 0 on.
+        is_causal: whether no token attends to a later one, in the first block; of the pattern.
     """
 
     num_heads: int
@@ -36,18 +37,17 @@ class Dims:
     attention_pattern: str = "full"
     pattern_options: Mapping = dataclasses.field(default_factory=dict)
     layer_index: int = 0
+    is_causal: bool = dataclasses.field(init=False)
+
+    def __post_init__(self):
+        pattern = attention_patterns.get(self.attention_pattern)
+        visible = pattern.visible(0, pattern.resolve(self.pattern_options))
+        object.__setattr__(self, "is_causal", visible is not None and visible.is_causal)
 
     @property
     def hidden_dim(self):
         """Width of the hidden states."""
         return self.num_heads * self.key_dim
-
-    @property
-    def is_causal(self):
-        """Whether no token attends to a later one, in the first block."""
-        pattern = attention_patterns.get(self.attention_pattern)
-        visible = pattern.visible(0, pattern.resolve(self.pattern_options))
-        return visible is not None and visible.is_causal
 
     def initializer(self):
         """Returns a new initializer of the encoder's weights."""
