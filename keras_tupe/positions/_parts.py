@@ -35,7 +35,7 @@ class Dims:
     layer_norm_epsilon: float = 1e-5
     dtype: object = None
     attention_pattern: str = "full"
-    pattern_options: Mapping = dataclasses.field(default_factory=dict)
+    pattern_options: Mapping = dataclasses.field(default_factory=dict, hash=False)
     layer_index: int = 0
     is_causal: bool = dataclasses.field(init=False)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_tupe import TupeMaskedLM
 from keras_tupe.export.text_model import text_functions
 from training.draw.drawings import drawings_of
 from training.evaluate_blimp.scorer import PseudoLogLikelihood
@@ -29,6 +30,12 @@ class Knowledge:
 
     def __init__(self, preset):
         self.model, text = load_preset(preset)
+        if not isinstance(self.model, TupeMaskedLM):
+            raise ValueError(
+                "The preset must be a masked language model, since the demonstration fills blanks. "
+                "`training.pretrain` makes one. "
+                f"Received: {str(preset)!r}, a {type(self.model).__name__}"
+            )
         self._encoder = Encoder(self.model, text, str(preset))
         self._tokenizer = getattr(text, "tokenizer", text).op
         self._functions = text_functions(self.model, text, top=CANDIDATES)
