@@ -13,6 +13,9 @@ from training.check_method import gradients, patterns
 from training.check_method.patterns import PatternCase, fitting_cases, pattern_cases
 
 METHODS = [Case(name) for name in METHOD_NAMES]
+OTHERS = [
+    pytest.param(case, id=str(case), marks=pytest.mark.slow) for case in CASES if case.options
+]
 PATTERN_CASES = [case for name in attention_patterns.PATTERNS for case in pattern_cases(name)]
 WINDOWS = [
     case
@@ -39,7 +42,7 @@ def test_scores_under_all_patterns_equal_the_oracles(case):
     patterns.check_patterns(case)
 
 
-@pytest.mark.parametrize("case", by_kind(CASES))
+@pytest.mark.parametrize("case", [*by_kind(METHODS), *OTHERS])
 def test_a_causal_encoder_does_not_see_the_future(case):
     patterns.check_future(case)
 
@@ -61,7 +64,13 @@ def test_a_leak_would_be_seen(monkeypatch):
         for case in WINDOWS
     ],
 )
-@pytest.mark.parametrize("case", by_kind([case for case in CASES if case.name != "free_table"]))
+@pytest.mark.parametrize(
+    "case",
+    [
+        *by_kind([case for case in METHODS if case.name != "free_table"]),
+        *(param for param in OTHERS if param.values[0].name != "free_table"),
+    ],
+)
 def test_windows_equal_the_masked_equation(case, pattern, monkeypatch):
     lengths = (13,) if pattern.resolved()["num_global"] == 1 else (12,)
     for length in lengths:
@@ -98,7 +107,7 @@ ACTS_IN_ATTENTION = [case for case in METHODS if gradients.acts_in_attention(cas
 
 
 @pytest.mark.usefixtures("tensorflow", "floatx")  # float64
-@pytest.mark.parametrize("way", ["whole", "windows"])
+@pytest.mark.parametrize("way", [pytest.param("whole", marks=pytest.mark.slow), "windows"])
 @pytest.mark.parametrize("case", by_kind(ACTS_IN_ATTENTION))
 def test_gradients_are_those_of_numerical_differentiation(case, way, monkeypatch):
     go(way, monkeypatch)

@@ -8,7 +8,6 @@ from keras import ops
 from keras_tupe import attention_patterns
 from training.check_method.cases import (
     BATCH,
-    MAX_LENGTH,
     WIDTH,
     MethodLayers,
     encoder,
@@ -18,7 +17,7 @@ from training.check_method.cases import (
 )
 from training.check_method.compare import in_float64, require, require_near
 
-LENGTHS = (2, 7, MAX_LENGTH)
+LENGTHS = (3, 11)
 LAYERS = (0, 1, 2, 3)
 
 
