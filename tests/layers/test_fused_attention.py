@@ -33,6 +33,41 @@ def test_terms_of_low_rank_are_channels(name):
     np.testing.assert_allclose(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted), atol=1e-4)
 
 
+PATTERNS = {
+    "causal": {"attention_pattern": "causal"},
+    "window": {"attention_pattern": "sliding_window", "pattern_options": {"window": 2}},
+    "causal window": {
+        "attention_pattern": "sliding_window",
+        "pattern_options": {"window": 2, "causal": True},
+    },
+}
+
+
+@ON_JAX
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("name", ["absolute", "tupe_a"])
+def test_plain_patterns_are_those_of_jax(name, pattern):
+    model = encoder(Case(name), dtype="float32", **PATTERNS[pattern])
+    given = rows()
+    given["padding_mask"][2] = 1
+    wanted = model(given)["sequence_output"]
+    with fused_attention("xla"):
+        got = model(given)["sequence_output"]
+    is_real = given["padding_mask"].astype(bool)
+    got, wanted = (ops.convert_to_numpy(x)[is_real] for x in (got, wanted))
+    np.testing.assert_allclose(got, wanted, atol=1e-4)
+
+
+@ON_JAX
+def test_global_tokens_are_refused():
+    options = {"window": 2, "num_global": 1}
+    model = encoder(
+        Case("absolute"), "float32", attention_pattern="sliding_window", pattern_options=options
+    )
+    with fused_attention("xla"), pytest.raises(ValueError, match="neither causal nor a plain"):
+        model(rows())
+
+
 @ON_JAX
 @pytest.mark.parametrize(
     ("case", "reason"),
