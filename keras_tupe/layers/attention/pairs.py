@@ -43,7 +43,8 @@ def _is_all(columns, length):
 def _of_block(term, logits, rows, columns, length):
     if not _is_all(columns, length):
         raise NotImplementedError(
-            f"{type(term).__name__} has no `on_pairs`, which the logits of some keys need"
+            "The logits of some keys, such as global tokens, need a term to have `on_pairs`: add "
+            f"it to the class, see `Term.on_pairs`. Received: {type(term).__name__}"
         )
     term = term.in_rows().in_loop(length, rows[1])
     block = RowBlock(rows[0], rows[1], length)
