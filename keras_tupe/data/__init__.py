@@ -20,6 +20,7 @@ from keras_tupe.data.corpus.packing import (
     pack_sentences,
     tokenize_documents,
 )
+from keras_tupe.data.corpus.pair_packing import PackedPairs, pack_pairs
 from keras_tupe.data.corpus.placement import (
     block_number,
     choose_num_blocks,
@@ -61,9 +62,13 @@ from keras_tupe.data.rows.dataset_writer import (
     write_rows,
 )
 from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
+from keras_tupe.data.rows.length_baseline import length_baseline
 from keras_tupe.data.rows.masking import Masking, mask_rows
 from keras_tupe.data.rows.next_tokens import NextTokens
+from keras_tupe.data.rows.pairs import MaskedPairs
+from keras_tupe.data.rows.partners import Partners
 from keras_tupe.data.rows.prepared import PreparedRows
+from keras_tupe.data.rows.replaced_tokens import ReplacedTokens
 from keras_tupe.data.rows.rows import Rows
 from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
 from keras_tupe.data.tasks.blimp import BlimpParadigm, read_blimp
@@ -90,11 +95,15 @@ __all__ = [
     "Document",
     "GlueRows",
     "GlueTask",
+    "MaskedPairs",
     "Masking",
     "NextTokens",
+    "PackedPairs",
     "PackedRows",
+    "Partners",
     "PreparedRows",
     "PreparedVocabulary",
+    "ReplacedTokens",
     "Rows",
     "Source",
     "SquadQuestion",
@@ -114,9 +123,11 @@ __all__ = [
     "find_sources",
     "is_held_out",
     "is_sampled",
+    "length_baseline",
     "mask_rows",
     "multiset_hash",
     "order_hash",
+    "pack_pairs",
     "pack_rows",
     "pack_sentences",
     "piece_characters",

@@ -187,7 +187,7 @@ def _pack(sources, settings, found, tokenizer, work):
     parts = {}
     for part in PARTS:
         facts = [json.loads(line) for line in _lines(folder, f"facts-{part}")]
-        parts[part] = finish.total(sorted(facts, key=lambda one: one["block"]))
+        parts[part] = finish.total(sorted(facts, key=lambda one: one["block"]), settings.pairs)
     return pathlib.Path(builder.data_path), parts
 
 

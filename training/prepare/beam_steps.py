@@ -124,10 +124,11 @@ class PackBlocks(beam.DoFn):
         block, documents = item
         documents = sorted(documents)
         texts = [text for _, text in documents]
-        rows, statistics = pack_block(texts, self._tokenizer, self._settings.length)
-        for number, row in enumerate(rows):
+        settings = self._settings
+        found = pack_block(texts, self._tokenizer, settings.length, settings.pairs)
+        for number, row in enumerate(found[0]):
             yield block * _KEYS_PER_BLOCK + number, {"token_ids": row}
-        facts = block_facts(rows, statistics, [digest for digest, _ in documents])
+        facts = block_facts(*found, [digest for digest, _ in documents])
         yield beam.pvalue.TaggedOutput("facts", json.dumps({"block": block, **facts}))
 
 

@@ -5,10 +5,12 @@ import numpy as np
 from keras_tupe.data import (
     multiset_hash,
     order_hash,
+    pack_pairs,
     pack_sentences,
     rows_hash,
     split_sentences,
 )
+from keras_tupe.data.rows.pairs import segments
 
 _SENTENCES_PER_CALL = 10_000
 _STATISTICS = (
@@ -21,65 +23,73 @@ _STATISTICS = (
     "padding_tokens",
     "rows",
 )
+_OF_PAIRS = ("documents_without_pair", "sentences_left_out")
 
 
-def no_statistics():
+def no_statistics(pairs=None):
     """The statistics of no text: what sums start with."""
-    return dict.fromkeys(_STATISTICS, 0)
+    return dict.fromkeys(_STATISTICS if pairs is None else (*_STATISTICS, *_OF_PAIRS), 0)
 
 
 def add_statistics(*parts):
-    """The sum of the statistics of several blocks."""
-    return {name: sum(part[name] for part in parts) for name in _STATISTICS}
+    """The sum of the statistics of several blocks, of which there is one at least."""
+    return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
-def pack_block(documents, tokenizer, length, advance=None):
+def pack_block(documents, tokenizer, length, pairs=None, advance=None):
     """Packs the documents of a block, which are together in memory.
 
     Args:
         documents: list of strings, in the order of their hashes.
         tokenizer: a `WordPiece` or `SentencePieceBpe`.
         length: tokens per row.
+        pairs: kind of the rows' pairs, or `None` for rows of one segment.
         advance: function of the share that is done, called now and then; by default there is none.
 
     Returns:
-        `(token_ids, statistics)`: int32 `(rows, length)`, and a dictionary of integers.
+        `(token_ids, statistics, index)`: int32 `(rows, length)`, a dictionary of integers, and of
+        pairs of the kind `"next"` int64 `(rows, 2)`: tokens of the second segment, and number of
+        the document in the block; otherwise `None`.
     """
-    sentences, document_numbers = [], []
-    for number, document in enumerate(documents):
+    sentences, sentences_of = [], []
+    for document in documents:
         found = split_sentences(document)
         sentences.extend(found)
-        document_numbers.extend([number] * len(found))
+        sentences_of.append(len(found))
     token_ids, sizes = _tokenized(sentences, tokenizer, advance)
-    has_tokens = sizes > 0
-    numbers = np.array(document_numbers, "int64")[has_tokens]
-    opens_document = np.diff(numbers, prepend=-1) != 0
+    ids = {name: getattr(tokenizer, name) for name in ("start_id", "end_id", "pad_id")}
+    packed, index = None, None
+    if pairs is not None:
+        pieces = iter(np.split(token_ids, np.cumsum(sizes)[:-1]))
+        packed = pack_pairs(([next(pieces) for _ in range(n)] for n in sentences_of), length, **ids)
+    elif len(token_ids):
+        has_tokens = sizes > 0
+        numbers = np.repeat(np.arange(len(documents)), sentences_of)[has_tokens]
+        opens_document = np.diff(numbers, prepend=-1) != 0
+        packed = pack_sentences(token_ids, sizes[has_tokens], opens_document, length, **ids)
     statistics = {
-        **no_statistics(),
+        **no_statistics(pairs),
         "documents": len(documents),
         "words": sum(len(document.split()) for document in documents),
     }
-    if not len(token_ids):
-        return np.zeros((0, length), "int32"), statistics
-    packed = pack_sentences(
-        token_ids,
-        sizes[has_tokens],
-        opens_document,
-        length,
-        start_id=tokenizer.start_id,
-        end_id=tokenizer.end_id,
-        pad_id=tokenizer.pad_id,
-    )
+    if packed is None:
+        return np.zeros((0, length), "int32"), statistics, None
     rows = packed.token_ids
     statistics |= {
         "sentences": packed.num_sentences,
         "split_sentences": packed.num_split,
         "tokens": packed.num_tokens,
-        "unknown_tokens": int((token_ids == tokenizer.unknown_id).sum()),
+        "unknown_tokens": int((rows == tokenizer.unknown_id).sum()),
         "padding_tokens": int((rows == tokenizer.pad_id).sum()),
         "rows": len(rows),
     }
-    return rows, statistics
+    if pairs is not None:
+        counts = (packed.num_without_pair, packed.num_left)
+        statistics |= dict(zip(_OF_PAIRS, counts, strict=True))
+    if pairs == "next":
+        _, second = segments(rows, tokenizer.end_id)
+        index = np.stack([second[:, 1] - second[:, 0], packed.documents], axis=1)
+    return rows, statistics, index
 
 
 def _tokenized(sentences, tokenizer, advance):
@@ -94,11 +104,11 @@ def _tokenized(sentences, tokenizer, advance):
     return np.concatenate(token_ids), np.concatenate(sizes)
 
 
-def block_facts(rows, statistics, digests):
+def block_facts(rows, statistics, index, digests):
     """What is told of a block, as a JSON dictionary.
 
     Args:
-        rows, statistics: what `pack_block` returned.
+        rows, statistics, index: what `pack_block` returned.
         digests: iterable of bytes, the hashes of its documents.
     """
     return {
@@ -106,4 +116,5 @@ def block_facts(rows, statistics, digests):
         "rows_hash": rows_hash(rows),
         "order_hash": order_hash(rows),
         "corpus_hash": multiset_hash(digests),
+        **({} if index is None else {"pairs": index.tolist()}),
     }

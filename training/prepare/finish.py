@@ -1,8 +1,10 @@
 """Rows to the finished data set: written, read back, recorded."""
 
+import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_tupe.data import file_hash, order_hash, rows_hash, seal, write_rows
+from keras_tupe.data.rows.dataset_writer import pairs_file
 from training.prepare import vocabulary
 from training.prepare.blocks import add_statistics, no_statistics
 
@@ -10,7 +12,9 @@ _ROWS_PER_READ = 4096
 
 
 def check_size(statistics, settings):
-    """Raises a ValueError if the training text does not fill one row."""
+    """Raises a ValueError if the training text does not fill one row, or there are no pairs."""
+    if settings.pairs is not None:
+        _check_pairs(statistics, settings)
     if statistics["train"]["tokens"] < settings.length - 2:
         raise ValueError(
             f"The training part is too small for one row of {settings.length} tokens. Give more "
@@ -18,6 +22,20 @@ def check_size(statistics, settings):
             f"Received: tokens={statistics['train']['tokens']}, "
             f"documents={statistics['train']['documents']}"
         )
+
+
+def _check_pairs(statistics, settings):
+    needed = 2 if settings.pairs == "next" else 1
+    number = {1: "one document", 2: "two documents, each a source of the other's random segments,"}
+    for part, facts in statistics.items():
+        found = facts["documents"] - facts["documents_without_pair"]
+        if facts["documents"] and found < needed:
+            raise ValueError(
+                f"For --pairs {settings.pairs} the {part} part needs {number[needed]} of at least "
+                "two sentences. Give longer documents (a blank line separates them), or more of "
+                f"them, change --valid, or leave --pairs out. Received: documents of one sentence: "
+                f"{facts['documents_without_pair']}, of more: {found}"
+            )
 
 
 def check_complete(statistics, num_documents):
@@ -30,21 +48,36 @@ def check_complete(statistics, num_documents):
         )
 
 
-def total(facts):
+def total(facts, pairs=None):
     """The facts of all blocks of a part in one: statistics and hashes, as integers.
 
     Args:
         facts: list of what `block_facts` returned, in the order of the blocks.
+        pairs: kind of the rows' pairs, or `None`.
+
+    Returns:
+        A dictionary; of pairs of the kind `"next"` with the array that `pairs_file` names.
     """
     order, num_rows = 0, 0
     for one in facts:
         order += one["order_hash"] + num_rows * one["rows_hash"]  # as behind the rows before
         num_rows += one["statistics"]["rows"]
     return {
-        "statistics": add_statistics(no_statistics(), *(one["statistics"] for one in facts)),
+        "statistics": add_statistics(no_statistics(pairs), *(one["statistics"] for one in facts)),
         **{name: sum(one[name] for one in facts) % 2**256 for name in ("rows_hash", "corpus_hash")},
         "order_hash": order % 2**256,
+        **({"pairs": _pairs_index(facts)} if pairs == "next" else {}),
     }
+
+
+def _pairs_index(facts):
+    """The indices of all blocks in one; documents are numbered from 0, without a gap."""
+    blocks = [np.array(one["pairs"], "int64").reshape(-1, 2) for one in facts]
+    sizes, documents = np.concatenate([np.zeros((0, 2), "int64"), *blocks]).T
+    block = np.repeat(np.arange(len(blocks)), [len(one) for one in blocks])
+    keys = np.stack([block, documents], axis=1)
+    numbers = np.unique(keys, axis=0, return_inverse=True)[1]
+    return np.stack([sizes, numbers.reshape(-1)], axis=1)
 
 
 def write(folder, packed, settings, bar):
@@ -96,6 +129,9 @@ def record(folder, tokenizer, settings, facts):
             `parts` (part -> what `total` returned).
     """
     tokenizer.save(folder / tokenizer.file_name)
+    for name, part in facts["parts"].items():
+        if "pairs" in part and len(part["pairs"]):
+            np.save(folder / pairs_file(name), part["pairs"])
     if facts["problems"]["count"]:
         text = "".join(f"{message}\n" for message in facts["problems"]["messages"])
         (folder / "skipped.txt").write_text(text, "utf-8", "surrogateescape")  # file names
@@ -107,6 +143,7 @@ def record(folder, tokenizer, settings, facts):
         {
             "command": facts["command"],
             "length": settings.length,
+            **({} if settings.pairs is None else {"pairs": settings.pairs}),
             "vocabulary": vocabulary.facts(tokenizer, settings, vocabulary_hash),
             "splits": {
                 name: {

@@ -60,8 +60,8 @@ class Plan(Stages):
     def expect_pipelines(self, sources, settings):
         """Adds the stages of a preparation on Beam, which tells nothing while a pipeline runs."""
         self.expect_text(sources, settings)
-        seconds = {name: self._stages.pop(name).seconds for name in (READ, DEDUPLICATE, PACK)}
-        vocabulary, write = (self._stages.pop(name).seconds for name in (VOCABULARY, WRITE))
+        seconds = {name: self.drop(name) for name in (READ, DEDUPLICATE, PACK)}
+        vocabulary, write = map(self.drop, (VOCABULARY, WRITE))
         read = seconds[READ] + seconds[DEDUPLICATE]
         self.expect(FIRST, _BEAM * (read + self._counting * vocabulary), "pipeline")
         self.expect(VOCABULARY, (1 - self._counting) * vocabulary)

@@ -8,6 +8,7 @@ from training.command.without_keras import without_keras
 
 with without_keras():
     from keras_tupe.data.corpus.sources import FORMATS, MAX_DOCUMENT_BYTES
+    from keras_tupe.data.rows.pairs import KINDS
 
 TOKENIZERS = {"wordpiece": 30522, "sentencepiece": 32768}  # with the usual vocabulary size
 RUNNERS = ("DirectRunner", "FlinkRunner", "SparkRunner", "DataflowRunner")
@@ -44,6 +45,12 @@ class Settings:
     )
     lowercase: bool = setting(True, "Whether the tokenizer drops case (and WordPiece accents).")
     length: int = setting(512, "Tokens per row, >= 3, special ones included.")
+    pairs: str | None = setting(
+        None,
+        "Rows of two segments, [CLS] A [SEP] B [SEP], where B follows A in a document: `order` for "
+        "the objective sentence_order, `next` for that and next_sentence. Documents of one "
+        "sentence are left out.",
+    )
     valid: float = setting(0.01, "Share of the documents that is held out, 0 to below 1.")
     skip_bad: bool = setting(
         False, "Whether bad documents are counted and listed, instead of ending the work."
@@ -79,6 +86,7 @@ class Settings:
         for name, allowed in {
             "format": FORMATS,
             "tokenizer": tuple(TOKENIZERS),
+            "pairs": (None, *KINDS),
             "runner": (None, *RUNNERS),
         }.items():
             if getattr(self, name) not in allowed:
@@ -86,6 +94,8 @@ class Settings:
                 found.append(f"--{name} must be one of {names}. Received: {getattr(self, name)!r}")
         if self.length < 3:
             found.append(f"--length must be at least 3. Received: {self.length}")
+        if self.pairs in KINDS and self.length < 5:
+            found.append(f"--length must be at least 5 with --pairs. Received: {self.length}")
         if not 0 <= self.valid < 1:
             found.append(f"--valid must be a share, from 0 to below 1. Received: {self.valid}")
         if self.vocabulary_size is not None and self.vocabulary_size < 100:
@@ -116,6 +126,8 @@ def fingerprint(settings, sources):
 
     values = dataclasses.asdict(settings)
     chosen = {name: values[name] for name in values if name not in _NO_MATTER}
+    if settings.pairs is None:
+        del chosen["pairs"]  # earlier versions had no pairs, and their folders are gone on with
     chosen["vocabulary_size"] = vocabulary_size(settings)
     if settings.vocabulary is not None:
         chosen["vocabulary"] = file_hash(settings.vocabulary)

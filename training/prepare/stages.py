@@ -193,8 +193,8 @@ def _packed(spill, part, block, plan, tokenizer, settings, folder, bar):
             bar(0, words * share - shown)
             shown = words * share
 
-        rows, statistics = pack_block(texts, tokenizer, settings.length, advance)
-        packed.save(rows, block_facts(rows, statistics, digests(entries)))
+        found = pack_block(texts, tokenizer, settings.length, settings.pairs, advance)
+        packed.save(found[0], block_facts(*found, digests(entries)))
         bar(1, words - shown)
     else:
         bar(1, packed.facts["statistics"]["words"])

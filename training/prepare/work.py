@@ -52,7 +52,8 @@ def prepare(settings, command, plan):
         shown = plan.packing(found["words"])
         packed = stages.pack(spill, found, tokenizer, settings, work, shown)
         parts = {
-            part: finish.total([block.facts for block in blocks]) for part, blocks in packed.items()
+            part: finish.total([block.facts for block in blocks], settings.pairs)
+            for part, blocks in packed.items()
         }
         statistics = {part: facts["statistics"] for part, facts in parts.items()}
         finish.check_complete(statistics, found["documents"])

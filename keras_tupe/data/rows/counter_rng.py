@@ -55,13 +55,13 @@ def random_below(bits, limit):
 
     Args:
         bits: uint64 array of which the lower 32 bits are used.
-        limit: integer from 1 to 2**32.
+        limit: integer from 1 to 2**32, or an array of one for each.
 
     Returns:
         int64 array of the same shape.
     """
     low = bits & np.uint64(0xFFFFFFFF)
-    return ((low * np.uint64(limit)) >> np.uint64(32)).astype("int64")
+    return ((low * np.asarray(limit, "uint64")) >> np.uint64(32)).astype("int64")
 
 
 def permute(seed, stream, epochs, places, size):

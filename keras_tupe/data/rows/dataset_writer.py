@@ -108,6 +108,16 @@ def _write(writer, splits, progress):
     return sizes
 
 
+def pairs_file(split):
+    """Name of the file beside the shards that tells of each row of pairs of what document it is.
+
+    Args:
+        split: name of the split. The file is an array, int64 `(rows, 2)`: tokens of the second
+            segment, and number of the document.
+    """
+    return f"pairs-{split}.npy"
+
+
 def seal(folder, facts):
     """Writes `preparation.json`: what a data set holds, the hash of each of its files, and its own.
 

@@ -1,11 +1,19 @@
 """Prepared rows: read at random positions from the directory that `training.prepare` made."""
 
+import functools
+import pathlib
+
 import numpy as np
 
+from keras_tupe._array_file import read_npy
 from keras_tupe.data.rows._preparation import read_preparation
 from keras_tupe.data.rows._shard import Shard
+from keras_tupe.data.rows.dataset_writer import pairs_file
 from keras_tupe.data.rows.masking import Masking
 from keras_tupe.data.rows.next_tokens import NextTokens
+from keras_tupe.data.rows.pairs import MaskedPairs
+from keras_tupe.data.rows.partners import Partners
+from keras_tupe.data.rows.replaced_tokens import ReplacedTokens
 
 
 class PreparedRows:
@@ -99,6 +107,60 @@ class PreparedRows:
         """The `NextTokens` of this vocabulary."""
         vocabulary = self.vocabulary
         return NextTokens(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)
+
+    def replaced_tokens(self, masking=None):
+        """The `ReplacedTokens` of this vocabulary.
+
+        Args:
+            masking: its `Masking`; `None` for that with the defaults.
+        """
+        return ReplacedTokens(masking or self.masking())
+
+    def masked_pairs(self, kind, masking=None):
+        """The `MaskedPairs` of this vocabulary.
+
+        Args:
+            kind: `"next"` or `"order"`.
+            masking: the `Masking` of the tokens. Defaults to that of `masking()`.
+
+        Raises:
+            ValueError: if the rows are no pairs, or those of `"order"` are to be used for `"next"`.
+        """
+        found = self.record.get("pairs")
+        if found != kind and (found, kind) != ("next", "order"):
+            needed = "next" if kind == "next" else "order` or `--pairs next"
+            raise ValueError(
+                f"Rows for pairs of the kind {kind!r} are prepared with `--pairs {needed}`. "
+                f"Received: rows with pairs={found!r} in {str(self.directory)!r}"
+            )
+        return MaskedPairs(masking or self.masking(), self.vocabulary.end_id, kind)
+
+    @functools.cached_property
+    def partners(self):
+        """The `Partners` of rows that were prepared with `--pairs next`.
+
+        Raises:
+            FileNotFoundError: if they were not.
+            ValueError: if all rows are of one document.
+        """
+        path = pathlib.Path(self.directory, pairs_file(self.split))
+        if not path.is_file():
+            raise FileNotFoundError(
+                "Random second segments are drawn from rows that were prepared with `--pairs "
+                f"next`. Prepare the text again. Received: no {str(path)!r}"
+            )
+        index = read_npy(path)  # (rows, 2), hashed like all files beside the shards
+        limits = self.length, len(self)  # of the tokens of a segment, and the numbers of documents
+        if (
+            index.dtype != "int64"
+            or index.shape != (len(self), 2)
+            or ((index < 0) | (index >= limits)).any()
+        ):
+            raise ValueError(
+                "The file of the pairs is not that of these rows. Prepare them again. Received: "
+                f"{str(path)!r}, shape {index.shape}, type {index.dtype}, for {len(self)} rows"
+            )
+        return Partners(*index.T)
 
     def _checked(self, indices):
         indices = np.asarray(indices)

@@ -26,7 +26,8 @@ class Rows(SharedBatches):
             the rows of these numbers, `(n, length)`.
         rule: how rows become inputs, labels and weights: a `Masking`, a `NextTokens`, or another
             object with `vocabulary_size`, `pad_id` and their methods `examples`, `num_slots` and
-            `signature`.
+            `signature`. A rule that puts several rows together, such as `MaskedPairs`, also has a
+            method `read`, which gives the rows of examples instead of the source.
         batch_size: rows per batch, at least 1.
         seed: integer from 0 to 2**64 - 1.
 
@@ -80,12 +81,21 @@ class Rows(SharedBatches):
         Returns:
             `(inputs, labels, weights)` as the rule's `examples` gives them, of `batch_size` rows.
         """
-        rows = self.source[self.row_numbers(step)]
-        return self.rule.examples(rows, self._examples(step), self.seed)
+        examples = self._examples(step)
+        rows = self._read(self.row_numbers(step), examples)
+        return self.rule.examples(rows, examples, self.seed)
 
     def row_numbers(self, step):
         """Numbers of the rows of `batch(step)`, int64 `(batch_size,)`."""
-        epochs, places = np.divmod(self._examples(step), len(self))
+        return self.row_numbers_of(self._examples(step))
+
+    def row_numbers_of(self, examples):
+        """Numbers of the rows of training examples, int64 `(n,)`.
+
+        Args:
+            examples: integers >= 0, `(n,)`.
+        """
+        epochs, places = np.divmod(examples, len(self))
         return permute(self.seed, _ORDER, epochs, places, len(self))
 
     def batches(self, start_step=0):
@@ -106,7 +116,7 @@ class Rows(SharedBatches):
         token_ids = np.full((len(examples), self.length), self.rule.pad_id, "int32")
         indices = examples[examples < len(self)]
         if len(indices):
-            token_ids[: len(indices)] = self.source[indices]
+            token_ids[: len(indices)] = self._read(indices, indices)
         return self.rule.examples(token_ids, examples, self.seed)
 
     def evaluation_batches(self):
@@ -122,6 +132,12 @@ class Rows(SharedBatches):
     def signature(self):
         """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
         return self.rule.signature(self.batch_size, self.length)
+
+    def _read(self, numbers, examples):
+        """The rows of some examples, by their numbers; the rule may put several together."""
+        if hasattr(self.rule, "read"):
+            return self.rule.read(self.source, numbers, examples, self.seed)
+        return self.source[numbers]
 
     def _examples(self, step):
         """Numbers of the examples of a batch, ascending: int64 `(batch_size,)`."""

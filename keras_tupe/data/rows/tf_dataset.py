@@ -45,19 +45,17 @@ def tf_evaluation_dataset(rows, *, num_parallel_calls=2, prefetch=2):
 def _dataset(rows, make_batch, start_step, num_steps, num_parallel_calls, prefetch):
     import tensorflow as tf
 
-    inputs, *rest = rows.signature
-    specs = [*inputs.values(), *rest]
+    signature = rows.signature
+    specs = _flat(signature)
 
     def arrays(step):
-        inputs, *rest = make_batch(int(step))
-        return [*inputs.values(), *rest]
+        return _flat(make_batch(int(step)))
 
     def batch(step):
         tensors = tf.numpy_function(arrays, [step], [dtype for _, dtype in specs])
         for tensor, (shape, _) in zip(tensors, specs, strict=True):
             tensor.set_shape(shape)
-        *values, labels, weights = tensors
-        return dict(zip(inputs, values, strict=True)), labels, weights
+        return _like(signature, tensors)
 
     steps = tf.data.Dataset.counter(start_step)
     steps = steps if num_steps is None else steps.take(num_steps)
@@ -66,3 +64,18 @@ def _dataset(rows, make_batch, start_step, num_steps, num_parallel_calls, prefet
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     dataset = steps.map(batch, num_parallel_calls=num_parallel_calls, deterministic=True)
     return dataset.prefetch(prefetch).with_options(options)
+
+
+def _flat(parts):
+    """What inputs, labels and weights hold, in a list: each may be a dictionary."""
+    lists = [[*part.values()] if isinstance(part, dict) else [part] for part in parts]
+    return [item for items in lists for item in items]
+
+
+def _like(parts, items):
+    """The items of a list as `_flat` found them."""
+    items = iter(items)
+    return tuple(
+        {name: next(items) for name in part} if isinstance(part, dict) else next(items)
+        for part in parts
+    )

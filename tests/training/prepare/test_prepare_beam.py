@@ -90,6 +90,19 @@ def test_the_rows_are_those_of_one_process(corpus, one_process, tmp_path, beam_o
 
 
 @pytest.mark.slow
+def test_pairs_are_those_of_one_process(corpus, tmp_path):
+    options = [*OPTIONS, "--pairs", "next"]
+    commands.done("prepare", "--input", corpus, "--out", tmp_path / "one", *options)
+    workers = "--direct_running_mode=multi_processing --direct_num_workers=2"
+    result = on_beam(corpus, tmp_path / "many", workers, options)
+    assert result.code == 0, result.err
+    assert_same_rows(tmp_path / "many", tmp_path / "one")
+    for part in ("train", "valid"):
+        ours, theirs = (np.load(tmp_path / x / f"pairs-{part}.npy") for x in ("many", "one"))
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.slow
 def test_workers_import_no_other_training_of_the_current_folder(corpus, one_process, tmp_path):
     (tmp_path / "training").mkdir()
     (tmp_path / "training" / "__init__.py").write_text("open('imported', 'w').close()")

@@ -90,9 +90,20 @@ def test_a_block_tells_how_far_it_is(monkeypatch):
     tokenizer = WordPiece(pieces)
     texts = ["A b. B a. A.", "", "B b b. A a b. B.", "A."]
     shares = []
-    rows, statistics = blocks.pack_block(texts, tokenizer, 8, shares.append)
+    rows, statistics, _ = blocks.pack_block(texts, tokenizer, 8, advance=shares.append)
     assert shares == [pytest.approx(3 / 7), pytest.approx(6 / 7)]
     monkeypatch.undo()
-    whole, facts = blocks.pack_block(texts, tokenizer, 8)
+    whole, facts, _ = blocks.pack_block(texts, tokenizer, 8)
     assert (rows == whole).all()
     assert statistics == facts
+
+
+def test_on_beam_two_pipelines_take_the_place_of_the_stages():
+    from training.prepare.settings import Settings
+
+    with plan.Plan(tick_seconds=None, stream=io.StringIO()) as found:
+        found.expect_pipelines([], Settings(vocabulary="vocabulary.txt"))
+        for stage in (plan.FIRST, plan.VOCABULARY, plan.SECOND, plan.WRITE):
+            found.begin(stage)
+        with pytest.raises(KeyError):
+            found.begin(plan.PACK)

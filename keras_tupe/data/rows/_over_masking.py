@@ -1,0 +1,23 @@
+"""What rules that mask tokens as part of their work have of their `Masking`."""
+
+
+class OverMasking:
+    """Parent of a rule with an attribute `masking`, a `Masking`."""
+
+    @property
+    def vocabulary_size(self):
+        """Number of pieces."""
+        return self.masking.vocabulary_size
+
+    @property
+    def pad_id(self):
+        """Id of [PAD]."""
+        return self.masking.pad_id
+
+    def num_slots(self, length):
+        """Masked slots of a row, see `Masking.num_slots`.
+
+        Args:
+            length: its tokens.
+        """
+        return self.masking.num_slots(length)

@@ -1,0 +1,151 @@
+"""Rows of pairs: those of the text, with an index that names their documents, however made."""
+
+import commands
+import numpy as np
+import pair_cases
+import prepare_cases as cases
+import pytest
+from prepare_cases import LENGTH, documents, facts, failure, files, record, rows, run, tokenizer_of
+
+from keras_tupe import data
+from training.prepare import stages
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return documents(number=149)
+
+
+@pytest.fixture(scope="module")
+def source(texts, tmp_path_factory):
+    return cases.write_text(tmp_path_factory.mktemp("in") / "corpus.txt", texts)
+
+
+@pytest.fixture(scope="module")
+def prepared(source, tmp_path_factory):
+    """Rows for both kinds, in many blocks."""
+    out = tmp_path_factory.mktemp("prepared") / "rows"
+    return run(out, source, more=["--pairs", "next", "--block-bytes", 3001])
+
+
+def expected(folder, texts, part):
+    """The rows of a part, the number of each one's document, and what was left out."""
+    tokenizer = tokenizer_of(folder)
+    pad_ids = (tokenizer.pad_id, tokenizer.start_id, tokenizer.end_id)
+    assert pad_ids == (pair_cases.PAD, pair_cases.START, pair_cases.END)
+    found, numbers, alone, left = [], [], 0, 0
+    for block in cases.expected_blocks(cases.expected_parts(texts)[part], 3001):
+        for text in block:
+            sentences = tokenizer.tokenize(data.split_sentences(text)).to_list()
+            of_document, parts_left = pair_cases.expected_rows(sentences, LENGTH)
+            numbers += [numbers[-1] + 1 if numbers else 0] * len(of_document)
+            found += of_document
+            alone += not of_document
+            left += parts_left
+    return found, numbers, alone, left
+
+
+@pytest.mark.parametrize("part", ["train", "valid"])
+def test_rows_and_index_equal_the_oracle(prepared, texts, part):
+    wanted, numbers, alone, left = expected(prepared, texts, part)
+    assert rows(prepared, part) == wanted
+    index = np.load(prepared / f"pairs-{part}.npy")
+    assert index.dtype == np.int64
+    assert index[:, 1].tolist() == numbers
+    assert index[:, 0].tolist() == [len(pair_cases.segments(row)[1]) for row in wanted]
+    found = record(prepared)["splits"][part]
+    assert found["rows"] == len(wanted)
+    assert found["documents_without_pair"] == alone > 0
+    assert found["sentences_left_out"] == left > 0
+    assert found["tokens"] == sum(len(row) - row.count(0) - 3 for row in wanted)
+    assert f"pairs-{part}.npy" in record(prepared)["sha256"]
+
+
+def test_they_serve_both_kinds_and_masked_lm(prepared):
+    source = data.PreparedRows(prepared)
+    for kind in ("next", "order"):
+        batches = data.Rows(source, source.masked_pairs(kind), batch_size=8, seed=1)
+        inputs, labels, _ = batches.batch(3)
+        assert inputs["segment_ids"].any(axis=1).all()
+        assert {*labels["pair"].tolist()} == {0, 1}
+    data.Rows(source, source.masking(), batch_size=8, seed=1).batch(0)
+    described = commands.done("prepare", "--describe", prepared)
+    assert "documents without pair" in described
+
+
+def test_rows_of_order_are_the_same_without_an_index(prepared, source, tmp_path):
+    out = run(tmp_path / "order", source, more=["--pairs", "order", "--block-bytes", 3001])
+    ours, theirs = files(out), files(prepared)
+    assert {name for name in theirs if name not in ours} == {"pairs-train.npy", "pairs-valid.npy"}
+    assert ours == {name: theirs[name] for name in ours}
+    rows = data.PreparedRows(out)
+    rows.masked_pairs("order")
+    with pytest.raises(ValueError, match="`--pairs next`. Received: rows with pairs='order'"):
+        rows.masked_pairs("next")
+    with pytest.raises(FileNotFoundError, match="prepared with `--pairs next`"):
+        _ = rows.partners
+
+
+def test_rows_without_pairs_are_refused_and_have_no_word_of_them(source, tmp_path):
+    out = run(tmp_path / "plain", source)
+    assert "pairs" not in record(out)
+    assert "pairs" not in record(out)["fingerprint"]  # so that older folders are found to be there
+    assert "documents_without_pair" not in record(out)["splits"]["train"]
+    with pytest.raises(ValueError, match="`--pairs order` or `--pairs next`.*pairs=None"):
+        data.PreparedRows(out).masked_pairs("order")
+    message = failure(out, source, more=["--pairs", "next"])
+    assert "with other settings" in message
+
+
+def test_work_that_was_stopped_goes_on_to_the_same_files(prepared, source, tmp_path, monkeypatch):
+    pack, blocks = stages.pack_block, []
+
+    def stopped(*args):
+        if len(blocks) == 5:
+            raise KeyboardInterrupt
+        blocks.append(args)
+        return pack(*args)
+
+    monkeypatch.setattr(stages, "pack_block", stopped)
+    words = cases.words(tmp_path / "rows", source, more=["--pairs", "next", "--block-bytes", 3001])
+    assert commands.run("prepare", *words).code != 0
+    assert len(blocks) == 5
+    monkeypatch.undo()
+    commands.done("prepare", *words)
+    assert files(tmp_path / "rows") == files(prepared)
+    assert facts(tmp_path / "rows") == facts(prepared)
+
+
+@pytest.mark.parametrize("kind", ["next", "order"])
+def test_documents_of_one_sentence_are_an_error_if_there_is_no_other(kind, tmp_path):
+    single = [f"Only one sentence is here, of {n} words and some more of them." for n in range(70)]
+    source = cases.write_text(tmp_path / "single.txt", single)
+    message = failure(tmp_path / "out", source, more=["--pairs", kind])
+    assert "at least two sentences" in message
+    assert "of more: 0" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_random_segments_need_two_documents(tmp_path):
+    text = " ".join(f"Sentence number {n} of a long text." for n in range(200))
+    source = cases.write_text(tmp_path / "one.txt", [text])
+    options = ("--vocabulary-size", "100", "--length", "16", "--valid", "0")
+    message = failure(tmp_path / "next", source, options=options, more=["--pairs", "next"])
+    assert "the train part needs two documents" in message
+    assert "of one sentence: 0, of more: 1" in message
+    run(tmp_path / "order", source, options=options, more=["--pairs", "order"])
+
+
+def test_an_index_of_other_rows_is_refused(prepared, monkeypatch):
+    rows = data.PreparedRows(prepared, "valid")
+    monkeypatch.setattr("keras_tupe.data.rows.prepared.read_npy", lambda _: np.zeros((3, 2), int))
+    with pytest.raises(ValueError, match=r"not that of these rows.*shape \(3, 2\)"):
+        _ = rows.partners
+
+
+def test_wrong_options_are_told():
+    words = ("--input", "x", "--out", "y")
+    message = commands.refusal("prepare", *words, "--pairs", "previous", code=2)
+    assert "--pairs must be one of ['next', 'order']. Received: 'previous'" in message
+    message = commands.refusal("prepare", *words, "--pairs", "next", "--length", "4", code=2)
+    assert "--length must be at least 5 with --pairs. Received: 4" in message
