@@ -8,9 +8,9 @@ import importlib
 import pkgutil
 
 from keras_tupe._keywords import did_you_mean, refuse_unknown_keywords
-from keras_tupe.objectives._objective import Objective
+from keras_tupe.objectives._objective import Objective, Output
 
-__all__ = ["OBJECTIVES", "Objective", "get"]
+__all__ = ["OBJECTIVES", "Objective", "Output", "get"]
 
 # The records of all objectives, by name.
 OBJECTIVES = {

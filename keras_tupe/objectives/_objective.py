@@ -3,9 +3,45 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 
+import keras
+
+from keras_tupe.trainer import step_flops
+
+_SIZES = ("num_layers", "hidden_dim", "intermediate_dim", "vocabulary_size")
+
 
 def _no_numbers(loss, characters):
     return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What one of several outputs of a model is called in tables.
+
+    Attributes:
+        predictions: what is counted, such as "pair".
+        accuracy: what the share of right predictions is called.
+        metric: class of the Keras metric that measures it.
+    """
+
+    predictions: str
+    accuracy: str
+    metric: type = keras.metrics.SparseCategoricalAccuracy
+
+
+def masked_lm_flops(sizes, batch_size, length, num_slots):
+    """Returns the operations of a step of an encoder and a vocabulary, see `step_flops`.
+
+    Args:
+        sizes: dictionary of the sizes of an encoder; others are ignored.
+        batch_size: rows.
+        length: tokens of a row.
+        num_slots: predictions of a row.
+    """
+    known = {name: sizes[name] for name in _SIZES}
+    width = sizes.get("embedding_dim")
+    rows = {"batch_size": batch_size, "length": length, "num_slots": num_slots}
+    return step_flops(**known, **rows, embedding_dim=width)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +54,8 @@ class Objective:
         sum_v weight_v loss_v / sum_v weight_v
 
     over the predictions v of all replicas, workers and micro-batches: the trainer divides by the
-    count of the whole batch.
+    count of the whole batch. A model with several outputs has the sum of such losses, one for each
+    output, and its labels and weights are dictionaries with the names of the outputs.
 
     Attributes:
         summary: one line, for help texts and tables.
@@ -34,7 +71,16 @@ class Objective:
         attention_pattern: the pattern of a new model that names none.
         is_causal: whether the pattern must be one in which nothing sees what comes after it; or
             `None` if any will do.
-        options: what may be set of the rows' rule, with the defaults.
+        num_segments: segments that a new model tells apart, 0 for none.
+        outputs: of a model with several outputs, what each is called in tables: dictionary from the
+            names of the outputs to `Output`. The fields `predictions`, `accuracy` and
+            `num_predictions` are those of the first.
+        options: what may be set of the rows' rule and of the model, with the defaults.
+        model: (backbone, options) -> model of the class `task`; or `None` for `task(backbone)`.
+        preset_options: names of the options that `task.from_preset` takes.
+        flops: (sizes, batch size, length of a row, options) -> operations of a step, with sizes a
+            dictionary of an encoder's; or `None` for those of an encoder and its vocabulary, see
+            `keras_tupe.trainer.step_flops`.
         numbers: what a run reports beside loss and accuracy: (loss, characters) -> dictionary from
             names to numbers, of the mean loss in nats and the mean number of characters that a
             prediction stands for.
@@ -49,5 +95,39 @@ class Objective:
     accuracy: str
     attention_pattern: str = "full"
     is_causal: bool | None = None
+    num_segments: int = 0
+    outputs: Mapping = dataclasses.field(default_factory=dict)
     options: Mapping = dataclasses.field(default_factory=dict)
+    model: Callable | None = None
+    preset_options: tuple[str, ...] = ()
+    flops: Callable | None = None
     numbers: Callable = _no_numbers
+
+    def make_model(self, backbone, options):
+        """Returns a new model of the objective.
+
+        Args:
+            backbone: a `TupeBackbone`.
+            options: dictionary of all options.
+        """
+        return self.model(backbone, options) if self.model else self.task(backbone)
+
+    def step_flops(self, sizes, batch_size, length, options):
+        """Returns the operations of a step.
+
+        Args:
+            sizes: dictionary of the sizes of an encoder.
+            batch_size: rows.
+            length: tokens of a row.
+            options: dictionary of all options.
+        """
+        if self.flops:
+            return self.flops(sizes, batch_size, length, options)
+        slots = self.num_predictions(length, options)
+        return masked_lm_flops(sizes, batch_size, length, slots)
+
+    def metrics(self):
+        """Returns new metrics of the right predictions, as `compile` takes them."""
+        if not self.outputs:
+            return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+        return {name: [output.metric(name="accuracy")] for name, output in self.outputs.items()}

@@ -35,10 +35,35 @@ def check_arguments(model, micro_batches, xla, planned_steps, remat, skip_bad_st
             "(`keras_tupe.layers.EncoderBlock`). Leave it out. Received: a model without any, "
             f"{model.name!r}"
         )
+    if not isinstance(getattr(model, "output", None), dict):
+        check_outputs(model)
+
+
+def check_outputs(model, loss=None):
+    """Refuses losses that are not those of a model's outputs.
+
+    Args:
+        model: a built model.
+        loss: what `Trainer.compile` was given: of one output, or a dictionary.
+
+    Raises:
+        ValueError: if one loss is to be that of several outputs, or the names are others.
+    """
+    output = getattr(model, "output", None)
+    if isinstance(loss, dict):
+        names = sorted(output) if isinstance(output, dict) else []
+        if sorted(loss) != names or not names:
+            received = f"outputs {names}" if names else "a model without named outputs"
+            raise ValueError(
+                "Several losses must have the names of the model's outputs, a dictionary. "
+                f"Received: losses {sorted(loss)}, {received}"
+            )
+        return
     outputs = keras.tree.flatten(getattr(model, "outputs", None) or [None])
     if len(outputs) != 1:
         raise ValueError(
-            "`model` must have one output, which the loss is of. Received: a model with "
+            "`model` must have one output, which the loss is of, or a dictionary of outputs with "
+            "a dictionary of losses by their names. Received: one loss, and a model with "
             f"{len(outputs)} outputs"
         )
 

@@ -38,6 +38,10 @@ class JaxSteps(JaxFit):
         counters = {name: current[id(getattr(self, f"_{name}"))] for name in COUNTERS}
         seeds = [current[id(v)] for v in self._seed_states]
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
+        used = weights
+        if self._has_several_losses:
+            counts = self._objective.counts(targets, weights)
+            used = self._objective.of_whole(targets, weights, counts)
 
         def scaled_loss(trainable, data, part):
             inputs, targets, weights = data
@@ -57,7 +61,7 @@ class JaxSteps(JaxFit):
 
         gradient = jax.grad(scaled_loss, has_aux=True)
         loss, count, gradients, outputs = self._over_parts(
-            lambda data, part: gradient(trainable, data, part), (inputs, targets, weights)
+            lambda data, part: gradient(trainable, data, part), (inputs, targets, used)
         )
         values = {"trainable": trainable, "optimizer": optimizer_values, **counters}
         new, facts = updated(self.optimizer, (loss, count), gradients, values, self._scales)
@@ -79,7 +83,7 @@ class JaxSteps(JaxFit):
             outputs, non_trainable = self.stateless_call(
                 trainable, non_trainable, inputs, training=False
             )
-        sums = self._objective.sums(targets, outputs, weights)
+        sums = self._objective.each(targets, outputs, weights)
         logs, metrics_values = self._measured(
             metrics_values, sums, True, inputs, targets, outputs, weights
         )

@@ -62,5 +62,12 @@ class Objective:
         while len(weights.shape) > len(values.shape) and weights.shape[-1] == 1:
             weights = ops.squeeze(weights, -1)
         weights = ops.broadcast_to(weights, ops.shape(values))
-        counted = weights if self._count_weights else ops.ones_like(values)
-        return ops.sum(values * weights), ops.sum(counted)
+        return ops.sum(values * weights), ops.sum(self.counted(weights))
+
+    def counted(self, weights):
+        """Returns what the values of a part count in the mean, given the weight of each."""
+        return weights if self._count_weights else ops.ones_like(weights)
+
+    def each(self, targets, outputs, weights):
+        """Returns `sums`: there is one loss, see `SeveralObjectives`."""
+        return self.sums(targets, outputs, weights)

@@ -34,6 +34,8 @@ class Saved:
         if config:
             config["optimizer"] = keras.saving.serialize_keras_object(keras_copy(self.optimizer))
             config["loss"] = keras.saving.serialize_keras_object(self._loss)
+            if self._loss_weights is not None:
+                config["loss_weights"] = dict(self._loss_weights)
         return with_progress(self, config)
 
     def compile_from_config(self, config):
@@ -43,11 +45,14 @@ class Saved:
     def state_variables(self):
         """All that a run goes on from: model, optimizer and counters; name -> Keras variable."""
         seeds = {id(v): index for index, v in enumerate(self._seed_states)}
-        found = {}
+        found, owners = {}, {}
+        for part, model in getattr(self.model, "parts", {}).items():  # that have the same names
+            owners |= {id(variable): f"{part}/" for variable in model.variables}
         for variable in self.model.variables:
             # Keras numbers generators over the whole process
             number = seeds.get(id(variable))
-            name = f"model/{variable.path}" if number is None else f"model/seed/{number}"
+            path = f"{owners.get(id(variable), '')}{variable.path}"
+            name = f"model/{path}" if number is None else f"model/seed/{number}"
             if name in found:
                 raise ValueError(
                     "The weights of a model must have different names. Name its layers. Received: "

@@ -77,8 +77,13 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
         return {**facts, "stop": tf.cast(stop > 0, "int32")}
 
     def _passes(self, function, data):
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        return function(*data, tf.cast(replica, "int32"), self._step.value)
+        inputs, targets, weights = data
+        context = tf.distribute.get_replica_context()
+        if self._has_several_losses:
+            [counts] = all_reduced(context, [self._objective.counts(targets, weights)])
+            weights = self._objective.of_whole(targets, weights, counts)
+        replica = tf.cast(context.replica_id_in_sync_group, "int32")
+        return function(inputs, targets, weights, replica, self._step.value)
 
     def test_step(self, data):
         """Adds a replica's part of a batch to the metrics."""
@@ -91,7 +96,7 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
     def _forward(self, inputs, targets, weights):
         with self._scores(targets, training=False):
             outputs = self.model(inputs, training=False)
-        return *self._objective.sums(targets, outputs, weights), outputs
+        return *self._objective.each(targets, outputs, weights), outputs
 
     def _gradients(self, inputs, targets, weights, replica, step):
         """Sums over the micro-batches: loss, count, gradients, and the outputs if asked for."""
@@ -120,17 +125,20 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
             )
             outputs = None
         else:
-            array = tf.TensorArray(first_outputs.dtype, parts, element_shape=first_outputs.shape)
-            array = array.write(0, first_outputs)
-
-            def body(index, array, *sums):
-                sums, outputs = part(index, *sums)
-                return (index + 1, array.write(index, outputs), *sums)
-
-            _, array, *sums = tf.while_loop(
-                lambda index, *_: index < parts, body, (tf.constant(1), array, *first)
+            arrays = tf.nest.map_structure(
+                lambda x: tf.TensorArray(x.dtype, parts, element_shape=x.shape).write(0, x),
+                first_outputs,
             )
-            outputs = array.concat()
+
+            def body(index, arrays, *sums):
+                sums, outputs = part(index, *sums)
+                arrays = tf.nest.map_structure(lambda a, x: a.write(index, x), arrays, outputs)
+                return (index + 1, arrays, *sums)
+
+            _, arrays, *sums = tf.while_loop(
+                lambda index, *_: index < parts, body, (tf.constant(1), arrays, *first)
+            )
+            outputs = tf.nest.map_structure(lambda array: array.concat(), arrays)
         loss, count, *gradients = sums
         gradients = iter(gradients)
         return loss, count, [next(gradients) if here else None for here in present], outputs

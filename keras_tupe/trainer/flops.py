@@ -10,6 +10,7 @@ def step_flops(
     batch_size,
     length,
     num_slots,
+    embedding_dim=None,
 ):
     """Returns the model FLOPs of one step of masked language modeling.
 
@@ -20,7 +21,8 @@ def step_flops(
         flops = 6 B n L 4 m m               query, key, value, output
               + 6 B (n (L - 1) + s) 2 m f   feed-forward networks, the last one as the head
               + 12 B n n L m                query-key products and weighted values
-              + 6 B s (m m + m V)           head, at the masked slots only
+              + 6 B s (m e + e V)           head, at the masked slots only
+              + 6 B n e m                   embeddings to hidden states, if e is given; else e = m
 
     Not counted: gathering embeddings, the pooler (not part of this task), biases, normalizations,
     softmax, the optimizer, and what positional methods do, so that the utilisation of two methods
@@ -35,6 +37,7 @@ def step_flops(
         batch_size: rows B of a step, all replicas together.
         length: tokens n per row.
         num_slots: masked slots s per row, see `keras_tupe.data.Masking.num_slots`.
+        embedding_dim: width e of the embeddings, or `None` for that of the hidden states.
 
     Returns:
         Operations per step, a float.
@@ -52,10 +55,12 @@ def step_flops(
     """
     tokens = batch_size * length
     fed_forward = batch_size * (length * (num_layers - 1) + num_slots)
-    head_weights = hidden_dim**2 + hidden_dim * vocabulary_size
+    width = embedding_dim or hidden_dim
+    head_weights = hidden_dim * width + width * vocabulary_size
     return float(
         6 * tokens * num_layers * 4 * hidden_dim**2
         + 6 * fed_forward * 2 * hidden_dim * intermediate_dim
         + 12 * tokens * length * num_layers * hidden_dim
         + 6 * batch_size * num_slots * head_weights
+        + 6 * tokens * (embedding_dim or 0) * hidden_dim
     )

@@ -8,10 +8,10 @@ from keras_tupe._keras_private import all_layers, loss_tracker
 from keras_tupe.models._compile_config import seed_generators
 from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.models._loss_in_chunks import as_two_classes, may_be_scored, scores_of
-from keras_tupe.trainer._checks import check_arguments, refuse_layer_losses
-from keras_tupe.trainer._objective import Objective
+from keras_tupe.trainer._checks import check_arguments, check_outputs, refuse_layer_losses
 from keras_tupe.trainer._replica_optimizer import make_for_replicas
 from keras_tupe.trainer._saved import Saved
+from keras_tupe.trainer._several_objectives import objective_of
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 
 _FIRST_LOSS_SCALE = 2.0**8  # of a sum of losses; doubled and halved from there
@@ -56,6 +56,11 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
         gradient = sum_r d(loss_sum_r) / sum_r count_r
         update   = optimizer(clip(gradient))
 
+    Several losses k, a dictionary by the names of the model's outputs, are each divided by the
+    weights of its own in the whole batch:
+
+        loss = sum_k loss_weight_k (sum_r loss_sum_kr / sum_r count_kr)
+
     Not seen: the preprocessor of a KerasHub task (map the data with it), and draws from Keras's
     global seed generator, which stay as they are.
 
@@ -68,9 +73,10 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
     float16 policy losses are scaled, and an overflow only lowers the scale.
 
     Args:
-        model: a built model with one output, such as a `TupeMaskedLM` or a `TupeTextClassifier`.
-            It stays as it is, but for its weights, and is saved and used without the trainer. A
-            `.keras` file of the trainer holds the model and all that its training goes on from.
+        model: a built model with one output, such as a `TupeMaskedLM` or a `TupeTextClassifier`,
+            or with a dictionary of outputs that each have a loss. It stays as it is, but for its
+            weights, and is saved and used without the trainer. A `.keras` file of the trainer holds
+            the model and all that its training goes on from.
         micro_batches: parts that each replica computes one after the other, to save memory; must
             divide its rows. Defaults to 1.
         xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass. `"auto"`
@@ -172,12 +178,24 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
     def call(self, inputs, training=None):
         return self.model(inputs, training=training)
 
-    def compile(self, optimizer, loss="auto", *, metrics=None, weighted_metrics=None, **kwargs):
+    def compile(
+        self,
+        optimizer,
+        loss="auto",
+        *,
+        loss_weights=None,
+        metrics=None,
+        weighted_metrics=None,
+        **kwargs,
+    ):
         """Says how to train.
 
         Args:
             optimizer: a new Keras optimizer, such as `adamw` makes, or its name.
-            loss: a Keras loss that is a mean, or `"auto"`: the model's own default.
+            loss: a Keras loss that is a mean, or a dictionary of such by the names of the model's
+                outputs; or `"auto"`: the model's own default.
+            loss_weights: dictionary: name of an output -> factor of its loss, 1 where it is not
+                named. For `loss="auto"` the model's own default.
             metrics, weighted_metrics: as in Keras.
             **kwargs: `steps_per_execution`: steps per call of the host, which callbacks see as
                 one; `run_eagerly`.
@@ -188,9 +206,15 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
             if getattr(self.model, "loss", None) is None and not self.model.compiled:
                 self.model.compile()  # tasks know their own
             loss = getattr(self.model, "loss", None)
+            if loss_weights is None:
+                loss_weights = getattr(self.model, "loss_weights", None)
+        check_outputs(self.model, loss)
         self._is_scored = may_be_scored(self.model, loss, metrics, weighted_metrics)
-        self._objective = Objective(loss, self._is_scored)
-        self._loss = loss
+        self._objective = objective_of(loss, loss_weights, self._is_scored)
+        self._loss, self._loss_weights = loss, loss_weights
+        self._has_several_losses = isinstance(loss, dict)
+        if self._has_several_losses:
+            self._loss_trackers = [keras.metrics.Mean(name=f"{name}_loss") for name in loss]
         optimizer = keras.optimizers.get(optimizer)
         if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
             optimizer = optimizer.inner_optimizer  # losses are scaled here
@@ -259,11 +283,30 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
         """What `fit` or `evaluate` shows: metrics that are not computed are left out."""
         if in_training and not self.train_metrics:
             return {"loss": loss_tracker(self).result()}
-        return self.get_metrics_result()
+        logs = self.get_metrics_result()
+        if not self._has_several_losses:
+            return logs
+        each = [tracker.name for tracker in self._loss_trackers] if in_training else ()
+        return {name: value for name, value in logs.items() if name not in each}
+
+    def get_metrics_result(self):
+        logs = super().get_metrics_result()
+        if self._has_several_losses:  # in evaluation each of them is known, else their sum
+            total = self._objective.total([x.result() for x in self._loss_trackers])
+            logs["loss"] = keras.ops.where(loss_tracker(self).count == 0, total, logs["loss"])
+        return logs
 
     def _track(self, loss, count):
-        """Adds a part of a batch to the mean loss, unless it is not finite."""
-        is_good = keras.ops.isfinite(loss)
-        counted = keras.ops.where(is_good, count, 0)
-        mean = keras.ops.where(is_good, loss, 0) / keras.ops.maximum(count, 1e-6)
-        loss_tracker(self).update_state(mean, sample_weight=counted)
+        """Adds a part of a batch to the mean loss, or each of the losses, unless not finite."""
+        if len(loss.shape):
+            for number, tracker in enumerate(self._loss_trackers):
+                _track(tracker, loss[number], count[number])
+        else:
+            _track(loss_tracker(self), loss, count)
+
+
+def _track(tracker, loss, count):
+    is_good = keras.ops.isfinite(loss)
+    counted = keras.ops.where(is_good, count, 0)
+    mean = keras.ops.where(is_good, loss, 0) / keras.ops.maximum(count, 1e-6)
+    tracker.update_state(mean, sample_weight=counted)

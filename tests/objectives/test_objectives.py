@@ -8,6 +8,7 @@ import pytest
 
 from keras_tupe import TupeBackbone, data, objectives
 from keras_tupe.objectives.causal_lm import PER_CHARACTER, PER_TOKEN
+from keras_tupe.trainer import step_flops
 
 LENGTH, VOCABULARY = 9, 23
 NAMES = sorted(objectives.OBJECTIVES)
@@ -19,21 +20,39 @@ class MadeUp:
     class vocabulary:  # noqa: N801
         size, mask_id, pad_id, end_id, special_ids = VOCABULARY, 4, 0, 3, (0, 1, 2, 3, 4)
 
+    record, directory = {"pairs": "next"}, "made up"
     masking = data.PreparedRows.masking
     next_tokens = data.PreparedRows.next_tokens
+    masked_pairs = data.PreparedRows.masked_pairs
+    replaced_tokens = data.PreparedRows.replaced_tokens
+
+
+class Source:
+    """Rows of two segments, each of a document of its own."""
+
+    length = LENGTH
+
+    def __init__(self):
+        self.rows = np.random.default_rng(0).integers(5, VOCABULARY, (6, LENGTH))
+        self.rows[:, 0], self.rows[:, 4], self.rows[:, -1] = 2, 3, 3
+        self.partners = data.Partners([3] * 6, np.arange(6))
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, numbers):
+        return self.rows[numbers]
 
 
 def batch(name):
     record = objectives.get(name)
     rule = record.rule(MadeUp(), dict(record.options))
-    source = np.random.default_rng(0).integers(5, VOCABULARY, (6, LENGTH))
-    source[:, 0], source[:, -1] = 2, 3
-    rows = data.Rows(source, rule, batch_size=4, seed=1)
+    rows = data.Rows(Source(), rule, batch_size=4, seed=1)
     return record, rule, rows.batch(0)
 
 
 def test_there_are_these_and_an_unknown_name_is_told_the_nearest():
-    assert NAMES == ["causal_lm", "masked_lm"]
+    assert {"causal_lm", "masked_lm", "next_sentence", "sentence_order"} <= {*NAMES}
     with pytest.raises(ValueError, match="Did you mean 'causal_lm'.*Received: objective='casual_"):
         objectives.get("casual_lm")
     with pytest.raises(ValueError, match="Received: objective=3"):
@@ -42,18 +61,36 @@ def test_there_are_these_and_an_unknown_name_is_told_the_nearest():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rows_of_an_objective_are_what_its_model_and_its_loss_take(name):
-    record, rule, (inputs, labels, weights) = batch(name)
+    record, rule, (inputs, *targets) = batch(name)
     backbone = TupeBackbone(
-        VOCABULARY, 1, 2, 8, 12, attention_pattern=record.attention_pattern, dropout=0.0
+        VOCABULARY,
+        *(1, 2, 8, 12),
+        attention_pattern=record.attention_pattern,
+        num_segments=record.num_segments,
+        dropout=0.0,
     )
-    model = record.task(backbone)
+    model = record.make_model(backbone, dict(record.options))
     model.compile()
-    outputs = keras.ops.convert_to_numpy(model(inputs)).astype("float64")
-    assert outputs.shape == (*labels.shape, VOCABULARY)
-    shares = np.exp(outputs) / np.exp(outputs).sum(-1, keepdims=True)
-    chosen = -np.log(np.take_along_axis(shares, labels[..., None], axis=-1)[..., 0])
-    loss = float(model.loss(labels, outputs, weights))
-    np.testing.assert_allclose(loss, (chosen * weights).sum() / weights.sum(), rtol=1e-5)
+    outputs, losses = model(inputs), model.loss
+    if not record.outputs:  # a model with one output
+        outputs, losses = {name: outputs}, {name: losses}
+        targets = [{name: values} for values in targets]
+    labels, weights = targets
+    assert [*outputs] == [*losses] == [*labels] == [*weights] == [*(record.outputs or [name])]
+    for key, loss in losses.items():
+        logits = keras.ops.convert_to_numpy(outputs[key]).astype("float64")
+        assert logits.shape[:-1] == labels[key].shape == weights[key].shape
+        if not isinstance(loss, keras.losses.SparseCategoricalCrossentropy):
+            assert 0 < float(loss(labels[key], logits, weights[key])) < 5
+            continue
+        shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+        chosen = -np.log(np.take_along_axis(shares, labels[key][..., None], axis=-1)[..., 0])
+        wanted = (chosen * weights[key]).sum() / weights[key].sum()
+        np.testing.assert_allclose(
+            float(loss(labels[key], logits, weights[key])), wanted, rtol=1e-5
+        )
+    labels = next(iter(labels.values()))
+    assert next(iter(outputs.values())).shape[-1] == VOCABULARY
     slots = record.num_predictions(LENGTH, dict(record.options))
     assert slots == rule.num_slots(LENGTH) == labels.shape[1]
     assert record.is_causal in (None, backbone.is_causal)
@@ -62,12 +99,39 @@ def test_the_rows_of_an_objective_are_what_its_model_and_its_loss_take(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_record_says_what_tables_need(name):
     record = objectives.get(name)
-    for text in (record.summary, record.source, record.predictions, record.accuracy):
+    texts = [record.summary, record.source, record.predictions, record.accuracy]
+    texts += [
+        x for output in record.outputs.values() for x in (output.predictions, output.accuracy)
+    ]
+    for text in texts:
         assert isinstance(text, str)
         assert text
     assert issubclass(record.task, keras.Model)
     assert record.task.preprocessor_cls is not None
+    assert len(keras.tree.flatten(record.metrics())) == max(1, len(record.outputs))
+    assert set(record.preset_options) <= set(record.options)
     assert all(isinstance(x, float) for x in record.numbers(2.0, 4.0).values())
+
+
+def test_operations_of_replaced_tokens_are_those_of_two_encoders():
+    sizes = {"num_layers": 2, "num_heads": 4, "hidden_dim": 8, "intermediate_dim": 16}
+    sizes |= {"vocabulary_size": 50}
+    record = objectives.get("replaced_token")
+    rows = {"batch_size": 3, "length": 20}
+    generator = step_flops(
+        num_layers=2,
+        hidden_dim=4,
+        intermediate_dim=8,
+        vocabulary_size=50,
+        num_slots=3,
+        embedding_dim=8,
+        **rows,
+    )
+    # the discriminator: no vocabulary, but a logit of each of 20 tokens
+    trunk = {name: sizes[name] for name in ("num_layers", "hidden_dim", "intermediate_dim")}
+    discriminator = step_flops(**trunk, vocabulary_size=1, num_slots=20, **rows)
+    found = record.step_flops(sizes, 3, 20, {**record.options, "generator_share": 0.5})
+    assert found == generator + discriminator
 
 
 def test_perplexities_are_of_tokens_and_of_characters():
@@ -76,3 +140,12 @@ def test_perplexities_are_of_tokens_and_of_characters():
     assert numbers == {PER_TOKEN: math.exp(2.0), PER_CHARACTER: math.exp(0.5)}
     assert math.isfinite(record.numbers(1e9, 4.0)[PER_TOKEN])
     assert objectives.get("masked_lm").numbers(2.0, 4.0) == {}
+
+
+@pytest.mark.parametrize("name", ["masked_lm", "next_sentence", "sentence_order"])
+def test_options_of_masks_reach_the_rule(name):
+    options = {"mask_rate": 0.4, "whole_word": False, "mask_special": True}
+    rule = objectives.get(name).rule(MadeUp(), options)
+    masking = getattr(rule, "masking", rule)
+    assert (masking.rate, masking.mask_special) == (0.4, True)
+    assert rule.num_slots(10) == 4

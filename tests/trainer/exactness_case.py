@@ -3,7 +3,8 @@
 import keras
 import numpy as np
 
-from keras_tupe import TupeBackbone, TupeMaskedLM, positions
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeReplacedTokenDetector, positions
+from keras_tupe.models import ReplacedTokenAccuracy
 from keras_tupe.trainer import adamw
 
 NUM_STEPS, ROWS = 20, 16
@@ -23,14 +24,38 @@ def number_after(name, words):
     return int(next(numbers, 1))
 
 
-def new_model(dropout=0.0, dtype="float32"):
-    """Returns the model, the same every time, with random values in all of its weights."""
+LOSS_WEIGHTS = {  # of models with several losses
+    "several": {"masked_lm": 1.0, "pair": 3.0},
+    "replaced": {"masked_lm": 1.0, "replaced_token": 5.0},
+}
+
+
+def kind_of(words):
+    """Returns the kind of model that the words of a route name, "" for one with one loss."""
+    return next((word for word in words if word in LOSS_WEIGHTS), "")
+
+
+def new_model(dropout=0.0, dtype="float32", kind=""):
+    """Returns the model, the same every time, with random values in all of its weights.
+
+    That of the kind `several` also says of each row which of two classes it is of; `replaced` is a
+    generator and a discriminator of replaced tokens.
+    """
     keras.utils.set_random_seed(3)
     sizes = {"max_sequence_length": LENGTH, "num_segments": 2}  # a table with a sparse gradient
     backbone = TupeBackbone(
         VOCABULARY_SIZE, 1, HEADS, WIDTH, 14, dropout=dropout, dtype=dtype, **sizes
     )
     model = TupeMaskedLM(backbone)
+    if kind == "replaced":
+        sizes |= {"embedding_dim": WIDTH, "dropout": dropout, "dtype": dtype}
+        other = TupeBackbone(VOCABULARY_SIZE, 1, 1, 6, 8, "absolute", **sizes)
+        model = TupeReplacedTokenDetector(other, backbone)
+    elif kind:
+        pooled = backbone(backbone.input)["pooled_output"]
+        pair = keras.layers.Dense(2, dtype=dtype, name="pair_dense")(pooled)
+        model = keras.Model(model.input, {"masked_lm": model.output, "pair": pair})
+        model.backbone = backbone
     random = np.random.default_rng(4)
     for weight in model.trainable_variables:
         center = 1.0 if weight.path.endswith("gamma") else 0.0
@@ -38,7 +63,25 @@ def new_model(dropout=0.0, dtype="float32"):
     return model
 
 
-def rows(num_steps=NUM_STEPS):
+def losses(kind=""):
+    """Returns the arguments of `compile` that say what is lost and measured."""
+    if not kind:
+        return {"weighted_metrics": ["sparse_categorical_accuracy"]}
+    if kind == "replaced":
+        metrics = {"replaced_token": [ReplacedTokenAccuracy(name="accuracy")]}
+        metrics["masked_lm"] = ["sparse_categorical_accuracy"]
+        return {"weighted_metrics": metrics, "loss_weights": LOSS_WEIGHTS[kind]}
+    loss = keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction="mean_with_sample_weight"
+    )
+    return {
+        "loss": dict.fromkeys(LOSS_WEIGHTS[kind], loss),
+        "loss_weights": LOSS_WEIGHTS[kind],
+        "weighted_metrics": {name: ["sparse_categorical_accuracy"] for name in LOSS_WEIGHTS[kind]},
+    }
+
+
+def rows(num_steps=NUM_STEPS, kind=""):
     """Returns `(inputs, labels, weights)`; the first half of each batch has few masked tokens."""
     random = np.random.default_rng(5)
     count = num_steps * ROWS
@@ -52,7 +95,19 @@ def rows(num_steps=NUM_STEPS):
     labels = random.integers(0, VOCABULARY_SIZE, (count, PREDICTIONS), "int32")
     most = np.where(np.arange(count) % ROWS < ROWS // 2, 1, PREDICTIONS)
     slots = random.integers(0, most + 1)[:, None]
-    return inputs, labels, (np.arange(PREDICTIONS) < slots).astype("float32")
+    weights = (np.arange(PREDICTIONS) < slots).astype("float32")
+    if not kind:
+        return inputs, labels, weights
+    if kind == "replaced":
+        noise = np.where(weights > 0, random.random(weights.shape), -1).astype("float32")
+        labels = {"masked_lm": labels, "replaced_token": inputs["token_ids"]}
+        real = inputs["padding_mask"].astype("float32")
+        weights = {"masked_lm": weights, "replaced_token": real}
+        return {**inputs, "sampling_noise": noise}, labels, weights
+    # most rows of the first half have no label of their class
+    classes, known = random.integers(0, 2, count, "int32"), random.random(count) < slots[:, 0] / 4
+    labels = {"masked_lm": labels, "pair": classes}
+    return inputs, labels, {"masked_lm": weights, "pair": known.astype("float32")}
 
 
 def live_weights(model):
@@ -66,6 +121,7 @@ def live_weights(model):
         for record in dead:
             if variable.path.endswith(record.path):
                 value[slice(None) if record.row is None else record.row] = 0.0
-        if "pooled_dense" not in variable.path:  # no part of masked language modeling
+        # the pooler is no part of masked language modeling
+        if "pooled_dense" not in variable.path or isinstance(model.output, dict):
             found.append(value.ravel())
     return np.concatenate(found)

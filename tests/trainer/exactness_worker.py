@@ -3,7 +3,9 @@
 A process of its own, because logical devices and TF_CONFIG come before TensorFlow starts. A route
 is words joined by "-": where (`plain`, `onedevice`, `mirrored` on two logical CPUs, `gpus`,
 `workers`), optimizer (`sgd`, `momentum`, `adamw`), and any of `micro4`, `xla`, `noxla`, `group5`
-(steps per call; other numbers too), `remat` and `stock` (Keras's own `fit`). Updates, norms and
+(steps per call; other numbers too), `remat`, `several` and `replaced` (models with several losses)
+and `stock` (Keras's own `fit`).
+Updates, norms and
 losses go to an `.npz` file, and with `behaviour` what `replica_behaviour` finds:
 
     python tests/trainer/exactness_worker.py OUT.npz plain-sgd mirrored-sgd-micro4-xla behaviour
@@ -20,7 +22,9 @@ from exactness_case import (
     NUM_STEPS,
     OPTIMIZERS,
     ROWS,
+    kind_of,
     live_weights,
+    losses,
     new_model,
     number_after,
     rows,
@@ -57,8 +61,9 @@ class Norms(keras.callbacks.Callback):
 def train(strategy, words):
     """Returns what a route found, arrays by name."""
     scope = strategy.scope() if strategy else contextlib.nullcontext()
+    kind = kind_of(words)
     with scope:
-        model = new_model()
+        model = new_model(kind=kind)
         optimizer = next(OPTIMIZERS[word] for word in words if word in OPTIMIZERS)()
         if "stock" in words:
             trainer = model
@@ -69,10 +74,10 @@ def train(strategy, words):
             trainer = Trainer(model, micro_batches=parts, xla=xla, remat="remat" in words)
             trainer.compile(
                 optimizer,
-                weighted_metrics=["sparse_categorical_accuracy"],
+                **losses(kind),
                 steps_per_execution=number_after("group", words),
             )
-    data = rows()
+    data = rows(kind=kind)
     if "workers" in words:
         dataset = strategy.distribute_datasets_from_function(lambda c: part_of_worker(c, data))
     else:

@@ -11,7 +11,7 @@ import sys
 import jax
 import keras
 import numpy as np
-from exactness_case import OPTIMIZERS, ROWS, live_weights, new_model, rows
+from exactness_case import OPTIMIZERS, ROWS, kind_of, live_weights, losses, new_model, rows
 from trainer_cases import mask_trainer, masks_of
 
 from keras_tupe.trainer import Trainer
@@ -24,14 +24,21 @@ RUNS = {  # number of devices, micro-batches, steps per call
     "one_micro4": (1, 4, 1),
 }
 
+# a graph with several losses takes as long to make as all others together
+OPTIMIZERS_OF = dict.fromkeys(
+    ("one", "two_micro4"), ("sgd", "adamw", "adamw_several", "adamw_replaced")
+)
 
-def train(optimizer, micro_batches, steps_per_execution):
+
+def train(optimizer, micro_batches, steps_per_execution, kind=""):
     """Returns the update of a run, and the norm of its last gradient."""
-    model = new_model()
+    model = new_model(kind=kind)
     initial = live_weights(model)
     trainer = Trainer(model, micro_batches=micro_batches)
-    trainer.compile(OPTIMIZERS[optimizer](), steps_per_execution=steps_per_execution)
-    inputs, labels, weights = rows()
+    trainer.compile(
+        OPTIMIZERS[optimizer](), **losses(kind), steps_per_execution=steps_per_execution
+    )
+    inputs, labels, weights = rows(kind=kind)
     trainer.fit(inputs, labels, sample_weight=weights, batch_size=ROWS, shuffle=False, verbose=0)
     return live_weights(model) - initial, trainer.last_step["gradient_norm"]
 
@@ -43,8 +50,9 @@ def main(out):
         keras.distribution.set_distribution(
             keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
         )
-        for optimizer in ("sgd", "adamw"):
-            update, norm = train(optimizer, micro_batches, steps)
+        for optimizer in OPTIMIZERS_OF.get(name, ("sgd", "adamw")):
+            words = optimizer.split("_")
+            update, norm = train(words[0], micro_batches, steps, kind_of(words))
             arrays[f"{name}/{optimizer}"] = update
             arrays[f"{name}/{optimizer}_norm"] = norm
     arrays["masks"] = masks_of(mask_trainer(micro_batches=2), 2)

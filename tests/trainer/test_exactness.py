@@ -9,13 +9,18 @@ import socket
 
 import numpy as np
 import pytest
-from exactness_case import CLIP_NORM, NUM_STEPS, number_after
+from exactness_case import CLIP_NORM, NUM_STEPS, kind_of, number_after
 from interpreters import python
+from made_once import made_once
 
 WORKER = pathlib.Path(__file__).parent / "exactness_worker.py"
 # all at once but XLA, which the odd sizes below have; the grid has each alone, and more of it
-ROUTE = "mirrored-adamw-micro2-noxla-group2"
-WORKER_ROUTES = ["workers-adamw-micro4-group5"]
+ROUTE = "mirrored-adamw-micro2-noxla-group2-several"
+WORKER_ROUTES = [
+    "workers-adamw-micro4-group5",
+    "workers-adamw-micro2-several",
+    "workers-adamw-micro4-replaced",
+]
 OPTIMIZERS = ("sgd", "momentum", "adamw")
 
 
@@ -50,15 +55,26 @@ def run_two_workers(folder, *routes):
         return list(pool.map(run, range(2)))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def replicas(tmp_path_factory):
     """What a process with two logical CPUs found."""
-    words = ["plain-adamw", ROUTE, "behaviour"]
-    found = run_worker(tmp_path_factory.mktemp("replicas") / "found.npz", *words)
+
+    def make(folder):
+        folder.mkdir()
+        run_worker(folder / "found.npz", "plain-adamw-several", ROUTE, "behaviour")
+
+    with np.load(made_once(tmp_path_factory, "replicas", make) / "found.npz") as arrays:
+        found = dict(arrays)
     behaviour = {
         name.split("/")[1]: value for name, value in found.items() if name.startswith("behaviour/")
     }
     return found, behaviour
+
+
+def reference_of(route):
+    """Returns the route of one replica that trains on the same."""
+    words = route.split("-")
+    return "-".join(["plain", words[1], *filter(None, [kind_of(words)])])
 
 
 def history(found, route):
@@ -67,7 +83,7 @@ def history(found, route):
 
 def difference(found, route, references):
     """Norm of the difference to the update of one replica, as a share of that update's."""
-    expected = references[f"plain-{route.split('-')[1]}/update"]
+    expected = references[f"{reference_of(route)}/update"]
     return np.linalg.norm(found[f"{route}/update"] - expected) / np.linalg.norm(expected)
 
 
@@ -77,9 +93,11 @@ def assert_exact(found, route, references):
     norms = found[f"{route}/norms"]
     assert len(norms) == NUM_STEPS // number_after("group", route.split("-"))
     assert (norms > CLIP_NORM).all(), "nothing is clipped"
-    single = history(references, f"plain-{route.split('-')[1]}")
-    for name in ("loss", "sparse_categorical_accuracy"):
-        np.testing.assert_allclose(history(found, route)[name], single[name], rtol=1e-4)
+    single, several = history(references, reference_of(route)), history(found, route)
+    assert len(single) == (3 if kind_of(route.split("-")) else 2)
+    assert single.keys() == several.keys()
+    for name, value in single.items():
+        np.testing.assert_allclose(several[name], value, rtol=1e-4)
 
 
 # === Exactness ===
@@ -93,6 +111,7 @@ def test_two_replicas_give_the_update_of_one(replicas):
 @pytest.mark.slow
 def test_two_workers_give_the_update_of_one_replica(replicas, tmp_path):
     references, _ = replicas
+    references |= run_worker(tmp_path / "plain.npz", "plain-adamw", "plain-adamw-replaced")
     workers = run_two_workers(tmp_path, *WORKER_ROUTES)
     for found in workers:
         for route in WORKER_ROUTES:
@@ -117,6 +136,13 @@ def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path):
         for place in ("plain", "onedevice", "mirrored")
         for optimizer in OPTIMIZERS
         for words in itertools.product(*kinds)
+    ]
+    several = ("", "-micro4", "-xla", "-micro2-xla-group5", "-noxla")
+    grid += [
+        f"{place}-adamw{x}-{kind}"
+        for place in ("plain", "mirrored")
+        for x in several
+        for kind in ("several", "replaced")
     ]
     grid += ["plain-sgd-remat", "mirrored-adamw-remat", "mirrored-sgd-micro4-xla-group5-remat"]
     found = run_worker(tmp_path / "grid.npz", *grid)

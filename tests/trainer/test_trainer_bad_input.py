@@ -32,7 +32,7 @@ def two_outputs():
     [
         (lambda: keras.Sequential([keras.layers.Dense(1)]), "must be a built Keras model"),
         (lambda: keras.layers.Dense(1), "must be a built Keras model"),
-        (two_outputs, "must have one output"),
+        (two_outputs, "must have one output.*2 outputs"),
     ],
 )
 def test_what_is_no_model_with_one_output(make, message):
