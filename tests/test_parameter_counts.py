@@ -137,7 +137,8 @@ def test_tupe_adds_1_179_648_projection_weights_in_one_layer_that_all_blocks_sha
 def test_sizes_are_the_published_ones():
     assert dataclasses.astuple(SIZES["base"]) == (12, 12, 768, 3072)
     assert dataclasses.astuple(SIZES["large"]) == (24, 16, 1024, 4096)
-    assert list(SIZES) == ["tiny", "mini", "small", "base", "large"]
+    assert dataclasses.astuple(SIZES["electra_small"]) == (12, 4, 256, 1024)
+    assert list(SIZES) == ["tiny", "mini", "small", "electra_small", "base", "large"]
     for size in SIZES.values():
         assert size.hidden_dim % size.num_heads == 0
         assert size.intermediate_dim == 4 * size.hidden_dim

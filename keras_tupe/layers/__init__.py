@@ -10,6 +10,8 @@ from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttent
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
 from keras_tupe.layers.cls_reset import ClsReset
 from keras_tupe.layers.combined_position_bias import CombinedPositionBias
+from keras_tupe.layers.discriminator_head import DiscriminatorHead
+from keras_tupe.layers.disentangled_embedding import DisentangledEmbedding
 from keras_tupe.layers.dropout import Dropout
 from keras_tupe.layers.encoder_block import EncoderBlock
 from keras_tupe.layers.gelu import gelu, gelu_approximate
@@ -21,6 +23,7 @@ from keras_tupe.layers.qkr_pairwise_attention import QKRPairwiseAttention
 from keras_tupe.layers.relative_bucket_bias import RelativeBucketBias
 from keras_tupe.layers.relative_position_table import RelativePositionTable
 from keras_tupe.layers.token_embedding import TokenEmbedding
+from keras_tupe.layers.token_replacement import TokenReplacement
 from keras_tupe.layers.untied_position_bias import UntiedPositionBias
 from keras_tupe.layers.untied_positional_attention import UntiedPositionalAttention
 
@@ -30,6 +33,8 @@ __all__ = [
     "AbstractSelfAttention",
     "ClsReset",
     "CombinedPositionBias",
+    "DiscriminatorHead",
+    "DisentangledEmbedding",
     "Dropout",
     "EncoderBlock",
     "MaskedLMHead",
@@ -40,6 +45,7 @@ __all__ = [
     "RelativeBucketBias",
     "RelativePositionTable",
     "TokenEmbedding",
+    "TokenReplacement",
     "UntiedPositionBias",
     "UntiedPositionalAttention",
     "gelu",

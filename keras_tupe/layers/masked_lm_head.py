@@ -9,7 +9,7 @@ from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._exporting import has_own_gradients
 from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers._parts import at_least_float32, fresh, unbuilt_layer
-from keras_tupe.layers.gelu import gelu
+from keras_tupe.layers.gelu import activation_of
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -24,10 +24,12 @@ class MaskedLMHead(keras.layers.Layer):
         token_embedding: the `TokenEmbedding` whose matrix E is shared.
         layer_norm_epsilon: epsilon of the layer normalization. Defaults to 1e-5.
         kernel_initializer: Keras initializer of W. Defaults to a normal of deviation 0.02.
+        activation: `"gelu"`, the exact one, or `"gelu_approximate"`, by tanh. Defaults to `"gelu"`.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`.
+        hidden_states: `(batch, length, hidden_dim)`; W maps them to the width of E, which may be
+            another.
         mask_positions: integers `(batch, predictions)`, positions in `[0, length)`. `None` if
             the hidden states are those already, `(batch, predictions, hidden_dim)`.
         training: whether gradients are to come; no number depends on it.
@@ -36,6 +38,9 @@ class MaskedLMHead(keras.layers.Layer):
         Logits `(batch, predictions, vocabulary_size)`, in at least float32.
 
     Masking: none; unused slots of `mask_positions` are told apart by their sample weights.
+
+    Raises:
+        ValueError: if `activation` is neither.
 
     Example:
         >>> embedding = keras_tupe.layers.TokenEmbedding(vocabulary_size=11, hidden_dim=8)
@@ -47,7 +52,14 @@ class MaskedLMHead(keras.layers.Layer):
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    def __init__(self, token_embedding, layer_norm_epsilon=1e-5, kernel_initializer=None, **kwargs):
+    def __init__(
+        self,
+        token_embedding,
+        layer_norm_epsilon=1e-5,
+        kernel_initializer=None,
+        activation="gelu",
+        **kwargs,
+    ):
         super().__init__(autocast=False, **kwargs)
         self.token_embedding = token_embedding
         self.layer_norm_epsilon = layer_norm_epsilon
@@ -56,9 +68,10 @@ class MaskedLMHead(keras.layers.Layer):
             if kernel_initializer is None
             else kernel_initializer
         )
+        self.activation = activation
         self.dense = Dense(
             token_embedding.hidden_dim,
-            activation=gelu,
+            activation=activation_of(activation),
             kernel_initializer=fresh(self.kernel_initializer),
             dtype=self.dtype_policy,
             name="dense",
@@ -71,7 +84,7 @@ class MaskedLMHead(keras.layers.Layer):
         if not self.token_embedding.built:
             self.token_embedding.build()
         self.dense.build(hidden_states_shape)
-        self.normalization.build(hidden_states_shape)
+        self.normalization.build((*hidden_states_shape[:-1], self.token_embedding.hidden_dim))
         self.output_bias = self.add_weight(
             shape=(self.token_embedding.vocabulary_size,),
             initializer="zeros",
@@ -101,6 +114,7 @@ class MaskedLMHead(keras.layers.Layer):
             "token_embedding": keras.saving.serialize_keras_object(self.token_embedding),
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "activation": self.activation,
         }
 
     @classmethod

@@ -2,9 +2,10 @@
 
 For whoever compares methods, and wants to know what of a difference is chance. NumPy float64, for
 every Keras backend. Classes: `accuracy`, `f1`, `matthews`; numbers: `pearson`, `spearman`; answers
-to questions: `squad_scores`. Intervals: `wilson_interval` of a share, `mean_interval` of a few
-runs, `paired_difference` of two methods run with equal seeds. None of this is imported by `import
-keras_tupe`, and SciPy only when an interval needs Student's t.
+to questions: `squad_scores`. Intervals: `wilson_interval` of a share, `bootstrap_interval` of any
+score of rows, `mean_interval` of a few runs, `paired_difference` of two methods run with equal
+seeds. None of this is imported by `import keras_tupe`, and SciPy only when an interval needs
+Student's t.
 
 What someone scores who always says the same thing, to compare with:
 
@@ -18,6 +19,7 @@ What someone scores who always says the same thing, to compare with:
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.metrics.accuracy import accuracy
+from keras_tupe.metrics.bootstrap_interval import bootstrap_interval
 from keras_tupe.metrics.f1 import f1
 from keras_tupe.metrics.matthews import matthews
 from keras_tupe.metrics.mean_interval import mean_interval
@@ -32,6 +34,7 @@ __all__ = [
     "PairedDifference",
     "SquadScores",
     "accuracy",
+    "bootstrap_interval",
     "f1",
     "matthews",
     "mean_interval",

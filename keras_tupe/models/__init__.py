@@ -6,6 +6,7 @@ by `fit` or by `keras_tupe.trainer.Trainer`, and are saved with `save_to_preset`
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.models.extend_positions import extend_positions
+from keras_tupe.models.replaced_tokens import ReplacedTokenAccuracy, ReplacedTokenCrossentropy
 from keras_tupe.models.saved.saved_encoder import SavedEncoder
 from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -13,13 +14,20 @@ from keras_tupe.models.tupe_causal_lm import TupeCausalLM
 from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
 from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
+from keras_tupe.models.tupe_masked_pair_lm import TupeMaskedPairLM
+from keras_tupe.models.tupe_masked_pair_lm_preprocessor import TupeMaskedPairLMPreprocessor
+from keras_tupe.models.tupe_replaced_token_detector import TupeReplacedTokenDetector
 from keras_tupe.models.tupe_span_extractor import TupeSpanExtractor
 from keras_tupe.models.tupe_text_classifier import TupeTextClassifier
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+from keras_tupe.models.tupe_text_embedder import TupeTextEmbedder
+from keras_tupe.models.tupe_token_discriminator import TupeTokenDiscriminator
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
 __all__ = [
     "SIZES",
+    "ReplacedTokenAccuracy",
+    "ReplacedTokenCrossentropy",
     "SavedEncoder",
     "Size",
     "TupeBackbone",
@@ -27,9 +35,14 @@ __all__ = [
     "TupeCausalLMPreprocessor",
     "TupeMaskedLM",
     "TupeMaskedLMPreprocessor",
+    "TupeMaskedPairLM",
+    "TupeMaskedPairLMPreprocessor",
+    "TupeReplacedTokenDetector",
     "TupeSpanExtractor",
     "TupeTextClassifier",
     "TupeTextClassifierPreprocessor",
+    "TupeTextEmbedder",
+    "TupeTokenDiscriminator",
     "TupeTokenizer",
     "extend_positions",
 ]

@@ -26,7 +26,7 @@ class CachedBackbone:
 
     def __init__(self, backbone, length):
         self._layers = {layer.name: layer for layer in backbone.layers}
-        self._blocks = [self._layers[f"block_{index}"] for index in range(backbone.num_layers)]
+        self._blocks = backbone.blocks
         self._hidden_dim, self._dtype = backbone.hidden_dim, backbone.compute_dtype
         self.length = length
         bias, shared = self._position_terms(length)

@@ -6,7 +6,7 @@ import re
 import keras
 import numpy as np
 
-from keras_tupe.models._inputs import check_inputs, check_range
+from keras_tupe.models._inputs import check_inputs, check_range, input_names
 
 # What TensorFlow says from inside a graph -> what it means. On GPUs and with XLA it says nothing:
 # the loss is then not a number, or the answers mean nothing.
@@ -57,7 +57,9 @@ class ChecksData:
         return self
 
     def _num_labels(self, length):
-        """Returns how many labels a task has for rows of `length` tokens, `None` if unknown."""
+        """Returns how many labels a task has for rows of `length` tokens, `None` if unknown; or a
+        dictionary of them for a task with a dictionary of outputs.
+        """
         return None
 
     def fit(self, x=None, y=None, *args, **kwargs):
@@ -101,16 +103,21 @@ class ChecksData:
         if getattr(task, "preprocessor", None) is not None:
             length = getattr(task.preprocessor, "sequence_length", None)
         elif isinstance(x, dict) and x and all(map(_is_array, x.values())):
-            check_inputs(x, [tensor.name for tensor in task.inputs])
+            check_inputs(x, *input_names(task))
             if "token_ids" in x and hasattr(task, "backbone"):
                 length = x["token_ids"].shape[1]
                 check_range("token_ids", np.asarray(x["token_ids"]), task.backbone.vocabulary_size)
                 if "segment_ids" in x and task.backbone.num_segments:
                     segments = np.asarray(x["segment_ids"])
                     check_range("segment_ids", segments, task.backbone.num_segments)
-        labels = task._num_labels(length) if isinstance(task, ChecksData) else None
-        if labels and _is_array(y) and _is_sparse(getattr(self, "_loss", None) or self.loss):
-            check_range("labels", np.asarray(y), labels)
+        numbers = task._num_labels(length) if isinstance(task, ChecksData) else None
+        loss = getattr(self, "_loss", None) or self.loss
+        if not isinstance(numbers, dict):
+            numbers, y, loss = {"": numbers}, {"": y}, {"": loss}
+        for name, number in numbers.items():
+            labels, its_loss = (x.get(name) if isinstance(x, dict) else None for x in (y, loss))
+            if number and _is_array(labels) and _is_sparse(its_loss):
+                check_range("labels", np.asarray(labels), number)
 
 
 def _is_array(value):

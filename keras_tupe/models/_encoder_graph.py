@@ -20,6 +20,9 @@ class TrunkSettings:
     zero_padded_embeddings: bool
     activation: str
     normalize_embeddings: bool
+    embedding_dim: int | None = None
+    num_groups: int | None = None
+    token_embedding: TokenEmbedding | None = None
 
 
 class EncoderGraph:
@@ -37,22 +40,27 @@ class EncoderGraph:
         token_embedding: layer.
         position_bias: layer, or `None`.
         before_last_block: Keras model, from the inputs to all that the last block takes.
+        block_inputs: the hidden states that each block takes, symbolic, in order.
     """
 
     def __init__(self, method, options, dims, settings):
         self._dims, self._settings = dims, settings
         self._method, self._options = method, options
-        self.token_embedding = self._embedding("token_embedding", settings.vocabulary_size)
+        self.token_embedding = settings.token_embedding or self._embedding(
+            "token_embedding", settings.vocabulary_size
+        )
         embed = method.embed(dims, options) if method.embed else None
         self.position_bias = method.bias(dims, options) if method.bias else None
         shared_positions = method.shared(dims, options) if method.shared else None
-        blocks = [self._block(index) for index in range(settings.num_layers)]
+        groups = [self._block(*group) for group in groups_of(settings)]
+        blocks = [groups[group_of(settings, layer)] for layer in range(settings.num_layers)]
         names = ("token_ids", "padding_mask", *(("segment_ids",) if settings.num_segments else ()))
         self.inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
         x = self._embedded(embed)
         terms = self._position_terms(x, shared_positions)
+        self.block_inputs = []
         for block in blocks:
-            before = x
+            self.block_inputs.append(x)
             x = block(x, **terms, padding_mask=self.inputs["padding_mask"])
         if settings.normalize_first:
             x = self._normalization("final_layer_norm")(x)
@@ -66,20 +74,22 @@ class EncoderGraph:
         self.outputs = {"sequence_output": x, "pooled_output": pooler(x[:, 0, :])}
         terms = {name: x for name, x in terms.items() if x is not None}
         self.before_last_block = keras.Model(
-            self.inputs, {"hidden_states": before, **terms}, name="before_last_block"
+            self.inputs,
+            {"hidden_states": self.block_inputs[-1], **terms},
+            name="before_last_block",
         )
 
     def _embedding(self, name, rows):
         return TokenEmbedding(
             rows,
-            self._dims.hidden_dim,
+            self._settings.embedding_dim or self._dims.hidden_dim,
             initializer=self._dims.initializer(),
             dtype=self._dims.dtype,
             name=name,
         )
 
-    def _block(self, index):
-        dims, settings = dataclasses.replace(self._dims, layer_index=index), self._settings
+    def _block(self, index, layer):
+        dims, settings = dataclasses.replace(self._dims, layer_index=layer), self._settings
         attention = self._method.attention(dims, self._options)
         check_attention(attention, dims)
         return EncoderBlock(
@@ -111,6 +121,14 @@ class EncoderGraph:
         if settings.normalize_embeddings:
             x = self._normalization("embeddings_layer_norm")(x)
         x = Dropout(dims.dropout, dtype=dims.dtype, name="embeddings_dropout")(x)
+        if settings.embedding_dim:
+            projection = keras.layers.Dense(
+                dims.hidden_dim,
+                kernel_initializer=dims.initializer(),
+                dtype=dims.dtype,
+                name="embeddings_projection",
+            )
+            x = projection(x)
         if settings.zero_padded_embeddings:
             zero_padded = _ZeroPadded(dtype=dims.dtype, name="zero_padded")
             x = zero_padded(x, padding_mask=self.inputs["padding_mask"])
@@ -124,6 +142,24 @@ class EncoderGraph:
             bias = self.position_bias(x, **({"as_parts": True} if takes_parts else {}))
         shared = shared_positions(x) if shared_positions else None
         return {"position_bias": bias, "shared_positions": shared}
+
+
+def group_of(settings, layer):
+    """Returns the number of the block that a layer uses.
+
+    Args:
+        settings: what has `num_layers` and `num_groups`, such as a `TupeBackbone`.
+        layer: number of the layer.
+    """
+    return layer // (settings.num_layers // (settings.num_groups or settings.num_layers))
+
+
+def groups_of(settings):
+    """Returns `(number of a block, number of the first layer that uses it)` of each block."""
+    first = {}
+    for layer in range(settings.num_layers):
+        first.setdefault(group_of(settings, layer), layer)
+    return list(first.items())
 
 
 def check_attention(attention, dims):

@@ -6,7 +6,7 @@ from keras_tupe._keras_private import in_symbolic_scope
 from keras_tupe.layers._checks import concrete
 
 
-def check_inputs(inputs, names):
+def check_inputs(inputs, names, floats=()):
     """Checks the dictionary of inputs of a model at the door.
 
     A functional Keras model would cast floats to token ids silently, and would fail on
@@ -15,6 +15,7 @@ def check_inputs(inputs, names):
     Args:
         inputs: what the model was called with.
         names: names of the model's inputs.
+        floats: those of them that are no integers.
 
     Raises:
         ValueError: if an input is missing, or `token_ids`, `padding_mask` and `segment_ids` do
@@ -32,7 +33,11 @@ def check_inputs(inputs, names):
         )
     for name in names:
         dtype = keras.backend.standardize_dtype(inputs[name].dtype)
-        if "int" not in dtype and not (name == "padding_mask" and dtype == "bool"):
+        if (
+            name not in floats
+            and "int" not in dtype
+            and not (name == "padding_mask" and dtype == "bool")
+        ):
             expected = "integers or booleans" if name == "padding_mask" else "integers"
             raise TypeError(
                 f"`{name}` must hold {expected}. Cast it to int32. Received: dtype {dtype}"
@@ -48,6 +53,12 @@ def check_inputs(inputs, names):
 
     if "mask_positions" in names:
         check_positions("mask_positions", inputs["mask_positions"], shape)
+
+
+def input_names(model):
+    """Returns the names of a model's inputs, and of those that are no integers, as a tuple."""
+    floats = [tensor.name for tensor in model.inputs if "float" in tensor.dtype]
+    return [tensor.name for tensor in model.inputs], floats
 
 
 def check_positions(name, positions, shape):

@@ -3,7 +3,7 @@
 from keras_tupe import attention_patterns, positions
 
 
-def check_pattern(name, options, position, max_sequence_length, num_layers):
+def check_pattern(name, options, position, max_sequence_length, num_layers, num_groups=None):
     """Returns the resolved options of a pattern.
 
     Args:
@@ -11,11 +11,12 @@ def check_pattern(name, options, position, max_sequence_length, num_layers):
         options: its options, a dictionary or `None`.
         position: name of the position method.
         max_sequence_length: rows of position tables.
-        num_layers: number of blocks.
+        num_layers: number of layers.
+        num_groups: number of blocks that they share, or `None`.
 
     Raises:
-        ValueError: if the pattern or an option is not known or impossible, or the position method
-            is not defined for the pattern.
+        ValueError: if the pattern or an option is not known or impossible, the position method
+            is not defined for the pattern, or layers that share a block see differently.
     """
     pattern = attention_patterns.get(name)
     options = pattern.resolve(options)
@@ -27,6 +28,14 @@ def check_pattern(name, options, position, max_sequence_length, num_layers):
             "There must not be more global tokens than a sequence has tokens, here "
             f"max_sequence_length={max_sequence_length}. Received: num_global={most}"
         )
+    size = num_layers // (num_groups or num_layers)
+    for first in range(0, num_layers, size):
+        if any(visible != seen[first] for visible in seen[first : first + size]):
+            raise ValueError(
+                f"Layers that share a block must see the same tokens, and the pattern {name!r} "
+                "differs between them. Choose other groups or options. Received: "
+                f"num_groups={num_groups}, num_layers={num_layers}, pattern_options={options}"
+            )
     return options
 
 

@@ -15,7 +15,7 @@ FEWEST_COLUMNS = 16  # of the tokens that are read at once before the first new 
 
 
 def check_causal(backbone):
-    """Refuses a backbone whose tokens see later ones, or that takes segments.
+    """Refuses a backbone whose tokens see later ones, that takes segments, or factorises.
 
     Args:
         backbone: a `TupeBackbone`.
@@ -34,6 +34,12 @@ def check_causal(backbone):
         raise ValueError(
             "A causal language model has one text per row and takes no `segment_ids`. Make the "
             f"backbone with num_segments=0. Received: num_segments={backbone.num_segments}"
+        )
+    if backbone.embedding_dim is not None:
+        raise ValueError(
+            "A causal language model takes its logits from the token embedding, whose vectors must "
+            "be as wide as the hidden states. Make the backbone with embedding_dim=None. Received: "
+            f"embedding_dim={backbone.embedding_dim}"
         )
 
 

@@ -4,7 +4,7 @@ import keras_hub
 
 from keras_tupe.models._compile_config import compile_from, with_progress
 from keras_tupe.models._data_checks import ChecksData
-from keras_tupe.models._inputs import check_inputs, check_optimizer
+from keras_tupe.models._inputs import check_inputs, check_optimizer, input_names
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
@@ -21,7 +21,7 @@ class TupeTask(ChecksData, PresetModel):
         return {"backbone": TupeBackbone, "preprocessor": keras_hub.models.Preprocessor}
 
     def call(self, inputs, training=None, mask=None):
-        check_inputs(inputs, [tensor.name for tensor in self.inputs])
+        check_inputs(inputs, *input_names(self))
         if training:
             outputs = self._trained(inputs)
             if outputs is not None:

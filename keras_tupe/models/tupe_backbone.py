@@ -5,9 +5,10 @@ import keras_hub
 
 from keras_tupe import positions
 from keras_tupe.layers._checks import check_positive_integers, is_integer
-from keras_tupe.models._encoder_graph import EncoderGraph, TrunkSettings
+from keras_tupe.models._encoder_graph import EncoderGraph, TrunkSettings, group_of
 from keras_tupe.models._inputs import check_inputs, check_positions
 from keras_tupe.models._pattern_checks import check_length, check_pattern, is_causal
+from keras_tupe.models._sharing_checks import check_sharing, check_token_embedding
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.presets.size_check import check_memory
 
@@ -54,6 +55,16 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             GPT-2's by tanh. Defaults to `"gelu"`.
         normalize_embeddings: whether a layer normalization is applied to the embeddings, as in
             BERT; GPT-2 has none. Defaults to `True`.
+        embedding_dim: width of token, segment and added position vectors and of their layer
+            normalization, which a dense layer then maps to `hidden_dim` (ALBERT, ELECTRA). Defaults
+            to `None`: they have `hidden_dim`, and there is no such layer.
+        num_groups: number of blocks that have weights of their own, which must divide
+            `num_layers`; num_layers / num_groups layers in a row use the same (ALBERT). Whatever
+            tables a method has in its blocks are then shared like them. Defaults to `None`: each
+            layer has its own.
+        token_embedding: a `TokenEmbedding` of another model to use as it is, of the same sizes.
+            Not part of the configuration: what is loaded from files has one of its own. Defaults
+            to `None`: a new one.
         dtype: Keras dtype policy. Attention logits, biases and softmax are in at least
             float32 under every policy.
         **kwargs: `name` and `trainable`.
@@ -117,6 +128,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         pattern_options=None,
         activation="gelu",
         normalize_embeddings=True,
+        embedding_dim=None,
+        num_groups=None,
+        token_embedding=None,
         dtype=None,
         **kwargs,
     ):
@@ -141,6 +155,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
                 "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal "
                 f"share. Received: hidden_dim={hidden_dim}, num_heads={num_heads}"
             )
+        check_sharing(embedding_dim, num_groups, num_layers)
+        check_token_embedding(token_embedding, vocabulary_size, embedding_dim or hidden_dim)
         method = positions.get(position)
         options = method.resolve(position_options)
         tables = dict(options)
@@ -153,11 +169,18 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
                 "hidden_dim": hidden_dim,
                 "intermediate_dim": intermediate_dim,
                 "num_segments": num_segments,
+                "embedding_dim": embedding_dim,
+                "num_groups": num_groups,
             },
             tables,
         )
         pattern_options = check_pattern(
-            attention_pattern, pattern_options, position, max_sequence_length, num_layers
+            attention_pattern,
+            pattern_options,
+            position,
+            max_sequence_length,
+            num_layers,
+            num_groups,
         )
         dims = positions.Dims(
             num_heads,
@@ -180,6 +203,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             zero_padded_embeddings,
             activation,
             normalize_embeddings,
+            embedding_dim,
+            num_groups,
+            token_embedding,
         )
         graph = EncoderGraph(method, options, dims, settings)
         super().__init__(
@@ -195,6 +221,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         # behind a function: Keras would list its layers, which are this model's, a second time
         before_last_block = graph.before_last_block
         self._before_last_block = lambda *args, **kwargs: before_last_block(*args, **kwargs)
+        block_inputs = tuple(graph.block_inputs)
+        self._block_inputs = lambda: block_inputs
         self.vocabulary_size = vocabulary_size
         self.num_layers = num_layers
         self.num_heads = num_heads
@@ -213,6 +241,14 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         self.pattern_options = pattern_options
         self.activation = activation
         self.normalize_embeddings = normalize_embeddings
+        self.embedding_dim = embedding_dim
+        self.num_groups = num_groups
+
+    @property
+    def blocks(self):
+        """The `EncoderBlock` of each layer, in order; layers of one group have the same."""
+        numbers = [group_of(self, layer) for layer in range(self.num_layers)]
+        return [self.get_layer(f"block_{number}") for number in numbers]
 
     @property
     def has_length_limit(self):
@@ -232,8 +268,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             return super().call(inputs, training=training, mask=mask)
         check_positions("output_positions", output_positions, tuple(inputs["token_ids"].shape))
         inputs = {name: keras.ops.cast(inputs[name], "int32") for name in names}
-        last_block = self.get_layer(f"block_{self.num_layers - 1}")
-        x = last_block(
+        x = self.blocks[-1](
             **self._before_last_block(inputs, training=training),
             padding_mask=inputs["padding_mask"],
             output_positions=output_positions,
@@ -271,4 +306,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             "pattern_options": dict(self.pattern_options),
             "activation": self.activation,
             "normalize_embeddings": self.normalize_embeddings,
+            "embedding_dim": self.embedding_dim,
+            "num_groups": self.num_groups,
         }

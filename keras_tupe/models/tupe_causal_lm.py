@@ -9,6 +9,7 @@ from keras import ops
 from keras_tupe.layers._parts import at_least_float32, starts
 from keras_tupe.layers._tied_products import tied_products
 from keras_tupe.models._cached_backbone import CachedBackbone
+from keras_tupe.models._compiled_method import compiled_method
 from keras_tupe.models._inputs import check_preprocessor
 from keras_tupe.models._loss_in_chunks import LossInChunks
 from keras_tupe.models._prompts import (
@@ -242,7 +243,7 @@ class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
         """
         x, labels, weights = self._scored(inputs)
         if self._score_function is None:
-            self._score_function = _compiled(self)
+            self._score_function = compiled_method(self, self.log_probabilities)
         scores = self._score_function(x, labels, weights)
         found = {"token_ids": labels, "padding_mask": weights, "log_probabilities": scores}
         found = {name: ops.convert_to_numpy(value) for name, value in found.items()}
@@ -296,21 +297,3 @@ def _kept(token_ids, is_prompt, stop_token_ids):
     is_end = functools.reduce(ops.logical_or, [ops.equal(token_ids, x) for x in stop_token_ids])
     is_end = ops.cast(ops.logical_and(is_end, ops.logical_not(is_prompt)), "int32")
     return ops.equal(ops.cumsum(is_end, axis=-1) - is_end, 0)
-
-
-def _compiled(model):
-    """Returns `log_probabilities` of a model, compiled."""
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        return tf.function(model.log_probabilities, autograph=False, reduce_retracing=True)
-    if keras.backend.backend() != "jax":
-        return model.log_probabilities
-    import jax
-
-    @jax.jit
-    def scored(values, *inputs):
-        with keras.StatelessScope(zip(model.variables, values, strict=True)):
-            return model.log_probabilities(*inputs)
-
-    return lambda *inputs: scored([x.value for x in model.variables], *inputs)

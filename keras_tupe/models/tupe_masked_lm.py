@@ -26,6 +26,8 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
     Args:
         backbone: a `TupeBackbone`.
         preprocessor: optional `TupeMaskedLMPreprocessor`.
+        head_activation: of the head: `"gelu"`, the exact one, or `"gelu_approximate"`, by tanh, as
+            in ALBERT. Defaults to `"gelu"`.
         **kwargs: `name` and `trainable`.
 
     Call arguments:
@@ -54,13 +56,14 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
 
     preprocessor_cls = TupeMaskedLMPreprocessor
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
+    def __init__(self, backbone, preprocessor=None, head_activation="gelu", **kwargs):
         check_preprocessor(preprocessor, backbone)
         # === Layers ===
         head = MaskedLMHead(
             backbone.token_embedding,
             layer_norm_epsilon=backbone.layer_norm_epsilon,
             kernel_initializer=keras.initializers.RandomNormal(stddev=backbone.initializer_range),
+            activation=head_activation,
             dtype=backbone.dtype_policy,
             name="mlm_head",
         )
@@ -75,6 +78,7 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         self.backbone = backbone
         self.preprocessor = preprocessor
         self.head = head
+        self.head_activation = head_activation
 
     def _trained(self, inputs):
         found = self.backbone(inputs, output_positions=inputs["mask_positions"], training=True)
@@ -89,3 +93,6 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
 
     def _num_labels(self, length):
         return self.backbone.vocabulary_size
+
+    def get_config(self):
+        return {**super().get_config(), "head_activation": self.head_activation}

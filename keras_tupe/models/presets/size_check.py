@@ -16,11 +16,13 @@ def least_weight_count(sizes):
             counts as 0, since the constructor refuses it.
     """
     names = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim", "num_segments")
-    vocabulary, layers, hidden, intermediate, segments = (
-        max(0, int(sizes[name])) if is_integer(sizes.get(name)) else 0 for name in names
+    vocabulary, layers, hidden, intermediate, segments, width, groups = (
+        max(0, int(sizes[name])) if is_integer(sizes.get(name)) else 0
+        for name in (*names, "embedding_dim", "num_groups")
     )
     block = 4 * hidden * hidden + 2 * hidden * intermediate
-    return (vocabulary + segments) * hidden + layers * block
+    embeddings = (vocabulary + segments) * (width or hidden) + width * hidden
+    return embeddings + (groups or layers) * block
 
 
 def check_memory(sizes, rows):
@@ -68,7 +70,8 @@ def check_sizes(config, shapes, where, slack=1):
     count = sum(math.prod(map(int, shape)) for shape in shapes)
     least = least_weight_count(config)
     if config.get("position") == "absolute":
-        rows = (config.get("max_sequence_length"), config.get("hidden_dim"))
+        width = config.get("embedding_dim") or config.get("hidden_dim")
+        rows = (config.get("max_sequence_length"), width)
         least += math.prod(rows) if all(map(is_integer, rows)) else 0
     if least > slack * count:
         raise ValueError(

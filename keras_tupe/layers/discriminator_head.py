@@ -1,0 +1,78 @@
+"""A logit per token: whether it was replaced."""
+
+import keras
+
+from keras_tupe.layers._dense import Dense
+from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers.gelu import gelu
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class DiscriminatorHead(keras.layers.Layer):
+    """Says of each token how likely it is that it was replaced.
+
+    Equation (Clark et al. 2020, section 2, as released):
+
+        logit_i = gelu(x_i W + b) . v + c
+
+    Args:
+        hidden_dim: width of the hidden states, and of W.
+        kernel_initializer: Keras initializer of W and v. Defaults to a normal of deviation 0.02.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`.
+
+    Returns:
+        Logits `(batch, length)`, in at least float32.
+
+    Masking: none.
+
+    Example:
+        >>> head = DiscriminatorHead(8)
+        >>> tuple(head(keras.ops.zeros((2, 5, 8))).shape)
+        (2, 5)
+
+    References:
+        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555
+    """
+
+    def __init__(self, hidden_dim, kernel_initializer=None, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self.hidden_dim = hidden_dim
+        self.kernel_initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.02)
+            if kernel_initializer is None
+            else kernel_initializer
+        )
+        self.dense = Dense(
+            hidden_dim,
+            activation=gelu,
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name="dense",
+        )
+        self.prediction = keras.layers.Dense(
+            1,
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=at_least_float32(self.compute_dtype),
+            name="prediction",
+        )
+
+    def build(self, hidden_states_shape):
+        self.dense.build(hidden_states_shape)
+        self.prediction.build((*hidden_states_shape[:-1], self.hidden_dim))
+
+    def call(self, hidden_states):
+        return self.prediction(self.dense(hidden_states))[..., 0]
+
+    def compute_output_spec(self, hidden_states):
+        shape = hidden_states.shape[:-1]
+        return keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }

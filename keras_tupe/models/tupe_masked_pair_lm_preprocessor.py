@@ -1,0 +1,69 @@
+"""Raw pairs of texts to masked rows of two segments."""
+
+import keras
+
+from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeMaskedPairLMPreprocessor(TupeMaskedLMPreprocessor):
+    """Tokenizes pairs of texts, packs each into a row and hides some of their tokens.
+
+    A `TupeMaskedLMPreprocessor` that makes segment ids and gives the pairs' classes on, for a
+    `TupeMaskedPairLM`.
+
+    Args:
+        tokenizer: a `TupeTokenizer`.
+        segments: whether `segment_ids` are made. Defaults to `True`; the model needs them.
+        **kwargs: the other arguments of `TupeMaskedLMPreprocessor`.
+
+    Call arguments:
+        x: tuple of two strings or of two batches of strings `(batch,)`; call with
+            `((first, second), y)`.
+        y: classes of the pairs, integers `(batch,)`; or `None`, where they are not known.
+        sample_weight: weights of the pairs, numbers `(batch,)`; or `None` for 1.
+
+    Returns:
+        Tuple of a dictionary (`token_ids`, `padding_mask`, `segment_ids`, `mask_positions`), the
+        labels and the weights: dictionaries of `masked_lm`, as of `TupeMaskedLMPreprocessor`, and
+        `pair`, int32 and float32 `(batch,)`, of weight 0 where the classes are not known.
+
+    Raises:
+        TypeError, ValueError: as `TupeMaskedLMPreprocessor`.
+
+    Example:
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
+        >>> tokenizer = keras_tupe.TupeTokenizer(words)
+        >>> preprocessor = TupeMaskedPairLMPreprocessor(tokenizer, sequence_length=12)
+        >>> x, y, weights = preprocessor((["the cat", "cat"], ["sat", "the"]), [0, 1])
+        >>> keras.ops.convert_to_numpy(x["segment_ids"]).tolist()[0], tuple(y["masked_lm"].shape)
+        ([0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0], (2, 2))
+        >>> keras.ops.convert_to_numpy(y["pair"]).tolist()
+        [0, 1]
+
+    References:
+        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
+    """
+
+    def __init__(self, tokenizer, segments=True, **kwargs):
+        super().__init__(tokenizer, segments=segments, **kwargs)
+
+    def masked_lm(self):
+        """Returns the `TupeMaskedLMPreprocessor` of the same settings, without classes."""
+        names = (
+            *("sequence_length", "truncate", "mask_selection_rate", "mask_selection_length"),
+            *("mask_token_rate", "random_token_rate", "segments", "add_start_token"),
+        )
+        settings = {name: getattr(self, name) for name in names}
+        return TupeMaskedLMPreprocessor(self.tokenizer, **settings)
+
+    def call(self, x, y=None, sample_weight=None):
+        from keras_tupe.tokenizers import keras_hub_calls
+
+        inputs, labels, weights = super().call(x, y)
+        pair, weight = keras_hub_calls.labels_of_rows(y, sample_weight, labels)
+        return (
+            inputs,
+            {"masked_lm": labels, "pair": pair},
+            {"masked_lm": weights, "pair": weight},
+        )

@@ -1,0 +1,255 @@
+"""Texts as vectors, for similarity and search."""
+
+import keras
+import keras_hub
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers, concrete
+from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.models._compiled_method import compiled_method
+from keras_tupe.models._inputs import check_inputs, check_preprocessor, check_range
+from keras_tupe.models._task_class import TupeTask
+from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+
+POOLINGS = ("mean", "cls", "max")
+_BELOW_ALL = -1e9  # of padding, for the maximum; below every real hidden state, and finite
+_SMALLEST_NORM = 1e-12
+_COLUMNS = 8  # widths of batches are multiples of it: few widths are few compilations
+_TEXTS = 1024  # that are tokenized at once
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeTextEmbedder(TupeTask, keras_hub.models.Task):
+    """Model that turns texts into vectors: the encoder, and one vector of all hidden states.
+
+    Equation, with x_i the hidden state of position i and R the positions of real tokens, those of
+    [CLS] and [SEP] included, as in sentence-transformers:
+
+        v = sum_{i in R} x_i / |R|    pooling="mean"
+            x_0                       pooling="cls"
+            max_{i in R} x_i          pooling="max", for each dimension
+
+        embedding = v / max(|v|, 1e-12)    with normalize=True, else v
+
+    Products of normalized vectors are the cosines of texts. There is no weight beside the
+    encoder's.
+
+    Differences from the source: a text without a token is refused. There its vector is that of
+    special tokens alone, and says nothing of the text.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        preprocessor: optional `TupeTextClassifierPreprocessor`; with it `embed` takes texts.
+        pooling: `"mean"`, `"cls"` or `"max"`. Defaults to `"mean"`.
+        normalize: whether vectors are scaled to length 1. Defaults to `True`.
+        **kwargs: `name` and `trainable`.
+
+    Call arguments:
+        inputs: as the backbone's.
+
+    Returns:
+        `(batch, hidden_dim)`, in at least float32.
+
+    Masking: by `padding_mask`, in the backbone and in the pooling: the number of padded positions
+    changes nothing.
+
+    Raises:
+        ValueError, TypeError: as the backbone; if `pooling` is none of the three, the preprocessor
+            does not fit the backbone or, in eager calls, a row has no real token.
+
+    Example:
+        >>> import numpy as np
+        >>> model = TupeTextEmbedder(keras_tupe.TupeBackbone(100, 1, 2, 16, 32), pooling="max")
+        >>> ids = np.array([[2, 7, 9, 3], [2, 5, 3, 0]])
+        >>> vectors = model.embed({"token_ids": ids, "padding_mask": np.sign(ids)})
+        >>> vectors.shape, np.linalg.norm(vectors, axis=1).round(3).tolist()
+        ((2, 16), [1.0, 1.0])
+
+    References:
+        Reimers, Gurevych. Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks. EMNLP
+        2019, Section 3. https://arxiv.org/abs/1908.10084
+    """
+
+    preprocessor_cls = TupeTextClassifierPreprocessor
+    _embed_function = None
+
+    def __init__(self, backbone, preprocessor=None, pooling="mean", normalize=True, **kwargs):
+        if pooling not in POOLINGS:
+            raise ValueError(
+                f"`pooling` must be one of {list(POOLINGS)}. Received: pooling={pooling!r}"
+            )
+        check_preprocessor(preprocessor, backbone)
+        # === Layers ===
+        token_pooling = _TokenPooling(
+            pooling, normalize, dtype=backbone.dtype_policy, name="token_pooling"
+        )
+        # === Functional graph ===
+        inputs = backbone.input
+        hidden_states = backbone(inputs)["sequence_output"]
+        outputs = token_pooling(hidden_states, padding_mask=inputs["padding_mask"])
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        # === Config ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.pooling = pooling
+        self.normalize = normalize
+
+    def call(self, inputs, training=None, mask=None):
+        found = super().call(inputs, training=training, mask=mask)
+        values = concrete(inputs["padding_mask"])
+        if values is not None:
+            _check_tokens(values)
+        return found
+
+    def compile(self, optimizer="auto", *args, **kwargs):
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = keras.optimizers.Adam(2e-5)
+        super().compile(optimizer, *args, **kwargs)
+
+    def embed(self, inputs, batch_size=32):
+        """Returns vectors of texts. Texts longer than the preprocessor's rows are cut at the end.
+
+        Batches are of texts of about one length, and only as wide as their longest.
+
+        Args:
+            inputs: string, or batch of strings; or a dictionary of the inputs, integers
+                `(batch, length)`.
+            batch_size: how many texts the model gets at once.
+
+        Returns:
+            NumPy array `(batch, hidden_dim)`, or `(hidden_dim,)` for one string.
+
+        Raises:
+            ValueError: if a text has no token, such as an empty one; if there are texts and no
+                preprocessor.
+            TypeError: if `inputs` is something else.
+        """
+        check_positive_integers(batch_size=batch_size)
+        if isinstance(inputs, dict):
+            names = [tensor.name for tensor in self.inputs]
+            check_inputs(inputs, names)
+            rows = {name: ops.convert_to_numpy(inputs[name]) for name in names}
+            check_range("token_ids", rows["token_ids"], self.backbone.vocabulary_size)
+            _check_tokens(rows["padding_mask"])
+            return self._embedded(rows, batch_size)
+        texts = [inputs] if isinstance(inputs, str) else _listed(inputs)
+        vectors = [np.zeros((0, self.backbone.hidden_dim), self._dtype_of_vectors())]
+        for first in range(0, len(texts), _TEXTS):
+            rows = self._rows(texts[first : first + _TEXTS], first)
+            vectors.append(self._embedded(rows, batch_size))
+        vectors = np.concatenate(vectors)
+        return vectors[0] if isinstance(inputs, str) else vectors
+
+    def _rows(self, texts, first):
+        if self.preprocessor is None:
+            raise ValueError(
+                "Texts need a preprocessor. Make the model with one, or pass a dictionary of "
+                f"`token_ids` and `padding_mask`. Received: {texts[0]!r:.80} without a preprocessor"
+            )
+        rows = self.preprocessor(texts)
+        rows = {name: ops.convert_to_numpy(value) for name, value in rows.items()}
+        special = 1 + self.preprocessor.add_start_token
+        is_empty = rows["padding_mask"].sum(axis=1) <= special
+        if is_empty.any():
+            _refuse_empty(int(is_empty.argmax()) + first, texts[int(is_empty.argmax())])
+        return rows
+
+    def _embedded(self, rows, batch_size):
+        """Returns the vectors of rows of ids: arrays `(batch, length)` -> `(batch, hidden_dim)`."""
+        if self._embed_function is None:
+            self._embed_function = compiled_method(self, self._vectors)
+        mask = rows["padding_mask"].astype(bool)
+        length = mask.shape[1]
+        ends = length - mask[:, ::-1].argmax(axis=1)  # behind the last real token of each row
+        order = np.argsort(ends, kind="stable")
+        vectors = np.empty((len(mask), self.backbone.hidden_dim), self._dtype_of_vectors())
+        for first in range(0, len(mask), batch_size):
+            chosen = order[first : first + batch_size]
+            # a pattern with global tokens needs as many
+            width = max(int(ends[chosen].max()), self.backbone.pattern_options.get("num_global", 0))
+            width = min(-(-width // _COLUMNS) * _COLUMNS, length)
+            batch = {name: value[chosen, :width].astype("int32") for name, value in rows.items()}
+            vectors[chosen] = ops.convert_to_numpy(self._embed_function(batch))
+        return vectors
+
+    def _vectors(self, inputs):
+        return self(inputs, training=False)
+
+    def _dtype_of_vectors(self):
+        return at_least_float32(self.backbone.compute_dtype)
+
+    def _check_arrays(self, x, y=None):
+        super()._check_arrays(x, y)
+        if self.preprocessor is not None and isinstance(x, (list, np.ndarray)):
+            for number, text in enumerate(x):
+                if isinstance(text, (str, bytes)) and not text.strip():
+                    _refuse_empty(number, text)
+
+    def get_config(self):
+        return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}
+
+
+def _listed(texts):
+    try:
+        texts = list(texts)
+    except TypeError:
+        texts = [texts]
+    for text in texts:
+        if not isinstance(text, (str, bytes)):
+            raise TypeError(
+                "`embed` takes a text, a batch of texts, or a dictionary of the model's inputs. "
+                f"Received: {text!r:.80} of type {type(text).__name__}"
+            )
+    return texts
+
+
+def _refuse_empty(number, text):
+    raise ValueError(
+        "A text to embed must have at least one token: the vector of an empty one says nothing. "
+        f"Leave it out. Received: text {number} = {text!r:.80}"
+    )
+
+
+def _check_tokens(padding_mask):
+    """Refuses rows without a real token, `(batch, length)`."""
+    is_empty = ~np.asarray(padding_mask).astype(bool).any(axis=1)
+    if is_empty.any():
+        raise ValueError(
+            "A row to embed must have at least one real token, 1 in `padding_mask`. Leave empty "
+            f"rows out. Received: row {int(is_empty.argmax())} without one"
+        )
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class _TokenPooling(keras.layers.Layer):
+    """One vector of the hidden states of real tokens, in at least float32."""
+
+    def __init__(self, pooling="mean", normalize=True, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self.pooling = pooling
+        self.normalize = normalize
+
+    def call(self, hidden_states, padding_mask):
+        dtype = at_least_float32(self.compute_dtype)
+        states = ops.cast(hidden_states, dtype)
+        is_real = ops.expand_dims(ops.cast(padding_mask, "bool"), -1)  # (b, t, 1)
+        if self.pooling == "cls":
+            vectors = states[:, 0]
+        elif self.pooling == "max":
+            vectors = ops.max(ops.where(is_real, states, ops.cast(_BELOW_ALL, dtype)), axis=1)
+        else:
+            weights = ops.cast(is_real, dtype)
+            number = ops.maximum(ops.sum(weights, axis=1), 1)
+            vectors = ops.sum(states * weights, axis=1) / number
+        if not self.normalize:
+            return vectors
+        squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
+        return vectors / ops.sqrt(ops.maximum(squares, _SMALLEST_NORM**2))
+
+    def compute_output_spec(self, hidden_states, padding_mask):
+        batch, _, width = hidden_states.shape
+        return keras.KerasTensor((batch, width), at_least_float32(self.compute_dtype))
+
+    def get_config(self):
+        return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

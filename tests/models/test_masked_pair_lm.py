@@ -1,0 +1,196 @@
+"""The pre-training model of two tasks: heads, losses, training, files and text."""
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from keras import ops
+from pair_cases import END, PAD, START
+from position_cases import VOCABULARY, Case, encoder, inputs, random_ids, scramble
+from tolerances import in_float64
+
+from keras_tupe import TupeBackbone, TupeMaskedPairLM, TupeMaskedPairLMPreprocessor, TupeTokenizer
+from keras_tupe.models import TupeMaskedLM, TupeMaskedLMPreprocessor
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
+FIRST, SECOND = ["a b c", "d e"], ["f g", "h i j a"]
+
+
+def pair_lm(dtype="float64", name="tupe_r", **kwargs):
+    model = TupeMaskedPairLM(encoder(Case(name), dtype, num_segments=2, **kwargs))
+    scramble(model.weights)
+    return model
+
+
+def given(batch=3, length=7, slots=2):
+    where = np.random.default_rng(0).integers(0, length, size=(batch, slots))
+    segments = (np.arange(length) > 3).astype("int32") * np.ones((batch, 1), "int32")
+    row = inputs(random_ids(batch, length, 0), lengths=[length, length - 2, length - 1])
+    return {**row, "segment_ids": segments, "mask_positions": where.astype("int32")}
+
+
+def targets(batch=3, slots=2):
+    labels = {"masked_lm": random_ids(batch, slots, seed=3), "pair": np.arange(batch) % 2}
+    weights = {"masked_lm": np.ones((batch, slots), "float32"), "pair": np.ones(batch, "float32")}
+    weights["masked_lm"][1] = 0
+    weights["pair"][2] = 0
+    return labels, weights
+
+
+def arrays(outputs):
+    return {name: ops.convert_to_numpy(value) for name, value in outputs.items()}
+
+
+def test_tokens_have_the_head_of_masked_lm_and_the_pair_a_linear_one_over_the_pooler():
+    model, batch = pair_lm(), given()
+    found = arrays(model(batch))
+    encoded = model.backbone({k: batch[k] for k in ("token_ids", "padding_mask", "segment_ids")})
+    wanted = model.head(encoded["sequence_output"], mask_positions=batch["mask_positions"])
+    np.testing.assert_allclose(
+        found["masked_lm"], ops.convert_to_numpy(wanted), atol=in_float64(1e-12)
+    )
+    pooled = ops.convert_to_numpy(encoded["pooled_output"])
+    kernel, bias = map(ops.convert_to_numpy, model.pair_head.weights)
+    np.testing.assert_allclose(found["pair"], pooled @ kernel + bias, atol=in_float64(1e-12))
+    assert model.head.token_embedding is model.backbone.token_embedding
+    assert len(model.weights) == len(model.backbone.weights) + 5 + 2
+
+
+def test_the_loss_is_the_sum_of_two_weighted_means():
+    model, batch = pair_lm("float32", num_layers=1), given()
+    labels, weights = targets()
+    wanted = {}
+    for name, logits in arrays(model(batch)).items():
+        logits = logits.astype("float64")
+        shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+        chosen = np.take_along_axis(shares, labels[name][..., None], axis=-1)[..., 0]
+        wanted[name] = (-np.log(chosen) * weights[name]).sum() / weights[name].sum()
+    model.compile(run_eagerly=True)
+    found = model.test_on_batch(batch, labels, weights, return_dict=True)
+    assert found["loss"] == pytest.approx(sum(wanted.values()), rel=1e-4)
+    assert found["pair_loss"] == pytest.approx(wanted["pair"], rel=1e-4)
+    assert {"masked_lm_sparse_categorical_accuracy", "pair_sparse_categorical_accuracy"} < {*found}
+
+
+@pytest.mark.parametrize("normalize_first", [False, True])
+def test_training_gives_the_outputs_of_the_whole_encoder(normalize_first):
+    model, batch = pair_lm(num_layers=2, normalize_first=normalize_first), given()
+    trained, whole = arrays(model(batch, training=True)), arrays(model(batch))
+    for name, value in whole.items():
+        np.testing.assert_allclose(trained[name], value, atol=in_float64(1e-12))
+
+
+@pytest.mark.slow
+def test_both_tasks_are_learned_in_compiled_steps():
+    backbone = encoder(Case("tupe_r"), "float32", num_layers=1, scale=None, num_segments=2)
+    model = TupeMaskedPairLM(backbone)
+    model.compile(keras.optimizers.Adam(0.02), jit_compile=True)
+    labels, _ = targets()
+    steps = [model.train_on_batch(given(), labels, return_dict=True) for _ in range(15)]
+    assert steps[0]["masked_lm_loss"] == pytest.approx(np.log(VOCABULARY), rel=0.1)
+    assert steps[0]["pair_loss"] == pytest.approx(np.log(2), rel=0.1)
+    assert steps[-1]["masked_lm_loss"] < 0.5 * steps[0]["masked_lm_loss"]
+    assert steps[-1]["pair_loss"] < 0.5 * steps[0]["pair_loss"]
+
+
+@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
+def test_logits_are_in_at_least_float32(dtype):
+    outputs = pair_lm(dtype=dtype, num_layers=1)(given())
+    assert {keras.backend.standardize_dtype(x.dtype) for x in outputs.values()} == {"float32"}
+
+
+def test_a_file_and_a_preset_give_the_same_answers(tmp_path):
+    model, batch = pair_lm("float32", num_layers=1), given()
+    model.compile()
+    model.save(tmp_path / "model.keras")
+    model.save_to_preset(str(tmp_path / "preset"))
+    wanted = arrays(model(batch))
+    preset = TupeMaskedPairLM.from_preset(str(tmp_path / "preset"), preprocessor=None)
+    for loaded in (keras.saving.load_model(tmp_path / "model.keras"), preset):
+        assert type(loaded) is TupeMaskedPairLM
+        for name, value in arrays(loaded(batch)).items():
+            np.testing.assert_array_equal(value, wanted[name])
+
+
+@pytest.mark.parametrize(
+    "loader", [TupeMaskedLM, pytest.param(keras_hub.models.MaskedLM, marks=pytest.mark.slow)]
+)
+def test_the_encoder_of_a_preset_serves_other_tasks(loader, tmp_path):
+    model, batch = pair_lm("float32", num_layers=1), given()
+    model.save_to_preset(str(tmp_path))
+    tokens = {k: batch[k] for k in ("token_ids", "padding_mask", "segment_ids")}
+    hidden = ops.convert_to_numpy(model.backbone(tokens)["sequence_output"])
+    other = loader.from_preset(str(tmp_path), preprocessor=None)
+    assert type(other) is TupeMaskedLM
+    found = other.backbone(tokens)["sequence_output"]
+    np.testing.assert_array_equal(ops.convert_to_numpy(found), hidden)
+
+
+def test_its_masked_lm_predicts_the_same_tokens():
+    model, batch = pair_lm(num_layers=1), given()
+    found = model.masked_lm()
+    assert type(found) is TupeMaskedLM
+    assert found.backbone is model.backbone
+    wanted = ops.convert_to_numpy(model(batch)["masked_lm"])
+    np.testing.assert_array_equal(ops.convert_to_numpy(found(batch)), wanted)
+
+
+def test_bad_input_is_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="`num_segments=2`. Received: num_segments=0"):
+        TupeMaskedPairLM(encoder(Case("tupe_r"), "float32", num_layers=1))
+    model = pair_lm("float32", num_layers=1)
+    model.compile()
+    labels, weights = targets()
+    wrong = {**labels, "pair": labels["pair"] + 1}
+    with pytest.raises(ValueError, match=r"`labels` must lie in \[0, 2\).*Received: 2"):
+        model.train_on_batch(given(), wrong, weights)
+    with pytest.raises(ValueError, match="mask_positions"):
+        model({k: v for k, v in given().items() if k != "mask_positions"})
+
+
+# Text
+
+
+@pytest.fixture
+def preprocessor():
+    pytest.importorskip("tensorflow", reason="text needs TensorFlow on every backend")
+    return TupeMaskedPairLMPreprocessor(TupeTokenizer(WORDS), sequence_length=12)
+
+
+def test_text_becomes_masked_rows_of_two_segments_with_their_classes(preprocessor):
+    x, y, weights = keras.tree.map_structure(np.asarray, preprocessor((FIRST, SECOND), [0, 1]))
+    assert list(x) == ["token_ids", "padding_mask", "segment_ids", "mask_positions"]
+    assert y["pair"].tolist() == [0, 1]
+    assert weights["pair"].tolist() == [1, 1]
+    rows = x["token_ids"].copy()
+    for row, positions, labels in zip(rows, x["mask_positions"], y["masked_lm"], strict=True):
+        row[positions[labels > 0]] = labels[labels > 0]
+    assert rows[0].tolist() == [START, 5, 6, 7, END, 10, 11, END] + [PAD] * 4
+    assert x["segment_ids"][0].tolist() == [0] * 5 + [1] * 3 + [0] * 4
+    assert weights["masked_lm"].sum() >= 1
+    _, y, weights = preprocessor((FIRST, SECOND), [1, 0], [0.5, 2.0])
+    assert np.asarray(weights["pair"]).tolist() == [0.5, 2.0]
+    _, y, weights = preprocessor(("a b", "c"), y=None)  # one pair, of an unknown class
+    assert float(weights["pair"]) == 0
+    with pytest.raises(ValueError, match=r"`y` must have one number for each pair.*shape \(3,\)"):
+        preprocessor((FIRST, SECOND), [0, 1, 1])
+
+
+@pytest.mark.slow
+def test_fit_takes_raw_pairs_and_a_preset_keeps_the_preprocessor(preprocessor, tmp_path):
+    backbone = TupeBackbone(len(WORDS), 1, 2, 8, 8, "none", num_segments=2, dropout=0.0)
+    model = TupeMaskedPairLM(backbone, preprocessor)
+    model.compile(run_eagerly=True)
+    tf = pytest.importorskip("tensorflow")
+    rows = tf.data.Dataset.from_tensor_slices(((FIRST, SECOND), [0, 1])).batch(2)
+    history = model.fit(rows, verbose=0).history
+    assert history["pair_loss"][0] == pytest.approx(np.log(2), rel=0.1)
+    model.compile()
+    model.save_to_preset(str(tmp_path))
+    again = TupeMaskedPairLM.from_preset(str(tmp_path))
+    assert type(again.preprocessor) is TupeMaskedPairLMPreprocessor
+    assert again.preprocessor.get_config()["segments"]
+    assert again.preprocessor.sequence_length == 12
+    text = again.masked_lm().preprocessor
+    assert type(text) is TupeMaskedLMPreprocessor
+    assert sorted(text(FIRST)[0]) == sorted(preprocessor((FIRST, SECOND), y=None)[0])

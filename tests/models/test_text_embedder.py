@@ -1,0 +1,143 @@
+"""The model that turns texts into vectors."""
+
+import keras
+import numpy as np
+import pytest
+from embedder_cases import TEXTS, text_embedder
+from keras import ops
+from position_cases import Case, encoder, inputs, random_ids
+from tolerances import in_float64
+
+from keras_tupe.convert import graft_position
+from keras_tupe.models import TupeMaskedLM, TupeTextEmbedder, extend_positions
+
+LENGTHS = [7, 4, 1]
+
+
+def embedder(dtype="float64", name="tupe_r", **kwargs):
+    return TupeTextEmbedder(encoder(Case(name), dtype, num_layers=1), **kwargs)
+
+
+def some_inputs(length=7, lengths=LENGTHS):
+    return inputs(random_ids(len(lengths), length), lengths)
+
+
+def answer(model, given):
+    return ops.convert_to_numpy(ops.cast(model(given), "float64"))
+
+
+def by_hand(states, length, pooling, normalize):
+    """The equation of the docstring, for one row."""
+    real = states[:length]
+    vector = {"mean": sum(real) / length, "cls": real[0], "max": np.max(real, axis=0)}[pooling]
+    return vector / np.sqrt(sum(vector * vector)) if normalize else vector
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_vectors_are_pooled_from_real_tokens(pooling, normalize):
+    model, given = embedder(pooling=pooling, normalize=normalize), some_inputs()
+    states = ops.convert_to_numpy(model.backbone(given)["sequence_output"])
+    wanted = [by_hand(rows, n, pooling, normalize) for rows, n in zip(states, LENGTHS, strict=True)]
+    np.testing.assert_allclose(answer(model, given), wanted, atol=in_float64(1e-12))
+    assert len(model.weights) == len(model.backbone.weights)
+
+
+def test_padding_does_not_matter():
+    given = some_inputs()
+    wide = {
+        name: np.pad(ids, ((0, 0), (0, 5)), constant_values=3 if name == "token_ids" else 0)
+        for name, ids in given.items()
+    }
+    for pooling in ("mean", "max"):
+        model = embedder(pooling=pooling)
+        np.testing.assert_allclose(
+            answer(model, wide), answer(model, given), atol=in_float64(1e-12)
+        )
+
+
+def test_embed_sorts_and_cuts_batches_and_gives_the_same_vectors_in_the_same_order():
+    lengths = [3, 15, 1, 9, 4]
+    model, given = embedder(name="absolute"), some_inputs(15, lengths)
+    found = model.embed(given, batch_size=2)
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, answer(model, given), atol=in_float64(1e-12))
+
+
+def test_vectors_are_in_at_least_float32():
+    model = embedder("mixed_bfloat16")
+    found = model.embed(some_inputs())
+    assert found.dtype == "float32"
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+
+
+def test_texts_become_vectors_as_their_rows_do(tensorflow):
+    model = text_embedder()
+    texts = TEXTS
+    found = model.embed(texts, batch_size=2)
+    np.testing.assert_allclose(found, model(model.preprocessor(texts)), atol=1e-6)
+    np.testing.assert_allclose(model.embed("d"), found[1], atol=1e-6)
+    assert model.embed([]).shape == (0, 8)
+    assert np.abs(found[0] - found[1]).max() > 1e-3
+
+
+@pytest.mark.slow
+def test_predict_and_data_sets_give_what_embed_does(tensorflow):
+    model = text_embedder()
+    found = model.embed(TEXTS)
+    np.testing.assert_allclose(model.predict(TEXTS, verbose=0), found, atol=1e-6)
+    data = tensorflow.data.Dataset.from_tensor_slices(TEXTS).batch(3)
+    np.testing.assert_allclose(model.predict(data, verbose=0), found, atol=1e-6)
+
+
+@pytest.mark.parametrize("empty", ["", "  ", "\t\n", "\u200b"])
+def test_an_empty_text_is_refused(tensorflow, empty):
+    model = text_embedder()
+    with pytest.raises(ValueError, match="must have at least one token.*Received: text 1 = "):
+        model.embed(["a", empty])
+    if not empty.strip():
+        with pytest.raises(ValueError, match="must have at least one token"):
+            model.predict(["a", empty], verbose=0)
+
+
+def test_what_cannot_be_embedded_is_refused():
+    model, given = embedder("float32"), some_inputs()
+    given["padding_mask"] = given["padding_mask"] * np.array([[1], [0], [1]], "int32")
+    for way in (model, model.embed):
+        with pytest.raises(ValueError, match="at least one real token.*Received: row 1"):
+            way(given)
+    with pytest.raises(ValueError, match="Texts need a preprocessor.*Received: 'a'"):
+        model.embed("a")
+    for wrong in (3, [3], None):
+        with pytest.raises(TypeError, match="takes a text, a batch of texts.*Received"):
+            model.embed(wrong)
+    with pytest.raises(ValueError, match=r"one of \['mean', 'cls', 'max'\].*'weightedmean'"):
+        embedder("float32", pooling="weightedmean")
+
+
+def test_a_preset_and_a_file_give_the_same_vectors(tensorflow, tmp_path):
+    model = text_embedder(pooling="max", normalize=False)
+    model.save_to_preset(str(tmp_path / "preset"))
+    model.save(tmp_path / "model.keras")
+    wanted = model.embed(["a b", "j"])
+    loaded = TupeTextEmbedder.from_preset(str(tmp_path / "preset"))
+    for again in (loaded, keras.saving.load_model(tmp_path / "model.keras")):
+        assert (again.pooling, again.normalize) == ("max", False)
+        np.testing.assert_array_equal(again.embed(["a b", "j"]), wanted)
+
+
+def test_a_pre_trained_encoder_becomes_an_embedder(tmp_path):
+    model = TupeMaskedLM(encoder(Case("tupe_r"), "float32"))
+    model.save_to_preset(str(tmp_path))
+    found = TupeTextEmbedder.from_preset(str(tmp_path), preprocessor=None, pooling="cls")
+    assert found.pooling == "cls"
+    for got, wanted in zip(found.backbone.weights, model.backbone.weights, strict=True):
+        np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))
+
+
+def test_other_positions_and_longer_tables_keep_the_pooling():
+    model = embedder("float32", pooling="max", normalize=False)
+    longer, (grafted, _) = extend_positions(model, 31), graft_position(model, "alibi")
+    for changed in (longer, grafted):
+        assert (changed.pooling, changed.normalize) == ("max", False)
+    assert answer(longer, some_inputs(31, [31])).shape == (1, model.backbone.hidden_dim)
