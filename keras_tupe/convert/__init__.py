@@ -1,6 +1,7 @@
 """Weights of others: TUPE's and Hugging Face's checkpoints, KerasHub's presets, and new methods.
 
-For whoever has a trained BERT, GPT-2 or Longformer and wants it here, or here and wants it there.
+For whoever has a trained BERT, MPNet, RoBERTa, DeBERTa, ELECTRA, ALBERT, RoFormer, GPT-2 or
+Longformer and wants it here, or here and wants it there.
 Each conversion returns a `Report` beside the model, which names every weight that was kept, dropped
 or made new. Files of torch are read without torch, and nothing in them is run.
 """
@@ -16,6 +17,7 @@ from keras_tupe.convert.hugging_face.longformer.write import to_hf_longformer
 from keras_tupe.convert.hugging_face.to_hf_bert import to_hf_bert
 from keras_tupe.convert.keras_hub_bert import from_keras_hub_bert
 from keras_tupe.convert.report import Report
+from keras_tupe.convert.sentence_transformers.read import from_sentence_transformers
 from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "from_hf_gpt2",
     "from_hf_longformer",
     "from_keras_hub_bert",
+    "from_sentence_transformers",
     "from_tupe_checkpoint",
     "graft_position",
     "to_hf",

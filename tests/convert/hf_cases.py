@@ -1,4 +1,4 @@
-"""Golden folders of GPT-2 and Longformer, changed for tests of conversions."""
+"""Golden folders of Hugging Face's models, changed for tests of conversions."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ def golden_copy(name, folder, config=None, weights=None, with_text=False):
     """Copies a golden folder with changes and returns its path.
 
     Args:
-        name: `"gpt2"` or `"longformer"`.
+        name: name of the folder, such as `"gpt2"` or `"encoders/roberta_small"`.
         folder: path of the copy.
         config: entries of `config.json` to change; `None` removes one.
         weights: function of the dictionary of weights, which returns another.
@@ -40,18 +40,17 @@ def golden_copy(name, folder, config=None, weights=None, with_text=False):
 def hidden_states(model, inputs):
     """Returns the hidden states of a language model behind the embeddings and each block."""
     backbone = model.backbone
-    blocks = [backbone.get_layer(f"block_{index}") for index in range(backbone.num_layers)]
-    if backbone.normalize_first:
-        blocks[-1] = backbone.get_layer("final_layer_norm")
-    layers = (backbone.get_layer("embeddings_dropout"), *blocks)
-    probe = keras.Model(backbone.inputs, [layer.output for layer in layers])
+    last = backbone.output["sequence_output"]
+    probe = keras.Model(backbone.inputs, [*backbone._block_inputs(), last])
     return [keras.ops.convert_to_numpy(states) for states in probe(inputs)]
 
 
 def inputs_of(golden, suffix=""):
     """Returns the inputs among golden numbers, and which of the tokens are real."""
-    names = ("token_ids", "padding_mask")
-    inputs = {name: golden[name + suffix].astype("int32") for name in names}
+    names = ("token_ids", "padding_mask", "segment_ids")
+    inputs = {
+        name: golden[name + suffix].astype("int32") for name in names if name + suffix in golden
+    }
     return inputs, inputs["padding_mask"].astype(bool)
 
 

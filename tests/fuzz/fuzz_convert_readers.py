@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 
 import bert_cases
 import hf_cases
@@ -15,6 +16,7 @@ from keras_tupe.convert.bert.wordpiece import read_pieces
 from keras_tupe.convert.hugging_face.config import read_hf_config
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.sentence_transformers.modules import read_settings
 from keras_tupe.convert.torch_files.file import read_torch_file
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
 from keras_tupe.tokenizers import ByteLevelBpe
@@ -92,6 +94,10 @@ def _write_golden(folder, name):
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
+def _write_sentence_transformers(folder):
+    shutil.copytree(bert_cases.GOLDEN / "sentence_transformers", folder, dirs_exist_ok=True)
+
+
 def _write_byte_pairs(folder):
     _write_golden(folder, "gpt2")
     for name in ("model.safetensors", "config.json", "tokenizer_config.json"):
@@ -161,6 +167,13 @@ READERS = [
         functools.partial(_write_golden, name="longformer"),
         from_hf,
         quick=3,
+    ),
+    Reader(
+        "sentence-transformers: settings",
+        _write_sentence_transformers,
+        read_settings,
+        files=("modules.json", "*sentence*.json", "*/*.json", "tokenizer_config.json"),
+        quick=8,
     ),
     Reader(
         "byte-level pieces",

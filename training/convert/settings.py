@@ -33,7 +33,15 @@ class Settings:
         "Tokens at the beginning of each row of a Longformer that attend to all and that all "
         "attend to; 0 drops their projections. Default: 1, [CLS].",
     )
+    pair_head: bool = setting(
+        False, "Whether the next-sentence head of a Hugging Face BERT is taken too."
+    )
     format: str = setting("preset", f"One of {', '.join(FORMATS)}.")
+    model_type: str | None = setting(
+        None,
+        "With `--format huggingface`: kind of model to write, such as roberta. Default: the one "
+        "that the attention pattern and the position method say.",
+    )
 
     def problems(self):
         """Returns sentences about what cannot work, before any long work."""
@@ -42,6 +50,10 @@ class Settings:
             found.append("SOURCE must name a file or folder to convert. Received: none")
         if self.format not in FORMATS:
             found.append(f"--format must be one of {list(FORMATS)}. Received: {self.format!r}")
+        if self.model_type is not None and self.format != "huggingface":
+            found.append(
+                f"--model-type needs --format huggingface. Received: --model-type {self.model_type}"
+            )
         if self.graft_options is not None and self.graft is None:
             found.append("--graft-options needs --graft. Received: --graft-options alone")
         if self.graft_length is not None:

@@ -2,15 +2,35 @@
 
 import pathlib
 
-from keras_tupe import TupeBackbone, TupeCausalLM, TupeMaskedLM, TupeTextClassifier, convert
+from keras_tupe import (
+    TupeBackbone,
+    TupeCausalLM,
+    TupeMaskedLM,
+    TupeMaskedPairLM,
+    TupeTextClassifier,
+    TupeTextEmbedder,
+    TupeTokenDiscriminator,
+    convert,
+)
 from keras_tupe._new_folder import new_folder
 from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.sentence_transformers.modules import MODULES
 from training.command.folder_lock import FolderLock
 from training.presets.folder import check_preset_space
 
 _OURS = "keras_tupe>"
 _KERAS_HUB = ("keras_hub>", "keras_nlp>")
-_TASKS = {kind.__name__: kind for kind in (TupeMaskedLM, TupeCausalLM, TupeTextClassifier)}
+_TASKS = {
+    kind.__name__: kind
+    for kind in (
+        TupeMaskedLM,
+        TupeMaskedPairLM,
+        TupeTokenDiscriminator,
+        TupeCausalLM,
+        TupeTextClassifier,
+        TupeTextEmbedder,
+    )
+}
 _DTYPES = ("float64", "bfloat16", "float16")
 
 
@@ -25,24 +45,29 @@ def convert_checkpoint(settings):
             was written then.
     """
     with FolderLock(settings.out, beside=True):
-        model, reports = read_source(settings.source, settings.dictionary, settings.num_global)
+        model, reports = read_source(
+            settings.source, settings.dictionary, settings.num_global, settings.pair_head
+        )
         if settings.graft is not None:
             model, report = convert.graft_position(
                 model, settings.graft, settings.method_options(), settings.graft_length
             )
             reports.append(report)
-        write = {"preset": write_preset, "huggingface": convert.to_hf}[settings.format]
-        write(model, settings.out)
+        if settings.format == "huggingface":
+            convert.to_hf(model, settings.out, model_type=settings.model_type)
+        else:
+            write_preset(model, settings.out)
     return reports
 
 
-def read_source(source, dictionary=None, num_global=None):
+def read_source(source, dictionary=None, num_global=None, pair_head=False):
     """Returns a model made from a checkpoint of any kind, and the reports on it.
 
     Args:
         source: path of a file or folder.
         dictionary: optional path of the `dict.txt` of a TUPE checkpoint.
         num_global: optional number of global tokens of a Longformer.
+        pair_head: whether the next-sentence head of a BERT is taken too.
 
     Returns:
         `(model, reports)`; there is no report on a preset of ours.
@@ -52,11 +77,17 @@ def read_source(source, dictionary=None, num_global=None):
         FileNotFoundError: if a file is missing.
     """
     path = pathlib.Path(source)
-    config = {} if path.is_file() else _config(path)
+    is_embedder = (path / MODULES).is_file()
+    config = {} if path.is_file() or is_embedder else _config(path)
     if num_global is not None and config.get("model_type") != "longformer":
         raise ValueError(
             "--num-global belongs to a Longformer of Hugging Face. "
             f"Received: --num-global {num_global} for {str(source)!r}"
+        )
+    if pair_head and config.get("model_type") != "bert":
+        raise ValueError(
+            "--pair-head belongs to a BERT of Hugging Face. "
+            f"Received: --pair-head for {str(source)!r}"
         )
     if path.is_file():
         model, report = convert.from_tupe_checkpoint(path, dictionary)
@@ -66,13 +97,16 @@ def read_source(source, dictionary=None, num_global=None):
             "--dictionary belongs to a TUPE checkpoint, a .pt file. "
             f"Received: --dictionary {dictionary!r} for {str(source)!r}"
         )
+    if is_embedder:
+        model, report = convert.from_sentence_transformers(path)
+        return model, [report]
     name = str(config.get("registered_name"))
     if name.startswith(_OURS):
         return _our_preset(path), []
     if name.startswith(_KERAS_HUB):
         model, report = convert.from_keras_hub_bert(path)
     elif "model_type" in config:
-        model, report = convert.from_hf(path, num_global=num_global)
+        model, report = convert.from_hf(path, num_global=num_global, pair_head=pair_head)
     else:
         raise ValueError(
             "The config.json of SOURCE must have `model_type` (Hugging Face) or `registered_name` "
@@ -93,7 +127,8 @@ def _config(folder):
     if not path.is_file():
         raise FileNotFoundError(
             "SOURCE must be a .pt file, or a folder with a config.json: of a Hugging Face model or "
-            f"of a preset. Received: {str(folder)!r}"
+            f"of a preset; or with the {MODULES} of sentence-transformers. "
+            f"Received: {str(folder)!r}"
         )
     return read_json(path)
 

@@ -9,7 +9,7 @@ from keras_tupe.convert.report import Report
 _OPTIONAL = {"mlm_head": "masked-LM head", "pooled_dense": "pooler"}
 
 
-def fill(model, found, layout, names, dropped, notes=()):
+def fill(model, found, layout, names, dropped, notes=(), absent=None):
     """Sets the weights of a language model from what a checkpoint holds.
 
     A masked-LM head or a pooler that is missing as a whole is left as it was initialized.
@@ -21,6 +21,8 @@ def fill(model, found, layout, names, dropped, notes=()):
         names: dictionary: name in `found` -> how the checkpoint spells it.
         dropped: dictionary: name in `found` -> why it is left out.
         notes: sentences for the report.
+        absent: dictionary: path of a weight that such a checkpoint never has, and that keeps its
+            initial value -> why.
 
     Returns:
         A `Report`.
@@ -31,7 +33,7 @@ def fill(model, found, layout, names, dropped, notes=()):
     """
     heads = model.backbone.num_heads
     weights = weights_by_path(model)
-    new = _missing_parts(weights, found, layout)
+    new = {**_missing_parts(weights, found, layout), **(absent or {})}
     values, problems = {}, []
     for path, weight in weights.items():
         if path in new:

@@ -54,6 +54,8 @@ DISTANCES = Form(
 
 
 ABSOLUTE_TABLE = "embeddings.position_embeddings.weight"
+WORDS = "embeddings.word_embeddings.weight"
+SEGMENTS = "embeddings.token_type_embeddings.weight"
 
 
 def hugging_face_layout(num_layers, position):
@@ -67,8 +69,8 @@ def hugging_face_layout(num_layers, position):
         Dictionary: path of our weight -> `Place`.
     """
     places = {
-        "token_embedding/embeddings": Place("embeddings.word_embeddings.weight", SAME),
-        "segment_embedding/embeddings": Place("embeddings.token_type_embeddings.weight", SAME),
+        "token_embedding/embeddings": Place(WORDS, SAME),
+        "segment_embedding/embeddings": Place(SEGMENTS, SAME),
         **norm("embeddings_layer_norm", "embeddings.LayerNorm"),
     }
     if position == "absolute":
@@ -97,6 +99,37 @@ def hugging_face_layout(num_layers, position):
         **dense("mlm_head/dense", "cls.predictions.transform.dense"),
         **norm("mlm_head/layer_norm", "cls.predictions.transform.LayerNorm"),
         "mlm_head/output_bias": Place("cls.predictions.bias", SAME),
+        **dense("pair_logits", "cls.seq_relationship"),
+    }
+
+
+def renamed(places, names):
+    """Returns places with other names.
+
+    Args:
+        places: dictionary: path -> `Place`.
+        names: pairs of a part of a name and what stands in place of it; applied in order.
+    """
+    found = {}
+    for path, place in places.items():
+        name = place.name
+        for old, new in names:
+            name = name.replace(old, new)
+        found[path] = dataclasses.replace(place, name=name)
+    return found
+
+
+def without(places, *starts):
+    """Returns the places whose paths do not begin with any of `starts`."""
+    return {path: place for path, place in places.items() if not path.startswith(starts)}
+
+
+def lm_head():
+    """Returns the places of a masked-LM head as RoBERTa and those after it have it."""
+    return {
+        **dense("mlm_head/dense", "lm_head.dense"),
+        **norm("mlm_head/layer_norm", "lm_head.layer_norm"),
+        "mlm_head/output_bias": Place("lm_head.bias", SAME),
     }
 
 

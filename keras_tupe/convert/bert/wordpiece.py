@@ -8,7 +8,7 @@ from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
 
 IDS_ONLY = "the model takes token ids only"
 _FILE = "vocabulary.txt"
-_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+BERT_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _MAX_PIECE_BYTES = 256  # as in keras_tupe.tokenizers.WordPiece
 
 
@@ -40,7 +40,7 @@ def checked_size(pieces, vocabulary_size, path):
         )
 
 
-def wordpiece_tokenizer(pieces, lowercase, path):
+def wordpiece_tokenizer(pieces, lowercase, path, special=BERT_TOKENS):
     """Returns the tokenizer of a vocabulary, if ours can use it, and notes for the report.
 
     Without TensorFlow the tokenizer can be saved but not used.
@@ -49,11 +49,12 @@ def wordpiece_tokenizer(pieces, lowercase, path):
         pieces: list of strings.
         lowercase: whether text is lower-cased and stripped of accents.
         path: where the pieces come from, for the notes.
+        special: the special tokens that must be among them. Defaults to BERT's.
 
     Returns:
         `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences.
     """
-    reason = _why_unusable(pieces)
+    reason = _why_unusable(pieces, special)
     if reason is None and importlib.util.find_spec("tensorflow_text") is not None:
         try:
             return TupeTokenizer(pieces, lowercase=lowercase), ()
@@ -68,7 +69,7 @@ def wordpiece_tokenizer(pieces, lowercase, path):
     return tokenizer, (note + "installed here",)
 
 
-def _why_unusable(pieces):
+def _why_unusable(pieces, special):
     """Returns what in a vocabulary our WordPiece would refuse, in a few words, or `None`.
 
     It would say so itself, but where TensorFlow is missing only after the conversion, to whoever
@@ -86,15 +87,21 @@ def _why_unusable(pieces):
         if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:
             return f"line {place + 1} has more than {_MAX_PIECE_BYTES} bytes"
         places[piece] = place
-    missing = [piece for piece in _SPECIAL if piece not in places]
+    missing = [piece for piece in special if piece not in places]
     return f"it lacks {', '.join(missing)}" if missing else None
 
 
-def preprocessor_of(tokenizer, backbone):
-    """Returns the preprocessor of a masked LM; `None` without a tokenizer."""
+def preprocessor_of(tokenizer, backbone, kind=TupeMaskedLMPreprocessor):
+    """Returns the preprocessor of a task; `None` without a tokenizer.
+
+    Args:
+        tokenizer: a `TupeTokenizer` or `None`.
+        backbone: the task's `TupeBackbone`.
+        kind: class of the preprocessor. Defaults to that of a masked LM.
+    """
     if tokenizer is None:
         return None
-    return TupeMaskedLMPreprocessor(
+    return kind(
         tokenizer,
         sequence_length=backbone.max_sequence_length,
         segments=bool(backbone.num_segments),

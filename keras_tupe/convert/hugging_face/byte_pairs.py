@@ -1,27 +1,20 @@
-"""Byte-level vocabularies of Hugging Face folders: GPT-2's, and RoBERTa's, which Longformer has."""
+"""Byte-level vocabularies of Hugging Face folders: GPT-2's, RoBERTa's and DeBERTa's."""
 
-import dataclasses
 import importlib.util
 import pathlib
-import shutil
 
 from keras_tupe.convert.bert.wordpiece import IDS_ONLY, checked_size
 from keras_tupe.convert.hugging_face.config import read_json
 from keras_tupe.convert.hugging_face.tokenizer_settings import (
-    ADDED,
-    CONFIG,
     SETTINGS,
-    SPECIAL_MAP,
     WHOLE,
-    WHOLE_TOKENS,
-    kept_whole,
     model_of,
+    other_frame,
     part_of,
     read_files,
-    texts_of,
+    said,
     unlike,
 )
-from keras_tupe.convert.hugging_face.write import write_json
 from keras_tupe.models import TupeTokenizer
 
 VOCABULARY, MERGES = "vocab.json", "merges.txt"
@@ -32,40 +25,6 @@ AS_TEXT = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Frame:
-    """The special tokens that a model's vocabulary must have.
-
-    Attributes:
-        classes: names of the tokenizers there; the first is what we write.
-        special: dictionary: entry of the settings -> the token that it must be or be left out.
-        start: the token that ours begins with, by which its kind of vocabulary is known.
-    """
-
-    classes: tuple
-    special: dict
-    start: str
-
-
-_END = "<|endoftext|>"
-GPT_2 = Frame(
-    ("GPT2Tokenizer", "GPT2TokenizerFast"),
-    dict.fromkeys(("bos_token", "eos_token", "unk_token", "pad_token"), _END),
-    _END,
-)
-ROBERTA = Frame(
-    ("LongformerTokenizer", "LongformerTokenizerFast", "RobertaTokenizer", "RobertaTokenizerFast"),
-    {
-        "bos_token": "<s>",
-        "cls_token": "<s>",
-        "eos_token": "</s>",
-        "sep_token": "</s>",
-        "pad_token": "<pad>",
-        "unk_token": "<unk>",
-        "mask_token": "<mask>",
-    },
-    "<s>",
-)
 # What must be as here, or left out.
 _FIXED = {"add_prefix_space": False, "auto_map": None}
 _FIXED_MODEL = {
@@ -120,73 +79,15 @@ def hf_byte_pairs(folder, vocabulary_size, frame):
         tokenizer = TupeTokenizer(byte_pairs=str(folder / VOCABULARY))
     except (ValueError, TypeError) as error:
         return None, (f"ours cannot use {VOCABULARY} and {MERGES}: {error}; so {IDS_ONLY}",)
-    if tokenizer.start_token != frame.start:
-        return None, (
-            f"the tokenizer's texts begin with {tokenizer.start_token!r} and not with "
-            f"{frame.start!r}, so {IDS_ONLY}",
-        )
     return tokenizer, (AS_TEXT,)
-
-
-def tokenizer_problems(tokenizer, backbone, frame):
-    """Returns why a tokenizer cannot be written: a list, empty for `None`."""
-    if tokenizer is None:
-        return []
-    if tokenizer.kind != "byte_pair":
-        return [
-            f"a {tokenizer.kind} tokenizer, where byte pairs belong; set `model.preprocessor = "
-            "None` to write the weights alone"
-        ]
-    if not tokenizer.has_vocabulary:
-        return []
-    found = []
-    size = tokenizer.vocabulary_size()
-    if size != backbone.vocabulary_size:
-        found.append(f"a tokenizer of {size} pieces for {backbone.vocabulary_size} token vectors")
-    if tokenizer.start_token != frame.start:
-        found.append(
-            f"a tokenizer whose texts begin with {tokenizer.start_token!r} and not with "
-            f"{frame.start!r}"
-        )
-    return found
-
-
-def write_byte_pairs(tokenizer, backbone, folder, frame):
-    """Writes the files of a tokenizer into a folder, under Hugging Face's names."""
-    tokenizer.save_assets(str(folder))
-    shutil.move(folder / _OURS, folder / VOCABULARY)
-    settings = {
-        "tokenizer_class": frame.classes[0],
-        "model_max_length": backbone.max_sequence_length,
-        "add_prefix_space": False,
-        **frame.special,
-    }
-    write_json(folder / SETTINGS, settings)
 
 
 def _differences(files, frame, vocabulary):
     """Returns what the files ask for that our byte pairs do not do, a string for each file."""
-    special = set(frame.special.values())
-    found = {name: [] for name in files}
-    for name in (CONFIG, SETTINGS):
-        kind = files[name].get("tokenizer_class")
-        if kind is not None and kind not in frame.classes:
-            found[name].append(f"tokenizer_class={kind!r}")
+    found = other_frame(files, frame)
     found[SETTINGS] += unlike(files[SETTINGS], _FIXED)
-    for name in (SETTINGS, SPECIAL_MAP):
-        for entry, value in files[name].items():
-            texts = texts_of(value)
-            if entry in frame.special and texts not in ([], [frame.special[entry]]):
-                found[name].append(f"{entry}={texts[0]!r}")
-            elif entry.endswith("_token") and entry not in frame.special and texts:
-                is_text = isinstance(value, (str, dict))
-                found[name] += kept_whole(entry, texts, special) if is_text else []
-    for name in (SETTINGS, SPECIAL_MAP, WHOLE):
-        for entry in WHOLE_TOKENS:
-            found[name] += kept_whole(entry, texts_of(files[name].get(entry)), special)
-    found[ADDED] += kept_whole("the tokens", list(files[ADDED]), special)
     found[WHOLE] += _of_whole(files[WHOLE], vocabulary)
-    return [f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines]
+    return said(found)
 
 
 def _of_whole(whole, vocabulary):

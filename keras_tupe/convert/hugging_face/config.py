@@ -3,39 +3,23 @@
 import os
 
 from keras_tupe import _json_file
-from keras_tupe.convert.hugging_face.config_check import (
-    FIXED,
-    WITHOUT_EFFECT,
-    ConfigCheck,
-    not_looked_at,
-    one_rate,
+from keras_tupe.convert.hugging_face.config_check import ConfigCheck
+from keras_tupe.convert.hugging_face.trunk_config import (
+    DEFAULTS,
+    NO_DECODER,
+    check_trunk,
+    trunk_arguments,
+    trunk_notes,
 )
 
 POSITIONS = {"absolute": "absolute", "relative_key": "shaw", "relative_key_query": "qkr_4"}
-_SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-)
 # What BERT's configuration has where a file leaves it out.
-_DEFAULTS = {
-    "hidden_act": "gelu",
-    "hidden_dropout_prob": 0.1,
-    "attention_probs_dropout_prob": 0.1,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-    "initializer_range": 0.02,
-    "layer_norm_eps": 1e-12,
-    "position_embedding_type": "absolute",
-}
+_DEFAULTS = {**DEFAULTS, "position_embedding_type": "absolute"}
 _TASKS = (
     *("MaskedLM", "PreTraining", "NextSentencePrediction", "SequenceClassification"),
     *("MultipleChoice", "TokenClassification", "QuestionAnswering"),
 )
 _ARCHITECTURES = ("BertModel", *(f"BertFor{task}" for task in _TASKS))
-_FIXED = {**FIXED, "is_decoder": (False, "decoders")}
 _WITHOUT_EFFECT = {
     "directionality",
     *("pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers"),
@@ -61,20 +45,13 @@ def read_hf_config(path):
     config = {**_DEFAULTS, **config}
     position = POSITIONS[config["position_embedding_type"]]
     arguments = {
-        "vocabulary_size": config["vocab_size"],
-        "num_layers": config["num_hidden_layers"],
-        "num_heads": config["num_attention_heads"],
-        "hidden_dim": config["hidden_size"],
-        "intermediate_dim": config["intermediate_size"],
+        **trunk_arguments(config),
         "position": position,
         "position_options": {} if position == "absolute" else {"share_heads": True},
-        "dropout": float(config["hidden_dropout_prob"]),
         "max_sequence_length": config["max_position_embeddings"],
         "num_segments": config["type_vocab_size"],
-        "initializer_range": float(config["initializer_range"]),
-        "layer_norm_epsilon": float(config["layer_norm_eps"]),
     }
-    return arguments, _notes(config)
+    return arguments, trunk_notes(config, _DEFAULTS, NO_DECODER, _WITHOUT_EFFECT)
 
 
 def read_json(path):
@@ -101,22 +78,12 @@ def _check(config, path):
     check = ConfigCheck(config)
     check.model_type("bert")
     check.architectures(_ARCHITECTURES)
-    check.fixed(_FIXED)
+    check.fixed(NO_DECODER)
     check.expect("hidden_act", lambda value: value == "gelu", "'gelu', the exact one")
     check.expect(
         "position_embedding_type",
         lambda value: isinstance(value, str) and value in POSITIONS,
         f"one of {list(POSITIONS)}",
     )
-    check.integers("max_position_embeddings", "type_vocab_size", required=_SIZES)
-    check.numbers("layer_norm_eps", "initializer_range")
-    check.shares("hidden_dropout_prob", "attention_probs_dropout_prob")
-    check.divisible("hidden_size", "num_attention_heads")
+    check_trunk(check)
     check.end(path)
-
-
-def _notes(config):
-    return [
-        *one_rate(config, "hidden_dropout_prob", "attention_probs_dropout_prob"),
-        *not_looked_at(config, _DEFAULTS, _SIZES, _FIXED, WITHOUT_EFFECT, _WITHOUT_EFFECT),
-    ]

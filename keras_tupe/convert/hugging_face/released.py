@@ -44,6 +44,19 @@ def plain_names(released, prefix):
     return names, found
 
 
+def name_bias(names, found, bias, other):
+    """Gives the bias of a masked-LM head its one name, in place, if the file has the other.
+
+    Args:
+        names, found: what `plain_names` returned.
+        bias: the one name.
+        other: the other, that of the decoder.
+    """
+    if bias not in found and other in found:
+        for each in (names, found):
+            each[bias] = each.pop(other)
+
+
 def left_out(found, tied, reasons):
     """Returns the names for which our model has nothing, with the reason.
 

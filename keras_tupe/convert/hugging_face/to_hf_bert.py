@@ -1,40 +1,45 @@
 """Our models in the format of Hugging Face's BERT."""
 
-import shutil
-
 import numpy as np
 
 from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.bert.layout import ABSOLUTE_TABLE, hugging_face_layout
+from keras_tupe.convert.bert.layout import ABSOLUTE_TABLE, WORDS, hugging_face_layout
 from keras_tupe.convert.hugging_face.config import POSITIONS
-from keras_tupe.convert.hugging_face.tokenizer_settings import SETTINGS, VOCABULARY
+from keras_tupe.convert.hugging_face.frames import BERT, BERT_IDS, special_ids
+from keras_tupe.convert.hugging_face.padding_rows import add_segments
+from keras_tupe.convert.hugging_face.trunk_config import trunk_entries
+from keras_tupe.convert.hugging_face.vocabulary import vocabulary_problems, write_vocabulary
 from keras_tupe.convert.hugging_face.write import (
     backbone_and_tokenizer,
     new_hf_folder,
+    other_head,
     refuse,
+    sharing,
     their_arrays,
     write_json,
 )
-from keras_tupe.models import TupeBackbone, TupeMaskedLM
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeMaskedPairLM
 
 _NAMES = {ours: theirs for theirs, ours in POSITIONS.items()}
-_SEGMENTS = "embeddings.token_type_embeddings.weight"
+
+_ARCHITECTURES = {TupeMaskedLM: "BertForMaskedLM", TupeMaskedPairLM: "BertForPreTraining"}
 
 
 def to_hf_bert(model, folder):
     """Writes a model in the format of Hugging Face's BERT.
 
     `transformers` loads it with `BertForMaskedLM.from_pretrained(folder)` (a backbone alone with
-    `BertModel`): absolute positions in every version, relative ones in 4.x only. `from_hf_bert`
-    gives the same weights back, bit by bit.
+    `BertModel`, a model of pairs with `BertForPreTraining`): absolute positions in every version,
+    relative ones in 4.x only. `from_hf_bert` gives the same weights back, bit by bit.
 
     Differences from the source: the absolute table that BERT has and does not use beside relative
     positions is zero. A model without segments gets two segments of zero vectors, which change
     nothing. BertForMaskedLM ignores the pooler, which is written too.
 
     Args:
-        model: a `TupeMaskedLM` or a `TupeBackbone` whose method is "absolute", or "shaw" or
-            "qkr_4" with `share_heads=True` and the other options at their defaults.
+        model: a `TupeMaskedLM`, a `TupeMaskedPairLM` or a `TupeBackbone` whose method is
+            "absolute", or "shaw" or "qkr_4" with `share_heads=True` and the other options at their
+            defaults.
         folder: path of a folder that does not exist yet; it appears when it is complete.
             It holds `config.json`, `model.safetensors` and, for a model with a WordPiece
             tokenizer, `vocab.txt` and `tokenizer_config.json`.
@@ -52,16 +57,18 @@ def to_hf_bert(model, folder):
         ...     sorted(os.listdir(os.path.join(folder, "bert")))
         ['config.json', 'model.safetensors']
     """
-    backbone, tokenizer = backbone_and_tokenizer(model, (TupeMaskedLM, TupeBackbone), folder)
-    refuse("BERT", _problems(backbone, tokenizer))
+    kinds = (TupeMaskedLM, TupeMaskedPairLM, TupeBackbone)
+    backbone, tokenizer = backbone_and_tokenizer(model, kinds, folder)
+    problems = [*_problems(backbone), *other_head(model, "gelu")]
+    refuse("BERT", [*problems, *vocabulary_problems(tokenizer, backbone, BERT)])
     with new_hf_folder(folder, _weights(model, backbone)) as partial:
         if tokenizer is not None:
-            _write_tokenizer(tokenizer, backbone, partial)
+            write_vocabulary(tokenizer, backbone, partial, BERT)
         write_json(partial / "config.json", _config(model, backbone, tokenizer))
 
 
-def _problems(backbone, tokenizer):
-    problems = []
+def _problems(backbone):
+    problems = sharing(backbone)
     options = dict(backbone.position_options)
     plain = {"share_heads": True, "share_layers": False, "k": None, "cls": "tied"}
     if backbone.position not in _NAMES:
@@ -84,17 +91,6 @@ def _problems(backbone, tokenizer):
         problems.append("normalize_first=True: BERT is post-LN")
     if backbone.zero_padded_embeddings:
         problems.append("zero_padded_embeddings=True: BERT does not set padding to zero")
-    if tokenizer is not None and tokenizer.kind != "wordpiece":
-        problems.append(
-            f"a {tokenizer.kind} tokenizer: BERT's is WordPiece; set `model.preprocessor = None` "
-            "to write the weights alone"
-        )
-    elif tokenizer is not None and tokenizer.has_vocabulary:
-        size = tokenizer.vocabulary_size()
-        if size != backbone.vocabulary_size:
-            problems.append(
-                f"a tokenizer of {size} pieces for {backbone.vocabulary_size} token vectors"
-            )
     return problems
 
 
@@ -103,9 +99,9 @@ def _weights(model, backbone):
     layout = hugging_face_layout(backbone.num_layers, backbone.position)
     found = their_arrays(weights_by_path(model), layout, backbone.num_heads)
     width = backbone.hidden_dim
-    kind = found["embeddings.word_embeddings.weight"].dtype
+    kind = found[WORDS].dtype
     found.setdefault(ABSOLUTE_TABLE, np.zeros((backbone.max_sequence_length, width), kind))
-    found.setdefault(_SEGMENTS, np.zeros((2, width), kind))
+    add_segments(found)
     if model is backbone:
         return found
     return {name if name.startswith("cls.") else f"bert.{name}": found[name] for name in found}
@@ -113,32 +109,12 @@ def _weights(model, backbone):
 
 def _config(model, backbone, tokenizer):
     return {
-        "architectures": ["BertModel" if model is backbone else "BertForMaskedLM"],
-        "attention_probs_dropout_prob": backbone.dropout,
+        **trunk_entries(backbone),
+        "architectures": [_ARCHITECTURES.get(type(model), "BertModel")],
         "hidden_act": "gelu",
-        "hidden_dropout_prob": backbone.dropout,
-        "hidden_size": backbone.hidden_dim,
-        "initializer_range": backbone.initializer_range,
-        "intermediate_size": backbone.intermediate_dim,
-        "layer_norm_eps": backbone.layer_norm_epsilon,
         "max_position_embeddings": backbone.max_sequence_length,
         "model_type": "bert",
-        "num_attention_heads": backbone.num_heads,
-        "num_hidden_layers": backbone.num_layers,
-        "pad_token_id": getattr(tokenizer, "pad_token_id", None) or 0,
+        **special_ids(tokenizer, BERT_IDS),
         "position_embedding_type": _NAMES[backbone.position],
-        "torch_dtype": backbone.dtype_policy.variable_dtype,
         "type_vocab_size": backbone.num_segments or 2,
-        "vocab_size": backbone.vocabulary_size,
     }
-
-
-def _write_tokenizer(tokenizer, backbone, folder):
-    tokenizer.save_assets(str(folder))
-    shutil.move(folder / tokenizer.file_assets[0], folder / VOCABULARY)
-    settings = {
-        "tokenizer_class": "BertTokenizer",
-        "do_lower_case": tokenizer.lowercase,
-        "model_max_length": backbone.max_sequence_length,
-    }
-    write_json(folder / SETTINGS, settings)

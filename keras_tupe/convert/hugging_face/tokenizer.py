@@ -8,6 +8,7 @@ from keras_tupe.convert.bert.wordpiece import (
     read_pieces,
     wordpiece_tokenizer,
 )
+from keras_tupe.convert.hugging_face.frames import BERT
 from keras_tupe.convert.hugging_face.tokenizer_settings import (
     VOCABULARY,
     differences,
@@ -20,14 +21,19 @@ OTHER_CUTS = (
     "letters, superscripts and signs like the ellipsis as their plain letters, a lower-cased "
     "sharp s as ss, zero-width and control characters as the end of a word"
 )
+OTHER_WORDS = (
+    "this model's own tokenizer cuts words by a Chinese segmenter; ours, as BERT's, which differs "
+    "beside letters that are neither Chinese nor a to z"
+)
 
 
-def hf_tokenizer(folder, vocabulary_size):
-    """Returns the tokenizer of a folder, if ours can do what it asks for.
+def hf_tokenizer(folder, vocabulary_size, frame=BERT):
+    """Returns the WordPiece tokenizer of a folder, if ours can do what it asks for.
 
     Args:
         folder: path of the folder.
         vocabulary_size: token vectors of the model.
+        frame: the `Frame` of the model. Defaults to BERT's.
 
     Returns:
         `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences for the report.
@@ -43,14 +49,24 @@ def hf_tokenizer(folder, vocabulary_size):
     files = read_files(folder)
     lowercase, notes = lowercase_of(files)
     # first, since the vocabulary of another kind of tokenizer need not fit the model
-    different = differences(files, lowercase)
+    different = differences(files, frame, lowercase)
     if not different:
         pieces = read_pieces(path)
         checked_size(pieces, vocabulary_size, path)
-        different = differences(files, lowercase, pieces)
+        different = differences(files, frame, lowercase, pieces)
+        if frame.cuts_words and any(map(_is_word, pieces)):
+            different = [*different, f"{VOCABULARY}: pieces of several Chinese characters"]
     if different:
         return None, (
             f"the tokenizer has {'; '.join(different)}, which ours cannot do, so {IDS_ONLY}",
         )
-    tokenizer, more = wordpiece_tokenizer(pieces, lowercase, path)
-    return tokenizer, more if tokenizer is None else (*more, *notes, OTHER_CUTS)
+    special = tuple(dict.fromkeys(frame.special.values()))
+    tokenizer, more = wordpiece_tokenizer(pieces, lowercase, path, special)
+    if tokenizer is None:
+        return None, more
+    cuts = (OTHER_CUTS, OTHER_WORDS) if frame.cuts_words else (OTHER_CUTS,)
+    return tokenizer, (*more, *notes, *cuts)
+
+
+def _is_word(piece):
+    return len(piece) > 1 and all("\u4e00" <= character <= "\u9fff" for character in piece)

@@ -7,15 +7,6 @@ from keras_tupe.convert.hugging_face.config import read_json
 VOCABULARY, SETTINGS = "vocab.txt", "tokenizer_config.json"
 CONFIG, WHOLE = "config.json", "tokenizer.json"
 SPECIAL_MAP, ADDED = "special_tokens_map.json", "added_tokens.json"
-_CLASSES = ("BertTokenizer", "BertTokenizerFast")
-_SPECIAL = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
-_TOKENS = tuple(_SPECIAL.values())
 # What must be as here, or left out.
 _FIXED = {
     "tokenize_chinese_chars": True,
@@ -27,13 +18,12 @@ _FIXED = {
 _FIXED_NORMALIZER = {"handle_chinese_chars": True, "clean_text": True}
 _FIXED_MODEL = {
     "type": "WordPiece",
-    "unk_token": "[UNK]",
     "continuing_subword_prefix": "##",
     "max_input_chars_per_word": 100,
 }
 _KINDS = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "wordpiece"}
 # Their tokens are never cut; ours cuts all text, also that of special tokens.
-WHOLE_TOKENS = (
+_WHOLE_TOKENS = (
     *("additional_special_tokens", "extra_special_tokens", "never_split", "added_tokens_decoder"),
     "added_tokens",
 )
@@ -64,11 +54,12 @@ def lowercase_of(files):
     return True, (f"text is lower-cased: neither {SETTINGS} nor {WHOLE} says otherwise",)
 
 
-def differences(files, lowercase, pieces=None):
+def differences(files, frame, lowercase, pieces=None):
     """Returns what the files ask for that our WordPiece does not do.
 
     Args:
         files: what `read_files` returned.
+        frame: the `Frame` of the model.
         lowercase: whether ours would lower-case text and strip accents.
         pieces: the vocabulary, to compare the files' ids with; without it they are not compared.
 
@@ -76,24 +67,45 @@ def differences(files, lowercase, pieces=None):
         List of strings, one for each file with differences.
     """
     found = {name: [] for name in files}
-    for name in (CONFIG, SETTINGS):
-        kind = files[name].get("tokenizer_class")
-        if kind is not None and kind not in _CLASSES:
-            found[name].append(f"tokenizer_class={kind!r}")
     found[SETTINGS] += _of_settings(files[SETTINGS], lowercase)
-    found[WHOLE] += _of_whole(files[WHOLE], lowercase)
-    for name in (SETTINGS, SPECIAL_MAP):
-        found[name] += _other_special_tokens(files[name])
-    for name in (SETTINGS, SPECIAL_MAP, WHOLE):
-        found[name] += [
-            line
-            for entry in WHOLE_TOKENS
-            for line in kept_whole(entry, texts_of(files[name].get(entry)))
-        ]
-    found[ADDED] += kept_whole("the tokens", list(files[ADDED]))
+    found[WHOLE] += _of_whole(files[WHOLE], frame, lowercase)
+    for name, lines in other_frame(files, frame).items():
+        found[name] += lines
     if pieces is not None:
         found[WHOLE] += _other_vocabulary(files[WHOLE], pieces)
+    return said(found)
+
+
+def said(found):
+    """Returns a string for each file with differences, from a dictionary of lists."""
     return [f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines]
+
+
+def other_frame(files, frame):
+    """Returns which other classes and special tokens the files ask for, by file.
+
+    Args:
+        files: what `read_files` returned.
+        frame: the `Frame` that they should have.
+    """
+    special, found = {*frame.special.values(), *frame.also}, {name: [] for name in files}
+    for name in (CONFIG, SETTINGS):
+        kind = files[name].get("tokenizer_class")
+        if kind is not None and kind not in frame.classes:
+            found[name].append(f"tokenizer_class={kind!r}")
+    for name in (SETTINGS, SPECIAL_MAP):
+        for entry, value in files[name].items():
+            texts = texts_of(value)
+            if entry in frame.special and texts not in ([], [frame.special[entry]]):
+                found[name].append(f"{entry}={texts[0]!r}")
+            elif entry.endswith("_token") and entry not in frame.special and texts:
+                is_text = isinstance(value, (str, dict))
+                found[name] += kept_whole(entry, texts, special) if is_text else []
+    for name in (SETTINGS, SPECIAL_MAP, WHOLE):
+        for entry in _WHOLE_TOKENS:
+            found[name] += kept_whole(entry, texts_of(files[name].get(entry)), special)
+    found[ADDED] += kept_whole("the tokens", list(files[ADDED]), special)
+    return found
 
 
 def _of_settings(settings, lowercase):
@@ -109,7 +121,7 @@ def _of_settings(settings, lowercase):
     return found
 
 
-def _of_whole(whole, lowercase):
+def _of_whole(whole, frame, lowercase):
     """Returns the differences in the file of the `tokenizers` library, entry by entry."""
     found = []
     for name, kind in (("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
@@ -123,20 +135,11 @@ def _of_whole(whole, lowercase):
         found.append(f"lowercase={is_lower!r}")
     if normalizer.get("strip_accents") not in (None, lowercase):
         found.append(f"lowercase={lowercase}, strip_accents={normalizer['strip_accents']!r}")
-    return found + unlike(normalizer, _FIXED_NORMALIZER) + unlike(model_of(whole), _FIXED_MODEL)
+    fixed = {**_FIXED_MODEL, "unk_token": frame.special["unk_token"]}
+    return found + unlike(normalizer, _FIXED_NORMALIZER) + unlike(model_of(whole), fixed)
 
 
-def _other_special_tokens(content):
-    found = []
-    for name, value in content.items():
-        if name in _SPECIAL and texts_of(value) != [_SPECIAL[name]]:
-            found.append(f"{name}={(texts_of(value) or [None])[0]!r}")
-        elif name.endswith("_token") and name not in _SPECIAL and isinstance(value, (str, dict)):
-            found += kept_whole(name, texts_of(value))
-    return found
-
-
-def kept_whole(name, tokens, special=_TOKENS):
+def kept_whole(name, tokens, special):
     """Returns a sentence about tokens that are never cut, but for the special ones of ours."""
     tokens = [token for token in tokens if token not in special]
     more = f" and {len(tokens) - 3} more" if len(tokens) > 3 else ""

@@ -38,6 +38,36 @@ def refuse(name, problems):
         )
 
 
+def sharing(backbone):
+    """Returns what of a backbone is shared or factorised, which only some models know.
+
+    Args:
+        backbone: a `TupeBackbone`.
+
+    Returns:
+        List of problems, for `refuse`.
+    """
+    return [
+        f"{name}={getattr(backbone, name)} must be None"
+        for name in ("embedding_dim", "num_groups")
+        if getattr(backbone, name) is not None
+    ]
+
+
+def other_head(model, expected):
+    """Returns whether a masked-LM head has another activation than it has there.
+
+    Args:
+        model: a task or a backbone.
+        expected: the activation there, as here.
+
+    Returns:
+        List of problems, for `refuse`.
+    """
+    found = getattr(model, "head_activation", expected)
+    return [] if found == expected else [f"head_activation={found!r} must be {expected!r}"]
+
+
 def their_arrays(weights, layout, num_heads):
     """Returns weights under their names, contiguous: safetensors writes the memory as it is.
 

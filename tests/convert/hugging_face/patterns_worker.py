@@ -25,16 +25,18 @@ def main(folder):
     given = {name: torch.tensor(value) for name, value in np.load(folder / "inputs.npz").items()}
     texts = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
     for source in sorted((folder / "ours").iterdir()):
-        kind = json.loads((source / "config.json").read_text())["model_type"]
-        cls, tokenizer_cls = classes[kind]
+        config = json.loads((source / "config.json").read_text())
+        kind = config["model_type"]
+        named = getattr(transformers, config["architectures"][0])
+        cls, tokenizer_cls = classes.get(kind, (named, None))
         model, loading = cls.from_pretrained(source, output_loading_info=True)
         inputs = {name: given[name] for name in ("input_ids", "attention_mask")}
         if kind == "longformer":
             inputs["global_attention_mask"] = given["global_attention_mask"]
         with torch.no_grad():
             logits = model.eval()(**inputs).logits[:, : given["input_ids"].shape[1]]
-        tokenizer = tokenizer_cls.from_pretrained(source)
-        ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
+        tokenizer = tokenizer_cls.from_pretrained(source) if texts else None
+        ids = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else [[]]
         np.savez(
             folder / f"{source.name}.npz",
             logits=logits,
@@ -44,7 +46,8 @@ def main(folder):
             mismatched=np.array(loading["mismatched_keys"], str),
         )
         model.save_pretrained(folder / "theirs" / source.name)
-        tokenizer.save_pretrained(folder / "theirs" / source.name)
+        if texts:
+            tokenizer.save_pretrained(folder / "theirs" / source.name)
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ def test_a_vocabulary_that_ours_cannot_use_leaves_ids_and_a_note(pieces, expecte
 
 def test_a_vocabulary_that_the_op_refuses_leaves_ids_and_a_note(tmp_path, monkeypatch):
     pytest.importorskip("tensorflow_text")
-    monkeypatch.setattr(wordpiece, "_why_unusable", lambda pieces: None)
+    monkeypatch.setattr(wordpiece, "_why_unusable", lambda *_: None)
     tokenizer, (note,) = read(tmp_path, [*PIECES, "a\0b"])
     assert tokenizer is None
     assert "vocab.txt" in note

@@ -73,7 +73,8 @@ def test_transformers_agrees_about_what_we_wrote_and_we_about_what_it_wrote(tens
     places = {"mask_positions": np.tile(np.arange(20, dtype="int32"), (3, 1))}
     real = mask.astype(bool)
     for name, model in ours.items():
-        found = np.load(tmp_path / f"{name}.npz")
+        with np.load(tmp_path / f"{name}.npz") as numbers:
+            found = dict(numbers)
         given = inputs if name == "gpt2" else {**inputs, **places}
         logits = keras.ops.convert_to_numpy(model(given))
         scale = max(1, np.abs(logits).max())

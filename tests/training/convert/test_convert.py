@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 from golden_cases import GOLDEN
 
-from keras_tupe.convert import from_hf, from_hf_bert, to_hf_bert
-from keras_tupe.models import TupeBackbone, TupeCausalLM, TupeMaskedLM, TupeTextClassifier
+from keras_tupe.convert import from_hf, from_hf_bert, from_sentence_transformers, to_hf_bert
+from keras_tupe.models import (
+    TupeBackbone,
+    TupeCausalLM,
+    TupeMaskedLM,
+    TupeTextClassifier,
+    TupeTextEmbedder,
+)
 
 OUTSIDE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
 SIZES = {"num_segments": 2, "max_sequence_length": 9}
+HEADS = {TupeTextClassifier: {"num_classes": 2}}
 
 
 def refuse(*words):
@@ -80,6 +87,17 @@ def test_a_gpt_2_becomes_a_preset_that_can_be_grafted_and_written_again(tmp_path
     assert not grafted.normalize_embeddings
 
 
+def test_a_folder_of_sentence_transformers_becomes_an_embedder(tmp_path, tensorflow):
+    source, out = GOLDEN / "sentence_transformers", tmp_path / "out"
+    assert "kept     39 weights" in commands.done("convert", source, "--out", out)
+    model, (wanted, _) = TupeTextEmbedder.from_preset(str(out)), from_sentence_transformers(source)
+    assert (model.pooling, model.preprocessor.sequence_length) == ("mean", 10)
+    for ours, theirs in zip(weights(model), weights(wanted), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    said = refuse(source, "--out", tmp_path / "new", "--num-global", "1")
+    assert "--num-global belongs to a Longformer" in said
+
+
 @pytest.mark.parametrize("num_global", [0, 2])
 def test_a_longformer_gets_so_many_global_tokens(num_global, tmp_path):
     out = tmp_path / "out"
@@ -121,11 +139,16 @@ def test_a_keras_hub_preset_becomes_ours(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(TupeBackbone, marks=pytest.mark.slow), TupeTextClassifier]
+    "kind",
+    [
+        pytest.param(TupeBackbone, marks=pytest.mark.slow),
+        TupeTextClassifier,
+        pytest.param(TupeTextEmbedder, marks=pytest.mark.slow),
+    ],
 )
 def test_a_preset_stays_of_its_kind(kind, tmp_path):
     model = TupeBackbone(13, 1, 3, 15, 8, "absolute", **SIZES)
-    model = model if kind is TupeBackbone else TupeTextClassifier(model, 2)
+    model = model if kind is TupeBackbone else kind(model, **HEADS.get(kind, {}))
     model.save_to_preset(str(tmp_path / "old"))
     commands.done(
         "convert", str(tmp_path / "old"), "--out", str(tmp_path / "new"), "--graft", "none"
@@ -138,6 +161,11 @@ def test_a_preset_stays_of_its_kind(kind, tmp_path):
     ("arguments", "expected"),
     [
         (["nowhere"], ["SOURCE must be a .pt file, or a folder with a config.json", "'nowhere'"]),
+        ([..., "--model-type", "bert"], ["--model-type needs --format huggingface"]),
+        (
+            [..., "--model-type", "rob", "--format", "huggingface"],
+            ["`model_type` must be one of", "The nearest is 'roberta'"],
+        ),
         ([..., "--format", "onnx"], ["--format must be one of", "Received: 'onnx'"]),
         ([..., "--graft", "qkr_5"], ["Did you mean 'qkr_4'", "Received: position='qkr_5'"]),
         ([..., "--graft", "t5", "--graft-options", "k=3"], ["JSON object", "'k=3'"]),
@@ -151,6 +179,7 @@ def test_a_preset_stays_of_its_kind(kind, tmp_path):
         ([..., "--position-file", "nowhere.py"], ["existing Python file", "nowhere.py"]),
         ([..., "--graft", "t5", "--format", "huggingface"], ["position='t5' is none of"]),
         ([..., "--num-global", "1"], ["--num-global belongs to a Longformer", "--num-global 1"]),
+        ([GOLDEN / "gpt2", "--pair-head"], ["--pair-head belongs to a BERT of Hugging Face"]),
         ([..., "--num-global", "-1"], ["--num-global must be >= 0. Received: -1"]),
         ([..., "--fromat", "preset"], ["unrecognized arguments"]),
         ([], ["SOURCE"]),
@@ -188,7 +217,7 @@ def test_all_mistakes_are_named_at_once_before_any_work(tmp_path):
         ("{}", "must have `model_type`"),
         ('{"registered_name": "keras_tupe>TupeBackbone"}', "must be a whole preset"),
         ('{"registered_name": "keras_hub>GemmaBackbone"}', "keras_hub>GemmaBackbone"),
-        ('{"model_type": "llama"}', "must be one of ['bert', 'gpt2', 'longformer']"),
+        ('{"model_type": "llama"}', "must be one of ['albert', 'bert', 'deberta', "),
         ('{"model_type": "gpt2"}', "vocab_size is missing; n_positions is missing"),
     ],
 )
@@ -239,6 +268,35 @@ def test_a_stop_leaves_nothing_behind(preset, loaded_files, tmp_path):
     ended = commands.run("convert", preset, "--out", tmp_path / "new" / "out", *options)
     assert ended.code == 128 + signal.SIGTERM
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"stops.py"}
+
+
+def test_a_bert_keeps_its_head_of_pairs_if_it_is_asked_for(tmp_path):
+    source = GOLDEN / "encoders" / "bert_pair_small"
+    printed = commands.done("convert", source, "--out", tmp_path / "preset", "--pair-head")
+    assert "new      0 weights" in printed
+    out = ("--out", tmp_path / "hf", "--format", "huggingface")
+    commands.done("convert", tmp_path / "preset", *out)
+    again, _ = from_hf(tmp_path / "hf", pair_head=True)
+    model, _ = from_hf(source, pair_head=True)
+    for old, new in zip(weights(model), weights(again), strict=True):
+        np.testing.assert_array_equal(new, old)
+    assert "pair_head=True takes it" in commands.done("convert", source, "--out", tmp_path / "mlm")
+
+
+@pytest.mark.parametrize("name", ["electra_discriminator_small", "roberta_small"])
+def test_encoders_become_presets_and_back(name, tmp_path):
+    source, preset = GOLDEN / "encoders" / name, tmp_path / "preset"
+    printed = commands.done("convert", source, "--out", preset)
+    assert "the source has no pooler; initialized" in printed
+    kind = name.partition("_")[0]
+    out = ("--out", tmp_path / "hf", "--format", "huggingface", "--model-type", kind)
+    commands.done("convert", preset, *out)
+    model, _ = from_hf(source)
+    again, report = from_hf(tmp_path / "hf")
+    assert type(again) is type(model)
+    for old, new in zip(model.weights, again.weights, strict=True):
+        if old.path.partition("/")[2] not in report.new and "pooled_dense" not in old.path:
+            np.testing.assert_array_equal(np.asarray(new), np.asarray(old), err_msg=old.path)
 
 
 @pytest.mark.parametrize("format", ["preset", "huggingface"])

@@ -1,7 +1,7 @@
 """GPT-2s of Hugging Face."""
 
 from keras_tupe.convert.bert.fill import fill
-from keras_tupe.convert.hugging_face.byte_pairs import GPT_2, hf_byte_pairs
+from keras_tupe.convert.hugging_face.frames import GPT_2
 from keras_tupe.convert.hugging_face.gpt_2.config import read_config
 from keras_tupe.convert.hugging_face.gpt_2.layout import WORDS, cut_fused, gpt_2_layout
 from keras_tupe.convert.hugging_face.released import (
@@ -10,6 +10,7 @@ from keras_tupe.convert.hugging_face.released import (
     plain_names,
     rounding,
 )
+from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.models import TupeBackbone, TupeCausalLM, TupeCausalLMPreprocessor
 from keras_tupe.models.presets.size_check import check_sizes
@@ -54,7 +55,7 @@ def from_hf_gpt2(folder, dtype=None):
     """
     folder = checked_folder(folder)
     arguments, notes = read_config(folder / "config.json")
-    tokenizer, more = hf_byte_pairs(folder, arguments["vocabulary_size"], GPT_2)
+    tokenizer, more = read_vocabulary(folder, arguments["vocabulary_size"], GPT_2)
     names, found = plain_names(read_hf_weights(folder), "transformer.")
     cut_fused(names, found)
     check_sizes(arguments, [value.shape for value in found.values()], repr(str(folder)), slack=2)

@@ -1,13 +1,15 @@
 """Our causal models in the format of Hugging Face's GPT-2."""
 
 from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.hugging_face.byte_pairs import GPT_2, tokenizer_problems, write_byte_pairs
+from keras_tupe.convert.hugging_face.frames import GPT_2
 from keras_tupe.convert.hugging_face.gpt_2.config import ACTIVATIONS, config_of
 from keras_tupe.convert.hugging_face.gpt_2.layout import gpt_2_layout, join_fused
+from keras_tupe.convert.hugging_face.vocabulary import vocabulary_problems, write_vocabulary
 from keras_tupe.convert.hugging_face.write import (
     backbone_and_tokenizer,
     new_hf_folder,
     refuse,
+    sharing,
     their_arrays,
     write_json,
 )
@@ -35,7 +37,7 @@ def to_hf_gpt2(model, folder):
         OSError: if the files cannot be written.
     """
     backbone, tokenizer = backbone_and_tokenizer(model, (TupeCausalLM, TupeBackbone), folder)
-    refuse("GPT-2", [*_problems(backbone), *tokenizer_problems(tokenizer, backbone, GPT_2)])
+    refuse("GPT-2", [*_problems(backbone), *vocabulary_problems(tokenizer, backbone, GPT_2)])
     layout = gpt_2_layout(backbone.num_layers)
     weights = {path: weight for path, weight in weights_by_path(model).items() if path in layout}
     found = their_arrays(weights, layout, backbone.num_heads)
@@ -47,11 +49,11 @@ def to_hf_gpt2(model, folder):
     with new_hf_folder(folder, {prefix + name: found[name] for name in found}) as partial:
         write_json(partial / "config.json", config_of(backbone, end_id, has_head))
         if tokenizer is not None:
-            write_byte_pairs(tokenizer, backbone, partial, GPT_2)
+            write_vocabulary(tokenizer, backbone, partial, GPT_2)
 
 
 def _problems(backbone):
-    found = []
+    found = sharing(backbone)
     if backbone.position != "absolute":
         found.append(f"position={backbone.position!r} must be 'absolute'")
     if backbone.attention_pattern != "causal":

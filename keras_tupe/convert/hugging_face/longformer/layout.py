@@ -3,16 +3,11 @@
 from keras_tupe.convert.bert.layout import (
     BIAS_OF_HEADS,
     INTO_HEADS,
-    SAME,
-    Place,
     dense,
     hugging_face_layout,
-    norm,
+    lm_head,
 )
 
-WORDS = "embeddings.word_embeddings.weight"
-TABLE = "embeddings.position_embeddings.weight"
-SEGMENTS = "embeddings.token_type_embeddings.weight"
 BIAS = "lm_head.bias"
 GLOBAL_SIDES = ("query_global", "key_global", "value_global")
 
@@ -36,9 +31,4 @@ def longformer_layout(num_layers):
                 INTO_HEADS,
                 BIAS_OF_HEADS,
             )
-    return {
-        **places,
-        **dense("mlm_head/dense", "lm_head.dense"),
-        **norm("mlm_head/layer_norm", "lm_head.layer_norm"),
-        "mlm_head/output_bias": Place(BIAS, SAME),
-    }
+    return {**places, **lm_head()}

@@ -1,23 +1,24 @@
 """Longformers of Hugging Face."""
 
 from keras_tupe.convert.bert.fill import fill
+from keras_tupe.convert.bert.layout import WORDS
 from keras_tupe.convert.bert.wordpiece import preprocessor_of
-from keras_tupe.convert.hugging_face.byte_pairs import ROBERTA, hf_byte_pairs
+from keras_tupe.convert.hugging_face.frames import LONGFORMER
 from keras_tupe.convert.hugging_face.longformer.config import read_config
 from keras_tupe.convert.hugging_face.longformer.layout import (
     BIAS,
     GLOBAL_SIDES,
-    SEGMENTS,
-    TABLE,
-    WORDS,
     longformer_layout,
 )
+from keras_tupe.convert.hugging_face.padding_rows import cut_rows
 from keras_tupe.convert.hugging_face.released import (
     checked_folder,
     left_out,
+    name_bias,
     plain_names,
     rounding,
 )
+from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
@@ -73,15 +74,13 @@ def from_hf_longformer(folder, dtype=None, num_global=1):
         )
     folder = checked_folder(folder)
     arguments, first_row, notes = read_config(folder / "config.json", int(num_global))
-    tokenizer, more = hf_byte_pairs(folder, arguments["vocabulary_size"], ROBERTA)
+    tokenizer, more = read_vocabulary(folder, arguments["vocabulary_size"], LONGFORMER)
     names, found = plain_names(read_hf_weights(folder), "longformer.")
-    if BIAS not in found and "lm_head.decoder.bias" in found:
-        for each in (names, found):
-            each[BIAS] = each.pop("lm_head.decoder.bias")
+    name_bias(names, found, BIAS, "lm_head.decoder.bias")
     check_sizes(arguments, [value.shape for value in found.values()], repr(str(folder)), slack=2)
     released = dict(found)
     dropped = left_out(found, _TIED, _DROPPED)
-    dropped |= _positions(found, arguments, first_row)
+    dropped |= cut_rows(found, arguments, first_row)
     if not num_global:
         dropped |= {
             name: "of global tokens, of which there are none with num_global=0"
@@ -92,18 +91,3 @@ def from_hf_longformer(folder, dtype=None, num_global=1):
     model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
     notes = (*notes, *more, *rounding(released, backbone))
     return model, fill(model, found, longformer_layout(backbone.num_layers), names, dropped, notes)
-
-
-def _positions(found, arguments, first_row):
-    """Cuts the position table and adds a single segment to it; returns what is left out."""
-    table, segments = found.get(TABLE), found.get(SEGMENTS)
-    rows = arguments["max_sequence_length"] + first_row
-    shape = (rows, arguments["hidden_dim"])
-    if table is None or table.shape != shape:
-        return {}  # to be named with all else that does not fit
-    found[TABLE] = table[first_row:]
-    if arguments["num_segments"] or segments is None or segments.shape != (1, shape[1]):
-        return {}
-    # rounded once, to the type of the model
-    found[TABLE] = found[TABLE].astype("float64") + segments.astype("float64")
-    return {SEGMENTS: "the only segment; it is added to every row of the position table"}

@@ -1,36 +1,21 @@
 """Our models with windows in the format of Hugging Face's Longformer."""
 
-import numpy as np
-
 from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.hugging_face.byte_pairs import (
-    ROBERTA,
-    tokenizer_problems,
-    write_byte_pairs,
-)
+from keras_tupe.convert.hugging_face.frames import FAIRSEQ_IDS, LONGFORMER, special_ids
 from keras_tupe.convert.hugging_face.longformer.config import config_of
-from keras_tupe.convert.hugging_face.longformer.layout import (
-    GLOBAL_SIDES,
-    SEGMENTS,
-    TABLE,
-    longformer_layout,
-)
+from keras_tupe.convert.hugging_face.longformer.layout import GLOBAL_SIDES, longformer_layout
+from keras_tupe.convert.hugging_face.padding_rows import add_rows, add_segments
+from keras_tupe.convert.hugging_face.vocabulary import vocabulary_problems, write_vocabulary
 from keras_tupe.convert.hugging_face.write import (
     backbone_and_tokenizer,
     new_hf_folder,
+    other_head,
     refuse,
+    sharing,
     their_arrays,
     write_json,
 )
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
-
-# By name there: the name here, and RoBERTa's id for a model without a tokenizer.
-_SPECIAL = {
-    "pad_token_id": ("pad_token_id", 1),
-    "bos_token_id": ("start_token_id", 0),
-    "eos_token_id": ("end_token_id", 2),
-    "sep_token_id": ("end_token_id", 2),
-}
 
 
 def to_hf_longformer(model, folder):
@@ -59,12 +44,10 @@ def to_hf_longformer(model, folder):
         OSError: if the files cannot be written.
     """
     backbone, tokenizer = backbone_and_tokenizer(model, (TupeMaskedLM, TupeBackbone), folder)
-    problems = [*_problems(backbone), *tokenizer_problems(tokenizer, backbone, ROBERTA)]
+    problems = [*_problems(backbone), *other_head(model, "gelu")]
+    problems += [*vocabulary_problems(tokenizer, backbone, LONGFORMER)]
     refuse("Longformer", problems)
-    special = {
-        theirs: default if getattr(tokenizer, ours, None) is None else getattr(tokenizer, ours)
-        for theirs, (ours, default) in _SPECIAL.items()
-    }
+    special = special_ids(tokenizer, FAIRSEQ_IDS)
     has_head = model is not backbone
     found = _weights(model, backbone, special["pad_token_id"] + 1)
     if has_head:
@@ -72,17 +55,15 @@ def to_hf_longformer(model, folder):
     with new_hf_folder(folder, found) as partial:
         write_json(partial / "config.json", config_of(backbone, special, has_head))
         if tokenizer is not None:
-            write_byte_pairs(tokenizer, backbone, partial, ROBERTA)
+            write_vocabulary(tokenizer, backbone, partial, LONGFORMER)
 
 
 def _weights(model, backbone, first_row):
     found = their_arrays(
         weights_by_path(model), longformer_layout(backbone.num_layers), backbone.num_heads
     )
-    table = found[TABLE]
-    width = table.shape[1]
-    found[TABLE] = np.concatenate([np.zeros((first_row, width), table.dtype), table])
-    found.setdefault(SEGMENTS, np.zeros((1, width), table.dtype))
+    add_rows(found, first_row)
+    add_segments(found, 1)
     for name in list(found):
         for side in GLOBAL_SIDES:
             own = f".self.{side.removesuffix('_global')}."
@@ -93,7 +74,7 @@ def _weights(model, backbone, first_row):
 
 
 def _problems(backbone):
-    found = []
+    found = sharing(backbone)
     if backbone.position != "absolute":
         found.append(f"position={backbone.position!r} must be 'absolute'")
     if backbone.attention_pattern != "sliding_window":

@@ -1,0 +1,1 @@
+"""Encoders of Hugging Face with BERT's trunk: RoBERTa, MPNet and others, one record in a file."""

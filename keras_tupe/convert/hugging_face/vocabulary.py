@@ -1,0 +1,94 @@
+"""The vocabulary of a Hugging Face folder, of any kind: read, checked and written."""
+
+import shutil
+
+from keras_tupe.convert.bert.wordpiece import IDS_ONLY
+from keras_tupe.convert.hugging_face.byte_pairs import hf_byte_pairs
+from keras_tupe.convert.hugging_face.sentencepiece import hf_sentencepiece
+from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
+from keras_tupe.convert.hugging_face.tokenizer_settings import SETTINGS
+from keras_tupe.convert.hugging_face.write import write_json
+
+_READERS = {
+    "wordpiece": hf_tokenizer,
+    "byte_pair": hf_byte_pairs,
+    "sentencepiece": hf_sentencepiece,
+}
+# What we call the kinds.
+_KINDS = {
+    "wordpiece": "WordPiece belongs",
+    "byte_pair": "byte pairs belong",
+    "sentencepiece": "SentencePiece belongs",
+}
+# The first file, under our name and theirs.
+_FILES = {
+    "wordpiece": ("vocabulary.txt", "vocab.txt"),
+    "byte_pair": ("vocabulary.json", "vocab.json"),
+    "sentencepiece": ("vocabulary.spm", "spiece.model"),
+}
+
+
+def read_vocabulary(folder, vocabulary_size, frame):
+    """Returns the tokenizer of a folder, if ours can do what it asks for, and notes.
+
+    Args:
+        folder: path of the folder.
+        vocabulary_size: token vectors of the model.
+        frame: the `Frame` of the model.
+
+    Returns:
+        `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences for the report.
+
+    Raises:
+        ValueError: if the vocabulary has another size than the model, naming both; if a file is
+            damaged.
+    """
+    tokenizer, notes = _READERS[frame.kind](folder, vocabulary_size, frame)
+    start = getattr(tokenizer, "start_token", None)
+    if start not in (None, frame.start):
+        return None, (
+            f"the tokenizer's texts begin with {start!r} and not with {frame.start!r}, so "
+            f"{IDS_ONLY}",
+        )
+    return tokenizer, notes
+
+
+def vocabulary_problems(tokenizer, backbone, frame):
+    """Returns why a tokenizer cannot be written: a list, empty for `None`."""
+    if tokenizer is None:
+        return []
+    if tokenizer.kind != frame.kind:
+        return [
+            f"a {tokenizer.kind} tokenizer, where {_KINDS[frame.kind]}; set `model.preprocessor = "
+            "None` to write the weights alone"
+        ]
+    if not tokenizer.has_vocabulary:
+        return []
+    found = []
+    size = tokenizer.vocabulary_size()
+    if size != backbone.vocabulary_size:
+        found.append(f"a tokenizer of {size} pieces for {backbone.vocabulary_size} token vectors")
+    if tokenizer.start_token != frame.start:
+        found.append(
+            f"a tokenizer whose texts begin with {tokenizer.start_token!r} and not with "
+            f"{frame.start!r}"
+        )
+    return found
+
+
+def write_vocabulary(tokenizer, backbone, folder, frame):
+    """Writes the files of a tokenizer into a folder, under Hugging Face's names."""
+    tokenizer.save_assets(str(folder))
+    ours, theirs = _FILES[frame.kind]
+    shutil.move(folder / ours, folder / theirs)
+    settings = {
+        "tokenizer_class": frame.classes[0],
+        "model_max_length": backbone.max_sequence_length,
+        **(
+            {"add_prefix_space": False}
+            if frame.kind == "byte_pair"
+            else {"do_lower_case": tokenizer.lowercase}
+        ),
+        **frame.special,
+    }
+    write_json(folder / SETTINGS, settings)
