@@ -3,7 +3,15 @@
 import keras
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models import TupeBackbone, TupeCausalLM, TupeMaskedLM, TupeTextClassifier
+from keras_tupe.models import (
+    TupeBackbone,
+    TupeCausalLM,
+    TupeMaskedLM,
+    TupeTextClassifier,
+    TupeTextEmbedder,
+)
+
+_TASKS = (TupeMaskedLM, TupeCausalLM, TupeTextClassifier, TupeTextEmbedder)
 
 
 def check_model(model):
@@ -14,10 +22,11 @@ def check_model(model):
         ValueError: if Keras runs on another backend than TensorFlow, or a layer has no weights
             yet.
     """
-    if not isinstance(model, (TupeBackbone, TupeCausalLM, TupeMaskedLM, TupeTextClassifier)):
+    if not isinstance(model, (TupeBackbone, *_TASKS)):
+        first = ", ".join(f"`{kind.__name__}`" for kind in _TASKS[:-1])
         raise TypeError(
-            "`model` must be a `TupeBackbone`, or a `TupeMaskedLM`, `TupeCausalLM` or "
-            f"`TupeTextClassifier` with one. Received: model={model!r:.200}"
+            f"`model` must be a `TupeBackbone`, or a {first} or `{_TASKS[-1].__name__}` with one. "
+            f"Received: model={model!r:.200}"
         )
     if keras.backend.backend() != "tensorflow":
         raise ValueError(

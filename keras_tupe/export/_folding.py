@@ -66,8 +66,8 @@ class FoldedEncoder:
         self._rest = keras.Function(fed, backbone.output)
         shared = self._of(layers["shared_positions"]) if "shared_positions" in layers else None
         self._logits = {}  # of attention layers, (num_heads, length, length)
-        for index in range(backbone.num_layers):
-            attention = layers[f"block_{index}"].attention
+        for block in dict.fromkeys(backbone.blocks):
+            attention = block.attention
             if hasattr(attention, "position_logits"):
                 self._logits[attention] = attention.position_logits(
                     self._nothing, shared_positions=shared

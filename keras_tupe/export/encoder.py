@@ -10,7 +10,7 @@ from keras_tupe.export._folders import new_export
 from keras_tupe.export._folding import FoldedEncoder, too_long
 from keras_tupe.export._names import ENCODER_INPUTS, HUB_NAMES, from_hub, input_specs
 from keras_tupe.layers._exporting import saved_function
-from keras_tupe.models import SavedEncoder, TupeMaskedLM, TupeTextClassifier
+from keras_tupe.models import SavedEncoder, TupeMaskedLM, TupeTextClassifier, TupeTextEmbedder
 from keras_tupe.models._backbone_config import write_backbone_config
 
 
@@ -37,6 +37,7 @@ def export_encoder(model, path, length=None, dynamic_length=False):
     - `encode`: the same with Keras's names `token_ids`, `padding_mask`, `segment_ids`.
     - `classify`, for a classifier: also `probabilities` `(batch, num_classes)`, see
       `export_text_model`.
+    - `embed`, for an embedder: also `embedding` `(batch, hidden_dim)`, what the model answers.
     - `dynamic_length`, on request: as `serving_default` at any length up to `length`.
 
     **A server that batches requests of mixed lengths pads them with their first element**: the
@@ -52,8 +53,8 @@ def export_encoder(model, path, length=None, dynamic_length=False):
     again.
 
     Args:
-        model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`, or a `SavedEncoder` of one
-            of our exports, of which the encoder is exported, without a head.
+        model: a `TupeBackbone`, `TupeMaskedLM`, `TupeTextClassifier` or `TupeTextEmbedder`, or a
+            `SavedEncoder` of one of our exports, of which the encoder is exported, without a head.
         path: folder to make. It may exist if it is empty.
         length: tokens per row in the signatures. Defaults to the model's `max_sequence_length`.
         dynamic_length: whether to add the signature `dynamic_length`. Defaults to `False`.
@@ -98,6 +99,11 @@ def _signatures(model, backbone, length, dynamic_length):
         outputs = serve(**inputs)
         return {**outputs, "probabilities": probabilities(model, outputs["pooled_output"])}
 
+    def embed(**inputs):
+        outputs = serve(**inputs)
+        vectors = embedding(model, outputs["sequence_output"], from_hub(inputs)["padding_mask"])
+        return {**outputs, "embedding": vectors}
+
     hub = input_specs(ENCODER_INPUTS, length)
     signatures = {
         "serving_default": signature(serve, hub),
@@ -105,6 +111,8 @@ def _signatures(model, backbone, length, dynamic_length):
     }
     if isinstance(model, TupeTextClassifier):
         signatures["classify"] = signature(classify, hub)
+    if isinstance(model, TupeTextEmbedder):
+        signatures["embed"] = signature(embed, hub)
     if dynamic_length:
         any_length = FoldedEncoder(backbone, length, dynamic_length=True)
         signatures["dynamic_length"] = signature(
@@ -128,6 +136,12 @@ def probabilities(model, pooled_output):
     answers = tf.cast(model.get_layer("logits")(pooled_output), tf.float32)
     is_linear = keras.activations.get(model.activation) is keras.activations.linear
     return tf.nn.softmax(answers) if is_linear and model.num_classes > 1 else answers
+
+
+def embedding(model, sequence_output, padding_mask):
+    """Returns what a `TupeTextEmbedder` makes of hidden states, float32 `(batch, hidden_dim)`."""
+    pool = model.get_layer("token_pooling")
+    return tf.cast(pool(sequence_output, padding_mask=padding_mask), tf.float32)
 
 
 def _encode(backbone):

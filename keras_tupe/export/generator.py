@@ -3,9 +3,12 @@
 import keras_hub
 import tensorflow as tf
 
-from keras_tupe.export._checks import check_length, check_model, check_tokenizer
-from keras_tupe.export._folders import new_export
-from keras_tupe.export._packing import Packing
+from keras_tupe.export._text_functions import (
+    assertion,
+    checked_parts,
+    save_text_functions,
+    text_signature,
+)
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._exporting import saved_function
 from keras_tupe.models import TupeCausalLM
@@ -48,10 +51,7 @@ def export_generator(model, tokenizer, path, max_length=None, top_k=40):
             `export_encoder`. Nothing is written then.
     """
     functions = generator_functions(model, tokenizer, max_length, top_k)
-    root = tf.train.Checkpoint(tokenizer=Packing.of(tokenizer).tokenizer)
-    root.variables = [variable.value for variable in model.variables]
-    with new_export(path) as folder:
-        tf.saved_model.save(root, str(folder), signatures=functions)
+    save_text_functions(functions, model, tokenizer, path)
 
 
 def generator_functions(model, tokenizer, max_length=None, top_k=40):
@@ -69,11 +69,8 @@ def generator_functions(model, tokenizer, max_length=None, top_k=40):
     """
     if not isinstance(model, TupeCausalLM):
         raise TypeError(f"`model` must be a `TupeCausalLM`. Received: model={model!r:.200}")
-    backbone = check_model(model)
+    backbone, packing, length = checked_parts(model, tokenizer, max_length)
     check_position_terms(backbone)
-    packing = Packing.of(tokenizer)
-    check_tokenizer(packing, backbone)
-    length = check_length(backbone, packing.length if max_length is None else max_length)
     check_positive_integers(top_k=top_k)
     if top_k > backbone.vocabulary_size:
         raise ValueError(
@@ -82,17 +79,11 @@ def generator_functions(model, tokenizer, max_length=None, top_k=40):
         )
     generator = _Generator(model, packing, length, top_k)
     drawn = {"temperature": tf.float32, "seed": tf.int32}
-    text = tf.TensorSpec([None], tf.string, name="text")
-    further = [tf.TensorSpec([], dtype, name=name) for name, dtype in drawn.items()]
-
-    def signature(function, *specs):
-        return tf.function(function, input_signature=[text, *specs], autograph=False)
-
     return {
-        "serving_default": signature(generator.generate),
-        "generate": signature(generator.generate),
-        "generate_top_k": signature(generator.generate_top_k, *further),
-        "score": signature(generator.score),
+        "serving_default": text_signature(generator.generate),
+        "generate": text_signature(generator.generate),
+        "generate_top_k": text_signature(generator.generate_top_k, **drawn),
+        "score": text_signature(generator.score),
     }
 
 
@@ -109,7 +100,7 @@ class _Generator:
         return self._generated(text, keras_hub.samplers.GreedySampler())
 
     def generate_top_k(self, text, temperature, seed):
-        with tf.control_dependencies([_assert(temperature > 0, "`temperature` must be above 0")]):
+        with tf.control_dependencies([assertion(temperature > 0, "`temperature` must be above 0")]):
             temperature = tf.identity(temperature)
         return self._generated(text, SeededTopK(self.top_k, seed, temperature))
 
@@ -118,7 +109,7 @@ class _Generator:
         ids = self.tokenizer.tokenize(text)
         lengths = framed(self.tokenizer, ids, start, False).row_lengths()
         tests = [
-            _assert(~tf.reduce_any(is_wrong), sentence)
+            assertion(~tf.reduce_any(is_wrong), sentence)
             for is_wrong, sentence in prompt_problems(ids, lengths, self.length)
         ]
         with tf.control_dependencies(tests), saved_function():
@@ -135,7 +126,7 @@ class _Generator:
         rows = framed(self.tokenizer, self.tokenizer.tokenize(text), *self.frame)
         longest = tf.reduce_max(rows.row_lengths())
         sentence = f"A text to score must have at most {self.length} tokens, special ones included"
-        with tf.control_dependencies([_assert(longest <= self.length, sentence)]):
+        with tf.control_dependencies([assertion(longest <= self.length, sentence)]):
             token_ids = rows.to_tensor(self.tokenizer.pad_id)
             mask = tf.ones_like(rows).to_tensor(0)
         inputs = {"token_ids": token_ids[:, :-1], "padding_mask": mask[:, :-1]}
@@ -181,7 +172,3 @@ class SeededTopK(keras_hub.samplers.Sampler):
             tf.math.log(best.values), 1, seed=tf.stack([self.seed, self._index]), dtype=tf.int32
         )
         return tf.gather(best.indices, drawn, batch_dims=1)[:, 0]
-
-
-def _assert(condition, sentence):
-    return tf.debugging.Assert(condition, [sentence])

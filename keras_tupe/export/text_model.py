@@ -2,13 +2,18 @@
 
 import tensorflow as tf
 
-from keras_tupe.export._checks import check_length, check_model, check_tokenizer
-from keras_tupe.export._folders import new_export
 from keras_tupe.export._folding import FoldedEncoder
-from keras_tupe.export._packing import Packing
-from keras_tupe.export.encoder import as_float32, probabilities
+from keras_tupe.export._text_functions import (
+    assertion,
+    checked_parts,
+    save_text_functions,
+    text_signature,
+)
+from keras_tupe.export.encoder import as_float32, embedding, probabilities
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models import TupeMaskedLM, TupeTextClassifier
+from keras_tupe.models import TupeMaskedLM, TupeTextClassifier, TupeTextEmbedder
+
+NO_TOKEN = "A text to embed must have at least one token"
 
 
 def export_text_model(model, tokenizer, path, length=None, top=5):
@@ -21,8 +26,10 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
 
     - `serving_default` -> float32 `sequence_output` `(batch, length, hidden_dim)`, `pooled_output`
       `(batch, hidden_dim)`, and int32 `padding_mask` `(batch, length)`.
-    - `embed` -> `embedding` `(batch, hidden_dim)`: the mean of the vectors of real tokens,
-      special ones left out, scaled to length 1; zeros for a text without tokens.
+    - `embed` -> `embedding` `(batch, hidden_dim)`: of a `TupeTextEmbedder` what it makes of the
+      texts, and one without a token is an error of its batch, unless XLA compiles the graph; of
+      other models the mean of the vectors of real tokens, special ones left out, scaled to length
+      1, and zeros for a text without tokens.
     - `fill_mask`, for a masked language model -> for the first mask token written in each text
       `tokens` (strings) and `probabilities`, both `(batch, top)`, best first; `num_masks` int32
       `(batch,)`, the number of mask tokens found. Where it is 0 the other two mean nothing. In
@@ -35,7 +42,7 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
     `export_encoder`.
 
     Args:
-        model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`.
+        model: a `TupeBackbone`, `TupeMaskedLM`, `TupeTextClassifier` or `TupeTextEmbedder`.
         tokenizer: a tokenizer of `keras_tupe.tokenizers`, a `TupeTokenizer`, or one of the
             preprocessors, whose settings for rows are then kept (`truncate`, `add_start_token`).
         path: folder to make. It may exist if it is empty.
@@ -49,10 +56,7 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
             `export_encoder`. Nothing is written then.
     """
     functions = text_functions(model, tokenizer, length, top)
-    root = tf.train.Checkpoint(tokenizer=Packing.of(tokenizer).tokenizer)
-    root.variables = [variable.value for variable in model.variables]
-    with new_export(path) as folder:
-        tf.saved_model.save(root, str(folder), signatures=functions)
+    save_text_functions(functions, model, tokenizer, path)
 
 
 def text_functions(model, tokenizer, length=None, top=5):
@@ -68,10 +72,7 @@ def text_functions(model, tokenizer, length=None, top=5):
     Raises:
         TypeError, ValueError: as `export_text_model`.
     """
-    backbone = check_model(model)
-    packing = Packing.of(tokenizer)
-    check_tokenizer(packing, backbone)
-    length = check_length(backbone, packing.length if length is None else length)
+    backbone, packing, length = checked_parts(model, tokenizer, length)
     check_positive_integers(top=top)
     most = backbone.vocabulary_size - len(packing.tokenizer.special_ids)
     if isinstance(model, TupeMaskedLM) and top > most:
@@ -86,14 +87,7 @@ def text_functions(model, tokenizer, length=None, top=5):
         functions |= {"classify": text_model.classify, "classify_pair": text_model.classify_pair}
     names = {"classify_pair": ("text", "text_pair")}
     return {
-        name: tf.function(
-            function,
-            input_signature=[
-                tf.TensorSpec([None], tf.string, name=text) for text in names.get(name, ("text",))
-            ],
-            autograph=False,
-        )
-        for name, function in functions.items()
+        name: text_signature(function, *names.get(name, ())) for name, function in functions.items()
     }
 
 
@@ -122,11 +116,20 @@ class _TextModel:
 
     def embed(self, text):
         inputs, outputs = self._encode(text)
+        if isinstance(self.model, TupeTextEmbedder):
+            return {"embedding": self._pooled(inputs, outputs)}
         special = [self.tokenizer.start_id, self.tokenizer.end_id, self.tokenizer.pad_id]
         is_special = tf.reduce_any(tf.equal(inputs["token_ids"][..., None], special), axis=-1)
         weights = tf.cast(~is_special, tf.float32)[..., None]
         total = tf.reduce_sum(outputs["sequence_output"] * weights, axis=1)
         return {"embedding": tf.math.l2_normalize(total, axis=-1)}
+
+    def _pooled(self, inputs, outputs):
+        special = 1 + self.packing.add_start_token
+        fewest = tf.reduce_min(tf.reduce_sum(inputs["padding_mask"], axis=1))
+        with tf.control_dependencies([assertion(fewest > special, NO_TOKEN)]):
+            mask = tf.identity(inputs["padding_mask"])
+        return embedding(self.model, outputs["sequence_output"], mask)
 
     def fill_mask(self, text):
         inputs, outputs = self._encode(text, masks=True)

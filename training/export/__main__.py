@@ -4,7 +4,8 @@
     python -m training.export runs/tupe_r/preset --out tupe_r.onnx --format onnx
 
 A SavedModel's folder holds the encoder itself (ids in), `text/` (strings in: embeddings, blanks
-to fill, classes; of a causal language model the text after prompts, and scores),
+to fill, classes; of a causal language model the text after prompts, and scores; of an embedder its
+vectors),
 `preprocessor/` (strings to ids) and `card.json`; `text/` and `preprocessor/` only if the preset
 has a tokenizer. `--with-preset` adds `preset/`, from which Keras makes the model again. What is
 written is loaded again, by another process or by the format's own runtime, and compared with the

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 from keras import ops
 
+from keras_tupe import TupeTextEmbedder
 from training.command import start
 
 EXAMPLE = "example.npz"
@@ -48,6 +49,8 @@ def write_example(folder, model, inputs):
         outputs["mlm_logits"] = model.head(
             outputs["sequence_output"], mask_positions=inputs["mask_positions"]
         )
+    if isinstance(model, TupeTextEmbedder):
+        outputs["embedding"] = model({tensor.name: inputs[tensor.name] for tensor in model.inputs})
     segment_ids = inputs.get("segment_ids", np.zeros_like(inputs["token_ids"]))
     np.savez_compressed(
         pathlib.Path(folder, EXAMPLE),

@@ -17,7 +17,7 @@ def portable_difference(model, format, lengths=(1, 7, 128, 512), batches=(1, 5))
     """Converts a model and returns how far its runtime is from Keras, without writing a file.
 
     Args:
-        model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`.
+        model: a `TupeBackbone`, or a `TupeMaskedLM`, `TupeTextClassifier` or `TupeTextEmbedder`.
         format: `"onnx"` or `"litert"`.
         lengths: tokens per row to try.
         batches: numbers of rows to try.

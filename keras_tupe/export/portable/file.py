@@ -37,7 +37,7 @@ def write_portable(model, path, suffix, convert, load):
     """Writes a model in another format once its runtime answers as Keras does.
 
     Args:
-        model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`.
+        model: a `TupeBackbone`, or a `TupeMaskedLM`, `TupeTextClassifier` or `TupeTextEmbedder`.
         path: file to make; its name ends with `suffix`.
         suffix: ".onnx" or ".tflite".
         convert: float32 model -> content of the file, bytes.

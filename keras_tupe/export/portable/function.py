@@ -4,16 +4,16 @@ import tensorflow as tf
 from keras import ops
 
 from keras_tupe.export._names import ENCODER_INPUTS, HUB_NAMES, from_hub, input_specs
-from keras_tupe.export.encoder import probabilities
+from keras_tupe.export.encoder import embedding, probabilities
 from keras_tupe.layers._exporting import conversion_format
-from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier, TupeTextEmbedder
 
 
 def float32_model(model):
     """Returns the model, or a copy of it under the float32 policy if its own is another.
 
     Args:
-        model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`.
+        model: a `TupeBackbone`, or a `TupeMaskedLM`, `TupeTextClassifier` or `TupeTextEmbedder`.
     """
     backbone = getattr(model, "backbone", model)
     if backbone.dtype_policy.name == "float32":
@@ -21,8 +21,10 @@ def float32_model(model):
     copy = TupeBackbone.from_config({**backbone.get_config(), "dtype": "float32"})
     if isinstance(model, TupeTextClassifier):
         copy = TupeTextClassifier(copy, model.num_classes, activation=model.activation)
+    elif isinstance(model, TupeTextEmbedder):
+        copy = TupeTextEmbedder(copy, pooling=model.pooling, normalize=model.normalize)
     elif isinstance(model, TupeMaskedLM):
-        copy = TupeMaskedLM(copy)
+        copy = TupeMaskedLM(copy, head_activation=model.head_activation)
     for old, new in zip(model.weights, copy.weights, strict=True):
         new.assign(ops.cast(old, "float32"))
     return copy
@@ -60,6 +62,10 @@ def portable_function(model):
             )
         if isinstance(model, TupeTextClassifier):
             outputs["probabilities"] = probabilities(model, outputs["pooled_output"])
+        if isinstance(model, TupeTextEmbedder):
+            outputs["embedding"] = embedding(
+                model, outputs["sequence_output"], inputs["padding_mask"]
+            )
         return {name: tf.identity(value[:rows], name=name) for name, value in outputs.items()}
 
     return tf.function(call, input_signature=specs, autograph=False)

@@ -27,7 +27,7 @@ def export_litert(model, path):
     make a new interpreter, or read the end.
 
     Args:
-        model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`.
+        model: a `TupeBackbone`, or a `TupeMaskedLM`, `TupeTextClassifier` or `TupeTextEmbedder`.
         path: file to make; its name ends with `.tflite`.
 
     Returns:

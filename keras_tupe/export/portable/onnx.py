@@ -32,8 +32,9 @@ def export_onnx(model, path):
 
     Outputs, float32: `sequence_output` `(batch, length, hidden_dim)` and `pooled_output`
     `(batch, hidden_dim)`; of a `TupeMaskedLM` also `mlm_logits` `(batch, predictions,
-    vocabulary_size)`, of a `TupeTextClassifier` `probabilities` `(batch, num_classes)`. Pass
-    `model.backbone` for a file of the encoder alone.
+    vocabulary_size)`, of a `TupeTextClassifier` `probabilities` `(batch, num_classes)`, of a
+    `TupeTextEmbedder` `embedding` `(batch, hidden_dim)`. Pass `model.backbone` for a file of the
+    encoder alone.
 
     ONNX Runtime runs the converted model at several lengths and batches before it is written. A
     model under another dtype policy is converted in float32, and compared as such.
@@ -45,7 +46,7 @@ def export_onnx(model, path):
     the file's metadata.
 
     Args:
-        model: a `TupeBackbone`, `TupeMaskedLM` or `TupeTextClassifier`.
+        model: a `TupeBackbone`, or a `TupeMaskedLM`, `TupeTextClassifier` or `TupeTextEmbedder`.
         path: file to make; its name ends with `.onnx`.
 
     Returns:

@@ -6,9 +6,9 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.export._names import HUB_NAMES
-from keras_tupe.export.encoder import probabilities
+from keras_tupe.export.encoder import embedding, probabilities
 from keras_tupe.export.portable.function import portable_inputs
-from keras_tupe.models import TupeMaskedLM, TupeTextClassifier
+from keras_tupe.models import TupeMaskedLM, TupeTextClassifier, TupeTextEmbedder
 
 TOLERANCE = 1e-4
 LONGEST = 128  # of methods without a length limit
@@ -117,6 +117,8 @@ def _expected(model, inputs):
         outputs["mlm_logits"] = answer(model)
     if isinstance(model, TupeTextClassifier):
         outputs["probabilities"] = probabilities(model, outputs["pooled_output"])
+    if isinstance(model, TupeTextEmbedder):
+        outputs["embedding"] = embedding(model, outputs["sequence_output"], inputs["padding_mask"])
     return {name: ops.convert_to_numpy(value) for name, value in outputs.items()}
 
 
