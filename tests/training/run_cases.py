@@ -6,9 +6,9 @@ from matplotlib.image import imread
 from training.command.log import LOG_COLUMNS, RunLog
 
 
-def make_run(folder, steps=300, shift=0.0, valid_every=20, speed=1000.0, share=0.25):
+def make_run(folder, steps=300, shift=0.0, valid_every=20, speed=1000.0, share=0.25, outputs=()):
     """Writes the logs of a run whose loss falls from 9 + shift; returns the folder."""
-    with RunLog(folder, 0, tensorboard=False) as log:
+    with RunLog(folder, 0, tensorboard=False, outputs=outputs) as log:
         for step in range(10, steps + 1, 10):
             loss = 3 + shift + 6 * np.exp(-step / 60)
             known = {"step": step, "loss": loss + 0.2 * (-1) ** (step // 10), "seconds": step / 2}
@@ -17,7 +17,10 @@ def make_run(folder, steps=300, shift=0.0, valid_every=20, speed=1000.0, share=0
             known |= {"skipped_steps": 0}
             log.train(**{**dict.fromkeys(LOG_COLUMNS, 1.0), **known})
             if valid_every and step % valid_every == 0:
-                log.valid(step=step, tokens=4096 * step, valid_loss=loss, valid_accuracy=1 / loss)
+                parts = {f"{name}_loss": loss / 2 for name in outputs}
+                parts |= {f"{name}_accuracy": 0.5 for name in outputs}
+                known = {"valid_loss": loss, "valid_accuracy": 1 / loss, **parts}
+                log.valid(step=step, tokens=4096 * step, **known)
     return folder
 
 

@@ -78,6 +78,7 @@ def as_json(ablation, origin):
                 LOSS: "nats",
                 ablation.accuracy_name: "percent",
                 **dict.fromkeys(ablation.number_names, "perplexity"),
+                **ablation.parts,
                 "tasks": "percent",
             },
             "sign": "difference = method less baseline",
@@ -174,23 +175,35 @@ def _ordered(ablation):
 
 def _loss_table(ablation):
     numbers = ablation.number_names
-    header = ["method", "seeds", LOSS, *numbers, ablation.accuracy_name]
-    header += _comparison_header("loss")
+    parts = ablation.parts
+    header = ["method", "seeds", LOSS, *numbers, ablation.accuracy_name, *parts]
+    header += comparison_header("loss")
     rows = []
     for name in _ordered(ablation):
         found = {score: summaries.get(name) for score, summaries in ablation.summaries.items()}
         loss, accuracy = found[LOSS], found[ablation.accuracy_name]
         row = [name, str(len(loss.values)), spread(loss, ".4f")]
         row += [spread(found[one], ".4g") if found[one] else "-" for one in numbers]
-        rows.append([*row, spread(accuracy, ".2f") + " %", *_comparison(loss, "+.4f")])
+        row.append(spread(accuracy, ".2f") + " %")
+        row += [_part(found.get(part), unit) for part, unit in parts.items()]
+        rows.append([*row, *comparison(loss, "+.4f")])
     return table(header, rows)
 
 
-def _comparison_header(what):
-    return [f"{what} less baseline's", "p", "p (Holm)", "conclusion"]
+def _part(summary, unit):
+    """Returns the loss or the accuracy of one of several outputs."""
+    if summary is None:
+        return "-"
+    return spread(summary, ".2f") + " %" if unit == "percent" else spread(summary, ".4f")
 
 
-def _comparison(summary, form):
+def comparison_header(what, baseline="baseline"):
+    """Returns the heads of the columns that `comparison` fills."""
+    return [f"{what} less {baseline}'s", "p", "p (Holm)", "conclusion"]
+
+
+def comparison(summary, form):
+    """Returns the cells of a `Summary`'s difference; dashes for the baseline."""
     found = summary.difference
     if found is None:
         return ["-", "-", "-", "-"]
@@ -256,13 +269,13 @@ def _tasks(ablation):
     parts = []
     for score in ablation.task_names:
         summaries = ablation.summaries[score]
-        header = ["method", "seeds", f"{score} (percent)", *_comparison_header("score")]
+        header = ["method", "seeds", f"{score} (percent)", *comparison_header("score")]
         rows = [
             [
                 name,
                 str(len(summaries[name].values)),
                 spread(summaries[name], ".2f"),
-                *_comparison(summaries[name], "+.2f"),
+                *comparison(summaries[name], "+.2f"),
             ]
             for name in sorted(summaries, key=lambda name: -summaries[name].mean)
         ]

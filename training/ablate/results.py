@@ -145,9 +145,22 @@ class Ablation:
         return [name for name in self.score_names if name in known]
 
     @property
+    def parts(self):
+        """Names of the losses and accuracies of single outputs, where there are several.
+
+        Returns:
+            Dictionary: name -> unit. What is known as the accuracy already is left out.
+        """
+        found = {}
+        for output in self.objective.outputs.values():
+            found[loss_name(output)] = "nats"
+            found[output.accuracy] = "percent"
+        return {name: unit for name, unit in found.items() if name != self.accuracy_name}
+
+    @property
     def task_names(self):
         """Names of the scores of tasks."""
-        others = (LOSS, self.accuracy_name, *self.number_names)
+        others = (LOSS, self.accuracy_name, *self.number_names, *self.parts)
         return [name for name in self.score_names if name not in others]
 
     @property
@@ -187,6 +200,11 @@ class Ablation:
             if values:
                 found[name] = Shares(values, *interval)
         return found
+
+
+def loss_name(output):
+    """Returns what the loss of one of several outputs is called."""
+    return f"{output.predictions} loss"
 
 
 def collect(out, baseline):
@@ -252,7 +270,10 @@ def _result(run):
             f"Received: {str(pathlib.Path(run.folder))!r}"
         )
     accuracies = [100 * value for value in valid["valid_accuracy"]]
-    scores = {LOSS: valid["valid_loss"][-1], logs.words.accuracy: accuracies[-1], **logs.numbers()}
+    scores = {LOSS: valid["valid_loss"][-1], **logs.numbers()}
+    scores |= {words: 100 * valid[name][-1] for name, words in logs.accuracies.items()}
+    for name, output in logs.words.outputs.items():
+        scores[loss_name(output)] = valid[f"{name}_loss"][-1]
     return Result(
         run.seed,
         [int(step) for step in valid["step"]],

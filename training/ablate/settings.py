@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 
+from training.ablate.objectives import settings as objectives_settings
 from training.ablate.tasks import tasks_of
 from training.command.checks import COUNT, not_there, option, out_of_range
 from training.command.kinds import nearest, values_of
@@ -57,6 +58,11 @@ class Settings(_Shared):
         (),
         "Positional methods: a name of `python -m training.methods`, "
         "NAME:option=value, a .py file that defines one, or all.",
+    )
+    objectives: tuple = setting(
+        (),
+        "Objectives to compare, in place of --objective: each has an ablation in OUT/OBJECTIVE, "
+        "whose runs cost the FLOPs of those of the first, which have --steps.",
     )
     seeds: int = setting(3, "Runs of each method, >= 1; their seeds are 0, 1, 2, ...")
     baseline: str = setting("absolute", "The method that the others are compared with.")
@@ -149,6 +155,8 @@ def _problems(settings):
         return [f"--report-only needs --out, the folder of an ablation. Received: {received}"]
     if settings.report_only:
         return []
+    if settings.objectives:
+        return objectives_settings.find_problems(settings)
     found = [
         f"{option(name)} is not for an ablation: --positions names the methods, --seeds how often "
         f"each is trained, and only presets are kept. Received: {name}={getattr(settings, name)!r}"
@@ -173,6 +181,12 @@ def _problems(settings):
     some = variants[0] if variants else Variant("none")
     if settings.out is None:
         found.append("--out must name the folder of the ablation. Received: none")
+    there = objectives_settings.objectives_in(settings.out)
+    if there:
+        found.append(
+            f"--out holds a comparison of objectives, which --objectives {' '.join(there)} goes on "
+            f"with; or give another --out. Received: {settings.out!r}"
+        )
     found += settings.pretraining(some, 0, settings.out or "none").problems()
     found += _rows_and_options(settings, variants)
     return found + _tasks(settings)
@@ -289,4 +303,13 @@ def _tasks(settings):
             found.append(f"--{name}-options must be words of a shell: {error}. Received: {text!r}")
     if found:
         return found
-    return [sentence for task in tasks_of(settings) for sentence in task.problems()]
+    tasks = tasks_of(settings)
+    found = [sentence for task in tasks for sentence in task.problems()]
+    if settings.objective in ("causal_lm", "replaced_token"):
+        found += [
+            "--blimp-options cannot have --score word, which is for models of masked tokens. "
+            f"Received: {settings.blimp_options!r}, objective={settings.objective!r}"
+            for task in tasks
+            if task.name == "blimp" and task.settings and task.settings.score == "word"
+        ]
+    return found

@@ -122,19 +122,20 @@ def _task(name, command_line):
     return Task(name, settings, tuple(mistakes)).changed(preset=None)
 
 
-def check_equal(out, tasks=()):
+def check_equal(out, tasks=(), pattern="runs"):
     """Checks that all runs of an ablation were tested with the same settings, on equal rows.
 
     Args:
         out: folder of the ablation.
         tasks: the `Task`s that are about to be done; those of the runs there must be equal.
+        pattern: of the folders of runs in it.
 
     Raises:
         ValueError: naming two commands that differ in more than preset and folder, or what else
             differs: lengths of rows that the models brought, or how many pairs they could take.
     """
     known, sizes = {task.name: (task, "this command") for task in tasks}, {}
-    for path in sorted(pathlib.Path(out).glob(f"runs/*/seed-*/*/{RESULTS}")):
+    for path in sorted(pathlib.Path(out).glob(f"{pattern}/*/seed-*/*/{RESULTS}")):
         name, where = path.parent.name, path.parent.relative_to(out)
         try:
             results = read_json_object(path)

@@ -23,7 +23,27 @@ from training.command.tables import table
 from training.command.words import words
 from training.machine.cost import TimeLeft, find_device, pretraining
 from training.machine.kind import machine_kind
-from training.pretrain import run as pretrain_run
+from training.pretrain.facts import data_facts
+
+
+def check_folder(settings):
+    """Refuses a folder of another ablation, before anything is changed in it.
+
+    Args:
+        settings: a `Settings` of `training.ablate` without problems.
+
+    Raises:
+        ValueError: naming what differs.
+    """
+    rows, valid = (data.PreparedRows(settings.data, part) for part in ("train", "valid"))
+    run = settings.pretraining(settings.variants[0], 0, settings.out)
+    facts = data_facts(rows, valid)
+    facts = runs.facts_of(run, facts, keras.backend.backend())
+    found = runs.find_runs(settings.out)
+    runs.check_belongs(settings.out, found, facts, settings.variants)
+    check_equal(settings.out, tasks_of(settings, rows.length))
+    for variant in settings.variants:
+        runs.keep_method_file(settings.out, variant)
 
 
 class Work:
@@ -47,7 +67,7 @@ class Work:
             (variant, seed) for seed in range(settings.seeds) for variant in settings.variants
         ]
         run = settings.pretraining(*self._cells[0], settings.out)
-        self._check(run, rows)
+        check_folder(settings)
         self._todo = [cell for cell in self._cells if not self._is_done(cell)]
         self.machine = self._plan(run, rows) if self._todo else None
 
@@ -79,18 +99,6 @@ class Work:
         """Returns how many of the cells are to be trained, and tested (`None`: no tests)."""
         untrained = sum(not self._is_trained(cell) for cell in cells)
         return untrained, len(cells) if self._tasks else None
-
-    def _check(self, run, rows):
-        """Refuses a folder of another ablation, before anything is changed in it."""
-        settings = self._settings
-        valid = data.PreparedRows(settings.data, "valid")
-        facts = pretrain_run.data_facts(rows, valid)
-        facts = runs.facts_of(run, facts, keras.backend.backend())
-        found = runs.find_runs(settings.out)
-        runs.check_belongs(settings.out, found, facts, settings.variants)
-        check_equal(settings.out, self._tasks)
-        for variant in settings.variants:
-            runs.keep_method_file(settings.out, variant)
 
     def _folder(self, cell):
         return runs.run_folder(self._settings.out, *cell)

@@ -7,6 +7,8 @@ from keras import ops
 
 from keras_tupe import positions
 
+_TABLE = "position_embedding/embeddings"
+
 
 def encode(model, given, normalize_first=False, zero_padded=False):
     """Returns what `model`, a float64 `TupeBackbone`, should answer.
@@ -28,17 +30,25 @@ def encode(model, given, normalize_first=False, zero_padded=False):
         x = x + weights["segment_embedding/embeddings"][given["segment_ids"]]
     added = _added_positions(model, x)
     x = trunk.norm("embeddings_layer_norm", x + added)
+    if model.embedding_dim:
+        x = trunk.dense("embeddings_projection", x)
+        # of another width now, so that the oracle must not add a table once more
+        has_table = weights.pop(_TABLE, None) is not None
+        weights |= {_TABLE: np.zeros((model.max_sequence_length, model.hidden_dim))}
+        added = np.zeros_like(x) if has_table else _added_positions(model, x)
     is_real = given["padding_mask"].astype(bool)
     if zero_padded:
         x = x * is_real[..., None]
-    for index in range(model.num_layers):
+    size = model.num_layers // (model.num_groups or model.num_layers)
+    for layer in range(model.num_layers):
+        name = f"block_{layer // size}"
 
-        def attend(y, block=f"block_{index}"):
+        def attend(y, block=name):
             # The oracle adds the positions itself: it gets vectors that lack them.
             logits = trunk.logits(model, block, y - added)
             return trunk.attend(block, y, logits, is_real)
 
-        x = trunk.block(f"block_{index}", x, attend, normalize_first)
+        x = trunk.block(name, x, attend, normalize_first)
     if normalize_first:
         x = trunk.norm("final_layer_norm", x)
     return x, np.tanh(trunk.dense("pooled_dense", x[:, 0]))

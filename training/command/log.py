@@ -20,10 +20,10 @@ LOG_COLUMNS = (
     "skipped_steps",
 )
 VALID_COLUMNS = ("step", "tokens", "valid_loss", "valid_accuracy")
+_OF_OUTPUT = ("loss", "accuracy")  # of a model with several outputs, of each of them
 _KNOWN = ("tokens", "seconds")
 _COUNTS = (*_KNOWN, "tokens_per_second", "skipped_steps")
 _MOST = 2**63
-_COLUMNS = {LOG: LOG_COLUMNS, VALID: VALID_COLUMNS}
 
 
 class RunLog:
@@ -39,6 +39,7 @@ class RunLog:
         start_step: step of the checkpoint that the run goes on from, 0 for a new run.
         tensorboard: whether to write TensorBoard's files.
         files: names of the logs that there are.
+        outputs: names of the outputs of a model with several.
 
     Attributes:
         start_seconds: `seconds` of the last row that was kept, 0 for a new run: where the clock
@@ -48,12 +49,13 @@ class RunLog:
         ValueError: if a file in the folder is not a log of this kind.
     """
 
-    def __init__(self, folder, start_step, tensorboard=True, files=(LOG, VALID)):
+    def __init__(self, folder, start_step, tensorboard=True, files=(LOG, VALID), outputs=()):
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._columns = {LOG: LOG_COLUMNS, VALID: valid_columns(outputs)}
         for name in files:
-            _rewind(folder / name, _COLUMNS[name], start_step)
+            _rewind(folder / name, self._columns[name], start_step)
         seconds = read_log(folder / LOG)["seconds"]
         self.start_seconds = seconds[-1] if seconds else 0.0
         self._events = _Events(folder / TENSORBOARD, start_step) if tensorboard else None
@@ -76,7 +78,7 @@ class RunLog:
         """Writes a row of the validation log.
 
         Args:
-            **values: number for each of `VALID_COLUMNS`.
+            **values: number for each of `valid_columns`.
         """
         self._write(VALID, values, "valid")
 
@@ -86,7 +88,7 @@ class RunLog:
             self._events.close()
 
     def _write(self, file_name, values, group):
-        columns = _COLUMNS[file_name]
+        columns = self._columns[file_name]
         if set(values) != set(columns):
             raise ValueError(f"A row has the columns {columns}. Received: {sorted(values)}")
         with open(self._folder / file_name, "ab", buffering=0) as file:  # one write, whole or not
@@ -94,6 +96,15 @@ class RunLog:
         if self._events is not None:
             scalars = {f"{group}/{name}": values[name] for name in columns[1:]}
             self._events.write(values["step"], scalars)
+
+
+def valid_columns(outputs=()):
+    """Returns the columns of a validation log.
+
+    Args:
+        outputs: names of the outputs of a model with several.
+    """
+    return (*VALID_COLUMNS, *(f"{name}_{what}" for name in outputs for what in _OF_OUTPUT))
 
 
 def read_log(path):
@@ -109,9 +120,9 @@ def read_log(path):
         ValueError: if the file is not such a log, or is not there.
     """
     path = pathlib.Path(path)
-    columns = _COLUMNS.get(path.name)
-    if columns is None or not path.is_file():
+    if path.name not in (LOG, VALID) or not path.is_file():
         raise ValueError(f"There must be a {LOG} or {VALID} of a run. Received: {str(path)!r}")
+    columns = LOG_COLUMNS if path.name == LOG else _columns_of(path)
     rows = _rows(path, columns)
     return {
         name: [float(row[index] or "nan") for row in rows] for index, name in enumerate(columns)
@@ -154,6 +165,15 @@ class _Events:
     def _record(self, **values):
         event = self._tf.Event(wall_time=time.time(), **values)
         self._writer.write(event.SerializeToString())
+
+
+def _columns_of(path):
+    """Returns the columns of a validation log, those of a model's outputs as they are there."""
+    with open(path, "rb") as file:
+        words = file.readline(2**16).decode("ascii", "replace").rstrip("\n").split(",")
+    further = words[len(VALID_COLUMNS) :]
+    names = [word.removesuffix("_loss") for word in further[::2]]
+    return valid_columns(names) if list(valid_columns(names)) == words else VALID_COLUMNS
 
 
 def _rewind(path, columns, step):

@@ -54,6 +54,10 @@ class StagePlan:
         """Adds a stage, or corrects one that has not begun; see `Stages.expect`."""
         self._stages[name] = Stage(name, max(seconds, 1e-3), kind, measured)
 
+    def drop(self, name):
+        """Takes out a stage that has not begun, and returns its seconds; see `Stages.drop`."""
+        return self._stages.pop(name).seconds
+
     def begin(self, name):
         """Ends the stage that was, and begins another; those between the two are left out."""
         self.end()

@@ -94,6 +94,18 @@ class Stages:
         with self._lock:
             self._plan.expect(name, seconds, kind, measured)
 
+    def drop(self, name):
+        """Takes a stage that has not begun out of the plan.
+
+        Args:
+            name: of the stage.
+
+        Returns:
+            The seconds that it was expected to take.
+        """
+        with self._lock:
+            return self._plan.drop(name)
+
     def begin(self, name):
         """Ends the stage that was, and begins another; those between the two are left out."""
         with self._lock:

@@ -10,7 +10,11 @@ from keras_tupe import positions
 from keras_tupe.data import read_blimp
 from training.command.grid import Cell, Grid
 from training.command.kinds import nearest
-from training.evaluate_blimp.scorer import LogLikelihood, PseudoLogLikelihood
+from training.evaluate_blimp.scorer import (
+    LogLikelihood,
+    OwnTokenLogLikelihood,
+    PseudoLogLikelihood,
+)
 from training.evaluate_blimp.summary import pair_counts, summary
 from training.evaluate_blimp.texts import Encoder
 from training.presets.folder import preset_digest
@@ -56,15 +60,11 @@ def evaluate(settings):
         paradigm.uid: encoder.pairs(paradigm, settings.limit, skipped) for paradigm in paradigms
     }
     if settings.precision != "float32":
-        model = type(model).from_preset(
-            str(pathlib.Path(settings.preset).resolve()),
-            preprocessor=None,
-            dtype=settings.precision,
-        )
+        model, _ = load_preset(settings.preset, settings.precision)
     scorer = _scorer(settings, model, encoder)
     known = {
         "preset": preset_digest(settings.preset, settings.position_file),
-        "score": "sentence" if encoder.is_causal else settings.score,
+        "score": _score_name(settings, encoder),
         "precision": model.backbone.dtype_policy.name,
     }
     cells = [Cell(uid, {**known, "pairs": _pairs_hash(pairs)}) for uid, pairs in chosen.items()]
@@ -87,23 +87,37 @@ def evaluate(settings):
     }
 
 
+def _score_name(settings, encoder):
+    """Returns what the results call the score: that of the kind of model, or the chosen one."""
+    if encoder.is_causal:
+        return "sentence"
+    return "own tokens" if encoder.is_discriminator else settings.score
+
+
 def _scorer(settings, model, encoder):
-    if not encoder.is_causal:
-        return PseudoLogLikelihood(
-            model,
-            encoder.mask_id,
-            encoder.before,
-            encoder.after,
-            word_starts=encoder.word_starts if settings.score == "word" else None,
-            batch_tokens=settings.batch_tokens,
+    one_score = encoder.is_causal or encoder.is_discriminator
+    if one_score and settings.score == "word":
+        how = (
+            "a causal one predicts each token from those before it"
+            if encoder.is_causal
+            else "a discriminator of replaced tokens judges the sentence as it is"
         )
-    if settings.score == "word":
         raise ValueError(
-            "--score is for masked language models: a causal one predicts each token from those "
-            "before it, so that nothing is masked. Leave it out. Received: score='word', "
-            f"preset={settings.preset!r}"
+            f"--score is for masked language models: {how}, so that nothing is masked. Leave it "
+            f"out. Received: score='word', preset={settings.preset!r}"
         )
-    return LogLikelihood(model, encoder.before, settings.batch_tokens)
+    if encoder.is_causal:
+        return LogLikelihood(model, encoder.before, settings.batch_tokens)
+    frame = (encoder.before, encoder.after)
+    if encoder.is_discriminator:
+        return OwnTokenLogLikelihood(model, *frame, batch_tokens=settings.batch_tokens)
+    return PseudoLogLikelihood(
+        model,
+        encoder.mask_id,
+        *frame,
+        word_starts=encoder.word_starts if settings.score == "word" else None,
+        batch_tokens=settings.batch_tokens,
+    )
 
 
 def _score(scorer, pairs, folder):

@@ -1,4 +1,4 @@
-"""Scores of sentences by a masked or a causal language model."""
+"""Scores of sentences by a masked or a causal language model, or a discriminator of tokens."""
 
 import keras
 import numpy as np
@@ -36,6 +36,24 @@ def by_length(sentences, score):
             "training diverged. Received: scores that are infinite or undefined"
         )
     return found[[numbers[ids] for ids in map(tuple, sentences)]]
+
+
+def _batches(total, size):
+    """Yields the numbers of the rows of each batch, and how many of them are used.
+
+    JAX compiles for every shape: there the last batch is filled up with its last row.
+    """
+    fills = keras.backend.backend() == "jax"
+    for start in range(0, total, size):
+        used = min(size, total - start)
+        numbers = np.arange(start, start + (size if fills else used))
+        yield np.minimum(numbers, total - 1), used
+
+
+def _framed(ids, before, after):
+    """Returns ids `(sentences, length)` with what is before and after each."""
+    frame = [np.tile(np.array(part, "int32"), (len(ids), 1)) for part in (before, after)]
+    return np.concatenate([frame[0], ids, frame[1]], axis=1)
 
 
 class LogLikelihood:
@@ -76,22 +94,74 @@ class LogLikelihood:
 
     def _equally_long(self, ids):
         """Scores of `(sentences, length)` ids without what is before them."""
-        frame = np.tile(np.array(self.before, "int32"), (len(ids), 1))
-        rows = np.concatenate([frame, ids], axis=1)
+        rows = _framed(ids, self.before, [])
         count, width = len(rows), rows.shape[1] - 1
         scores = np.zeros(count)
         if not width:
             return scores
-        size = max(1, self.batch_tokens // width)
-        fills = keras.backend.backend() == "jax"
-        for start in range(0, count, size):
-            used = min(size, count - start)
-            numbers = np.arange(start, start + (size if fills else used))
-            some = rows[np.minimum(numbers, count - 1)]
+        for numbers, used in _batches(count, max(1, self.batch_tokens // width)):
+            some = rows[numbers]
             inputs = {"token_ids": some[:, :-1], "padding_mask": np.ones_like(some[:, :-1])}
             losses = self._forward({**inputs, "labels": some[:, 1:]}).astype("float64")
             first = max(len(self.before) - 1, 0)
-            scores[start : start + used] = -losses[:used, first:].sum(axis=1)
+            scores[numbers[:used]] = -losses[:used, first:].sum(axis=1)
+        return scores
+
+
+class OwnTokenLogLikelihood:
+    """How likely each token of a sentence is its own, by a discriminator of replaced tokens.
+
+    Equation: with the logit l_t of token t of the whole sentence, above 0 where the discriminator
+    takes it for a replaced one,
+
+        score(w) = sum_t log P(w_t is the text's own | w) = -sum_t log(1 + exp(l_t))
+
+    in natural logarithms, over the tokens of the sentence without its frame. Nothing is masked, so
+    a sentence takes one forward pass. It is no likelihood of the sentence: a discriminator tells
+    odd tokens from usual ones and not which token stands there. Rows and ties as in
+    `PseudoLogLikelihood`.
+
+    Args:
+        model: a `TupeTokenDiscriminator`.
+        before, after: ids of the frame, such as `[2]` and `[3]`.
+        batch_tokens: about how many tokens the model gets at once, >= 1; one row at least.
+
+    Raises:
+        ValueError: in `scores`, if a score is not a finite number.
+
+    References:
+        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555, section 2, for the
+        discriminator; the score of a sentence is ours.
+    """
+
+    def __init__(self, model, before, after, batch_tokens=4096):
+        self.before, self.after = list(before), list(after)
+        self.batch_tokens = batch_tokens
+        self._has_segments = bool(model.backbone.num_segments)
+        self._forward = Forward(model)
+
+    def scores(self, sentences):
+        """Scores sentences.
+
+        Args:
+            sentences: list of token ids, integers without special tokens.
+
+        Returns:
+            float64, `(sentences,)`, nats; 0 for a sentence without tokens.
+        """
+        return by_length(sentences, self._equally_long)
+
+    def _equally_long(self, ids):
+        """Scores of `(sentences, length)` ids without their frame."""
+        rows, scores = _framed(ids, self.before, self.after), np.zeros(len(ids))
+        tokens = slice(len(self.before), len(self.before) + ids.shape[1])
+        for numbers, used in _batches(len(rows), max(1, self.batch_tokens // rows.shape[1])):
+            some = rows[numbers]
+            inputs = {"token_ids": some, "padding_mask": np.ones_like(some)}
+            if self._has_segments:
+                inputs["segment_ids"] = np.zeros_like(some)
+            logits = self._forward(inputs)[:used, tokens].astype("float64")
+            scores[numbers[:used]] = -np.logaddexp(0.0, logits).sum(axis=1)
         return scores
 
 
@@ -113,7 +183,7 @@ class PseudoLogLikelihood:
     so that they tie exactly. What is scored beside a sentence may change the rounding of its score.
 
     Args:
-        model: a `TupeMaskedLM`.
+        model: a `TupeMaskedLM`; where it has segments, sentences are of the first.
         mask_id: id of the mask token.
         before, after: ids of the frame, such as `[2]` and `[3]`.
         word_starts: function of ids `(sentences, length)` that tells, by a bool of that shape,
@@ -152,18 +222,13 @@ class PseudoLogLikelihood:
     def _equally_long(self, ids, progress):
         """Scores of `(sentences, length)` ids without their frame."""
         count, length = ids.shape
-        frame = [np.tile(np.array(part, "int32"), (count, 1)) for part in (self.before, self.after)]
-        rows = np.concatenate([frame[0], ids, frame[1]], axis=1)  # (sentences, width)
+        rows = _framed(ids, self.before, self.after)  # (sentences, width)
         words = self._words(ids)
         total, width = count * length, rows.shape[1]
         size = max(1, self.batch_tokens // width)
         scores = np.zeros(count)
-        # JAX compiles for every shape: the last batch is filled up with its last row
-        fills = keras.backend.backend() == "jax"
-        for start in range(0, total, size):
-            used = min(size, total - start)
-            numbers = np.arange(start, start + (size if fills else used))
-            sentence, position = np.divmod(np.minimum(numbers, total - 1), length)
+        for numbers, used in _batches(total, size):
+            sentence, position = np.divmod(numbers, length)
             word = words[sentence]  # (rows, length)
             hidden = (np.arange(length) >= position[:, None]) & (
                 word == np.take_along_axis(word, position[:, None], axis=1)

@@ -15,7 +15,10 @@ class Settings:
     """Settings of `training.evaluate_blimp`."""
 
     preset: str | None = setting(
-        None, "Folder of a masked or causal language model with a tokenizer.", positional=True
+        None,
+        "Folder, with a tokenizer, of a masked or causal language model, or of a discriminator of "
+        "replaced tokens.",
+        positional=True,
     )
     data: str | None = setting(None, "Folder of BLiMP's .jsonl files, or one of them.")
     out: str | None = setting(None, "Folder of the results; the same command continues there.")

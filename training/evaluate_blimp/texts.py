@@ -4,9 +4,11 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe import TupeCausalLM, TupeMaskedLM
+from keras_tupe import TupeCausalLM, TupeMaskedLM, TupeTokenDiscriminator
 from keras_tupe.data.corpus.word_starts import word_starts
 from keras_tupe.data.rows.whole_words import starts_of_words
+
+_KINDS = (TupeMaskedLM, TupeCausalLM, TupeTokenDiscriminator)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Encoder:
     Attributes:
         mask_id, unknown_id: ids of special tokens; a causal model's may have no mask.
         is_causal: whether sentences are scored from left to right.
+        is_discriminator: whether they are scored by which tokens look replaced.
         before, after: ids around a sentence, lists.
 
     Raises:
@@ -52,10 +55,12 @@ class Encoder:
 
     def __init__(self, model, text, preset):
         self.is_causal = isinstance(model, TupeCausalLM)
-        if not self.is_causal and not isinstance(model, TupeMaskedLM):
+        self.is_discriminator = isinstance(model, TupeTokenDiscriminator)
+        if not isinstance(model, _KINDS):
             raise ValueError(
-                "The preset must be a masked or a causal language model, since sentences are "
-                "scored by its predictions. `training.pretrain` makes one. "
+                "The preset must be a masked or a causal language model, or a discriminator of "
+                "replaced tokens, since sentences are scored by its predictions. "
+                "`training.pretrain` makes one. "
                 f"Received: {preset!r}, a {type(model).__name__}"
             )
         if text is None:

@@ -39,7 +39,7 @@ def draw_positions(path, runs, trained_length=None, styles=None):
     axes.set_ylabel("perplexity per token (logarithmic)")
     axes.set_title("held-out perplexity by position")
     axes.grid(alpha=0.3, which="both")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
     save(figure, path)
 
 

@@ -24,9 +24,8 @@ def draw(path, plan, results):
     rows = max([len(found), *(len(one.rows) for one in tables)])
     width = 4.6 * (len(tables) + 1)
     figure = Figure(figsize=(width, 1.9 + _ROW * rows), layout="constrained")
-    figure.suptitle(
-        f"{plan.experiment.name}: differences to the baseline. Other models, other axes."
-    )
+    others = ". Other models, other axes." if tables else ""
+    figure.suptitle(f"{plan.experiment.name}: differences to the baseline{others}")
     panels = figure.subplots(1, len(tables) + 1, squeeze=False)[0]
     for axes, one in zip(panels, tables, strict=False):
         _theirs(axes, one)

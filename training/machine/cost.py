@@ -95,6 +95,21 @@ class Cost:
         return Cost(*(count * value for value in dataclasses.astuple(self)))
 
 
+def step_flops(settings, length, vocabulary_size):
+    """Returns the operations of a step of a run of pre-training, by its objective.
+
+    Args:
+        settings, length, vocabulary_size: as in `training`.
+    """
+    sizes = {
+        **dataclasses.asdict(SIZES[settings.size]),
+        "vocabulary_size": vocabulary_size,
+        "embedding_dim": settings.embedding_dim,
+    }
+    options = settings.objective_options()
+    return settings.objective_record().step_flops(sizes, settings.batch_size, length, options)
+
+
 def training(settings, length, vocabulary_size, device, looks=0):
     """Returns the cost of the steps of a run of pre-training, whatever its positional method.
 
@@ -105,16 +120,7 @@ def training(settings, length, vocabulary_size, device, looks=0):
         device: a `Device`.
         looks: steps that validations are worth.
     """
-    from keras_tupe.trainer import step_flops
-
-    flops = step_flops(
-        **_sizes(settings.size),
-        vocabulary_size=vocabulary_size,
-        batch_size=settings.batch_size,
-        length=length,
-        num_slots=settings.objective_record().num_predictions(length, settings.objective_options()),
-    )
-    total = (settings.steps + looks) * flops
+    total = (settings.steps + looks) * step_flops(settings, length, vocabulary_size)
     seconds = device.seconds(total, settings.steps + looks)
     return Cost(1, settings.steps * settings.batch_size * length, total, seconds)
 
@@ -144,9 +150,11 @@ def fine_tuning(size, position, device, tokens, rows, evaluated, batch_size):
         evaluated: rows of the evaluation.
         batch_size: rows of a step.
     """
-    from keras_tupe.trainer import step_flops
+    from keras_tupe import trainer
 
-    flops = step_flops(**_sizes(size), vocabulary_size=0, batch_size=1, length=tokens, num_slots=1)
+    flops = trainer.step_flops(
+        **_sizes(size), vocabulary_size=0, batch_size=1, length=tokens, num_slots=1
+    )
     steps, looks = rows / batch_size, evaluated / batch_size
     total = (rows + _FORWARD * evaluated) * flops
     seconds = slower(position, tokens) * device.seconds(total, steps + _FORWARD * looks)

@@ -9,9 +9,13 @@ from keras_tupe import (
     TupeCausalLMPreprocessor,
     TupeMaskedLM,
     TupeMaskedLMPreprocessor,
+    TupeMaskedPairLM,
+    TupeMaskedPairLMPreprocessor,
     TupeSpanExtractor,
     TupeTextClassifier,
     TupeTextClassifierPreprocessor,
+    TupeTextEmbedder,
+    TupeTokenDiscriminator,
     TupeTokenizer,
 )
 from keras_tupe.models.presets.check import check_known, check_preset
@@ -19,28 +23,41 @@ from training.presets.checks import read_object
 
 _TASKS = {
     kind.__name__: kind
-    for kind in (TupeMaskedLM, TupeCausalLM, TupeTextClassifier, TupeSpanExtractor)
+    for kind in (
+        TupeMaskedLM,
+        TupeMaskedPairLM,
+        TupeTokenDiscriminator,
+        TupeCausalLM,
+        TupeTextClassifier,
+        TupeTextEmbedder,
+        TupeSpanExtractor,
+    )
 }
 _PREPROCESSORS = {
     kind.__name__: kind
     for kind in (
         TupeMaskedLMPreprocessor,
+        TupeMaskedPairLMPreprocessor,
         TupeCausalLMPreprocessor,
         TupeTextClassifierPreprocessor,
     )
 }
 
 
-def load_preset(folder):
+def load_preset(folder, dtype=None):
     """Returns the model of a preset, and what makes its inputs of text.
 
     Args:
-        folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM`, `TupeCausalLM`,
-            `TupeTextClassifier` or `TupeSpanExtractor` wrote.
+        folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM`, `TupeMaskedPairLM`,
+            `TupeTokenDiscriminator`, `TupeCausalLM`, `TupeTextClassifier`, `TupeTextEmbedder` or
+            `TupeSpanExtractor` wrote.
+        dtype: Keras dtype policy of the model; `None` for float32, or float64 if it was saved in
+            that.
 
     Returns:
-        The model, in float32 (in float64 if it was saved in that), without its preprocessor; and
-        the preprocessor, or else a `TupeTokenizer`, or `None` if there is neither.
+        The model, without its preprocessor; and
+        the preprocessor, or else a `TupeTokenizer`, or `None` if there is neither. Of a
+        `TupeMaskedPairLM` the `TupeMaskedLM` in it: its head for pairs is of no other use.
 
     Raises:
         ValueError, OSError: if it is not such a folder, or cannot be loaded.
@@ -57,7 +74,8 @@ def load_preset(folder):
     check_preset(str(folder))
     task = read_object(folder / "task.json").get("class_name")
     is_float64 = '"float64"' in json.dumps(config["config"].get("dtype"))
-    kind, keywords = TupeBackbone, {"dtype": "float64" if is_float64 else "float32"}
+    kind = TupeBackbone
+    keywords = {"dtype": dtype or ("float64" if is_float64 else "float32")}
     if task in _TASKS:
         kind, keywords = _TASKS[task], {**keywords, "preprocessor": None}
     preprocessor = read_object(folder / "preprocessor.json").get("class_name")
@@ -65,7 +83,9 @@ def load_preset(folder):
     has_text = preprocessor in _PREPROCESSORS or (folder / "tokenizer.json").is_file()
     model = kind.from_preset(str(folder), **keywords)
     made = text.from_preset(str(folder)) if has_text else None
-    return model, made
+    if isinstance(model, TupeMaskedPairLM):
+        model = model.masked_lm()
+    return model, made.masked_lm() if isinstance(made, TupeMaskedPairLMPreprocessor) else made
 
 
 def origin(folder):

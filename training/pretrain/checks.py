@@ -30,13 +30,21 @@ with without_keras():
     from keras_tupe.models.sizes import SIZES
 
 # What belongs to one objective, or some: the options of their records.
-OBJECTIVE_OPTIONS = ("mask_rate", "whole_word", "mask_special")
-_CHOICES = {"size": SIZES, **MACHINE_CHOICES}
+OBJECTIVE_OPTIONS = (
+    *("mask_rate", "whole_word", "mask_special"),
+    *("generator_share", "embedding_sharing", "discriminator_weight"),
+)
+SHARING = ("tied", "gradient_disentangled", "none")
+_CHOICES = {"size": SIZES, "embedding_sharing": SHARING, **MACHINE_CHOICES}
 _RANGES = {
     "dropout": SHARE,
     "initializer_range": POSITIVE,
     "layer_norm_epsilon": POSITIVE,
     "max_sequence_length": COUNT,
+    "embedding_dim": COUNT,
+    "num_groups": COUNT,
+    "generator_share": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "discriminator_weight": NOT_NEGATIVE,
     "mask_rate": ("above 0 and at most 1", lambda value: 0 < value <= 1),
     "batch_size": COUNT,
     "micro_batches": COUNT,
@@ -73,6 +81,7 @@ def find_problems(settings, model_settings, changeable):
     found += _folders(settings)
     found += _preset(settings, model_settings) if settings.preset is not None else []
     found += _method(settings)
+    found += _groups(settings) if not {"size", "num_groups"} & set(outside) else []
     found += _objective(settings) or _pattern(settings)
     found += _changes(settings, changeable)
     return found + _steps(settings, outside)
@@ -153,6 +162,18 @@ def _method(settings):
     except (TypeError, ValueError) as error:
         found.append(f"--position-options: {error}")
     return found
+
+
+def _groups(settings):
+    if settings.num_groups is None or settings.size not in SIZES:
+        return []
+    layers = SIZES[settings.size].num_layers
+    if layers % settings.num_groups == 0:
+        return []
+    return [
+        f"--num-groups must divide the {layers} layers of --size {settings.size}. Received: "
+        f"num_groups={settings.num_groups}"
+    ]
 
 
 def _objective(settings):

@@ -4,6 +4,7 @@ import signal
 
 import keras
 
+from keras_tupe import objectives
 from keras_tupe.trainer import Trainer, adamw
 
 
@@ -20,7 +21,7 @@ class Training:
         schedule: learning rate: a function of the step.
         optimizer: dictionary of the other arguments of `adamw`.
         steps_per_call: steps between two visits of Python.
-        accuracy: what the share of right predictions is called.
+        objective: the `Objective`; `None` for masked language modeling.
         **options: arguments of `Trainer`.
 
     Attributes:
@@ -36,16 +37,16 @@ class Training:
         schedule,
         optimizer,
         steps_per_call=1,
-        accuracy="masked accuracy",
+        objective=None,
         **options,
     ):
-        self._accuracy = accuracy
+        self._objective = objective or objectives.get("masked_lm")
         self.machine, self.rows, self.schedule = machine, rows, schedule
         self._held_out = held_out
         self.trainer = Trainer(model, train_metrics=False, **options)
         self.trainer.compile(
             adamw(schedule, **optimizer),
-            weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+            weighted_metrics=self._objective.metrics(),
             steps_per_execution=steps_per_call,
         )
 
@@ -79,7 +80,9 @@ class Training:
             most: batches to test on at most; all by default.
 
         Returns:
-            `(loss, accuracy)`, each prediction counted once.
+            Dictionary of `valid_loss` and `valid_accuracy`, each prediction counted once; with
+            several outputs the accuracy is that of the first, and each has a loss and an accuracy,
+            `<output>_loss` and `<output>_accuracy`.
         """
         count = self._held_out.num_evaluation_batches
         count = min(most or count, count)
@@ -90,11 +93,14 @@ class Training:
                 verbose=0,
                 return_dict=True,
             )
-        progress.say(
-            f"step {step:,}: held-out loss {scores['loss']:.4f}, "
-            f"{self._accuracy} {scores['accuracy']:.2%}"
-        )
-        return scores["loss"], scores["accuracy"]
+        outputs = self._objective.outputs
+        names = [f"{name}_accuracy" for name in outputs] or ["accuracy"]
+        words = [output.accuracy for output in outputs.values()] or [self._objective.accuracy]
+        said = [f"{word} {scores[name]:.2%}" for word, name in zip(words, names, strict=True)]
+        progress.say(f"step {step:,}: held-out loss {scores['loss']:.4f}, {', '.join(said)}")
+        found = {"valid_loss": scores["loss"], "valid_accuracy": scores[names[0]]}
+        of_outputs = [f"{name}_{what}" for name in outputs for what in ("loss", "accuracy")]
+        return {**found, **{name: scores[name] for name in of_outputs}}
 
 
 class StopSignal:

@@ -42,7 +42,7 @@ def make_model(settings, prepared):
 def _new_model(settings, prepared):
     """Returns a new model; of one seed, all methods have the same weights but for their own."""
     settings.method()  # loads a file that defines it
-    task = settings.objective_record().task
+    objective, options = settings.objective_record(), settings.objective_options()
     arguments = {
         "vocabulary_size": prepared.vocabulary.size,
         **dataclasses.asdict(SIZES[settings.size]),
@@ -53,19 +53,29 @@ def _new_model(settings, prepared):
         "layer_norm_epsilon": settings.layer_norm_epsilon,
         "attention_pattern": settings.pattern_name(),
         "pattern_options": settings.resolved_pattern_options(),
+        "num_segments": objective.num_segments,
+        "embedding_dim": settings.embedding_dim,
+        "num_groups": settings.num_groups,
     }
-    trunk = task(TupeBackbone(**arguments, position="none"))
+    trunk = objective.make_model(TupeBackbone(**arguments, position="none"), options)
     keras.utils.set_random_seed(settings.seed)
     backbone = TupeBackbone(
         **arguments, position=settings.method_name(), position_options=settings.method_options()
     )
-    model = task(backbone)
+    model = objective.make_model(backbone, options)
     # initializers draw in the order of the layers, and a method's own layers are among them
-    values = {weight.path: weight for weight in trunk.weights}
-    for weight in model.weights:
-        if weight.path in values and weight.shape == values[weight.path].shape:
-            weight.assign(values[weight.path])
+    for ours, theirs in _parts(model, trunk):
+        values = {weight.path: weight for weight in theirs.weights}
+        for weight in ours.weights:
+            if weight.path in values and weight.shape == values[weight.path].shape:
+                weight.assign(values[weight.path])
     return model
+
+
+def _parts(model, other):
+    """Returns pairs of models whose weights have names of their own."""
+    parts = [getattr(one, "parts", {"": one}) for one in (model, other)]
+    return [(part, parts[1][name]) for name, part in parts[0].items()]
 
 
 def save_preset(model, tokenizer, length, folder):
@@ -103,8 +113,12 @@ def tokenizer_of(vocabulary):
 
 def _from_preset(settings, prepared):
     try:
-        model = settings.objective_record().task.from_preset(
-            settings.preset, preprocessor=None, dtype=settings.precision
+        objective, options = settings.objective_record(), settings.objective_options()
+        model = objective.task.from_preset(
+            settings.preset,
+            preprocessor=None,
+            dtype=settings.precision,
+            **{name: options[name] for name in objective.preset_options},
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
@@ -120,6 +134,9 @@ def _with_dropout(model, dropout):
     """Returns a model of the same class and weights with a dropout rate."""
     if model.backbone.dropout == dropout:
         return model
+    if hasattr(model, "separate"):
+        parts = [_with_dropout(part, dropout) for part in model.separate()]
+        return type(model)(*parts, model.embedding_sharing, model.discriminator_weight)
     backbone = TupeBackbone.from_config({**model.backbone.get_config(), "dropout": dropout})
     again = type(model)(backbone)
     again.set_weights(model.get_weights())

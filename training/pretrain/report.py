@@ -42,6 +42,13 @@ class Run:
         """The `Objective`, which has the words for what is measured."""
         return objectives.get(self.objective)
 
+    @property
+    def accuracies(self):
+        """What the accuracies of the outputs are called, by their columns of `valid.csv`."""
+        further = list(self.words.outputs.items())[1:]
+        named = {f"{name}_accuracy": output.accuracy for name, output in further}
+        return {"valid_accuracy": self.words.accuracy, **named}
+
     def numbers(self):
         """Returns what the objective reports of the last held-out loss, a dictionary."""
         losses = self.valid["valid_loss"]
@@ -184,14 +191,12 @@ def _points(run):
     if not count:
         return "There was no validation."
     chosen = sorted({round(index) for index in np.linspace(0, count - 1, min(POINTS, count))})
-    columns = ("step", "tokens", "valid_loss", "valid_accuracy")
+    forms = {"step": ",.0f", "tokens": ",.0f", "valid_loss": ".3f"}
+    forms |= dict.fromkeys(run.accuracies, ".1%")
     rows = [
-        [f"{step:,.0f}", f"{tokens:,.0f}", f"{loss:.3f}", f"{accuracy:.1%}"]
-        for step, tokens, loss, accuracy in zip(
-            *([run.valid[name][index] for index in chosen] for name in columns), strict=True
-        )
+        [f"{run.valid[name][index]:{form}}" for name, form in forms.items()] for index in chosen
     ]
-    return table(["step", "tokens", "held-out loss", run.words.accuracy], rows)
+    return table(["step", "tokens", "held-out loss", *run.accuracies.values()], rows)
 
 
 def _smooth(steps, values):

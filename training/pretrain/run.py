@@ -17,13 +17,13 @@ from keras_tupe.trainer import (
     Checkpoints,
     LinearWarmupDecay,
     cluster,
-    step_flops,
 )
 from training.command.folder_lock import FolderLock
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
 from training.machine.peak import device_peak, measured_peak
 from training.pretrain import model, report
+from training.pretrain.facts import data_facts, held_out_facts
 from training.pretrain.loop import Training, Watch
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
@@ -121,7 +121,7 @@ class Run:
                 self.schedule,
                 {name: getattr(settings, name) for name in names},
                 settings.steps_per_call,
-                self.objective.accuracy,
+                self.objective,
                 micro_batches=settings.micro_batches,
                 remat=settings.remat,
                 xla=self._xla.argument(self.step),
@@ -159,7 +159,9 @@ class Run:
             "has_gpu": has_gpu(),
             "workers": self.machine.num_workers,
             "parameters": self.model.count_params(),
-            "held_out": self._held_out_facts(),
+            "held_out": held_out_facts(
+                self.prepared.vocabulary, self.held_out, self._looked_at(), self.objective.outputs
+            ),
         }
         partial = self.out / ".partial.settings.json"
         data.write_json(partial, record)
@@ -181,13 +183,12 @@ class Run:
 
     def progress(self):
         """Returns the bar, which knows what a step costs."""
-        settings, backbone = self.settings, self.model.backbone
-        names = ("num_layers", "hidden_dim", "intermediate_dim", "vocabulary_size")
-        flops = step_flops(
-            **{name: getattr(backbone, name) for name in names},
-            batch_size=settings.batch_size,
-            length=self.rows.length,
-            num_slots=self.rows.rule.num_slots(self.rows.length),
+        settings = self.settings
+        flops = self.objective.step_flops(
+            self.model.backbone.get_config(),
+            settings.batch_size,
+            self.rows.length,
+            settings.objective_options(),
         )
         batches = self._validation_batches()
         return Progress(
@@ -201,19 +202,12 @@ class Run:
             stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
         )
 
+    def _looked_at(self):
+        return self._validation_batches() if self.settings.valid_every else 0
+
     def _validation_batches(self):
         batches = self.held_out.num_evaluation_batches
         return min(self.settings.valid_batches or batches, batches)
-
-    def _held_out_facts(self):
-        """Returns how much text the predictions are of that a validation is the mean of."""
-        characters, predictions = self.prepared.vocabulary.characters, 0.0
-        counted = 0.0
-        for step in range(self._validation_batches() if self.settings.valid_every else 0):
-            _, labels, weights = self.held_out.evaluation_batch(step)
-            predictions += float(weights.sum())
-            counted += float((weights * characters[labels]).sum())
-        return {"predictions": predictions, "characters": counted}
 
     def train(self, stop):
         """Trains to the last step, unless it is asked to stop; returns whether it got there.
@@ -222,7 +216,10 @@ class Run:
             stop: a `StopSignal`.
         """
         settings = self.settings
-        log = RunLog(self.out, self.step, settings.tensorboard) if self.is_chief else None
+        log = None
+        if self.is_chief:
+            outputs = tuple(self.objective.outputs)
+            log = RunLog(self.out, self.step, settings.tensorboard, outputs=outputs)
         with self.progress() as progress:
             xla = self._xla if self.is_chief else None
             watch = Watch(self.training, settings, stop, self.saver, progress, log, self.step, xla)
@@ -251,13 +248,12 @@ class Run:
     def _validate(self, progress, log):
         if not self.settings.valid_every:
             return
-        loss, accuracy = self.training.evaluate(self.step, progress, self.settings.valid_batches)
+        scores = self.training.evaluate(self.step, progress, self.settings.valid_batches)
         if log is not None:
             log.valid(
                 step=self.step,
                 tokens=self.step * self.settings.batch_size * self.rows.length,
-                valid_loss=loss,
-                valid_accuracy=accuracy,
+                **scores,
             )
 
     def finish(self):
@@ -282,19 +278,6 @@ class Run:
         if found:
             print(found)
         print(f"written: {preset}")
-
-
-def data_facts(train, valid):
-    """Returns what tells the rows of a run from others."""
-    splits = train.record["splits"]
-    return {
-        "rows_hash": splits["train"]["rows_hash"],
-        "order_hash": splits["train"]["order_hash"],
-        "valid_rows_hash": splits["valid"]["rows_hash"],
-        "valid_order_hash": splits["valid"]["order_hash"],
-        "length": train.length,
-        "vocabulary": train.vocabulary.sha256,
-    }
 
 
 def _devices_that_add_up(machine):

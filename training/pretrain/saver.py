@@ -10,6 +10,8 @@ _ADDED = {
     "objective": "masked_lm",
     "attention_pattern": "full",
     "pattern_options": {},
+    "embedding_dim": None,
+    "num_groups": None,
 }
 
 

@@ -9,7 +9,7 @@ from training.command import config_file
 from training.command.settings import setting
 from training.command.without_keras import objective_names, pattern_names, without_keras
 from training.machine import settings as machine
-from training.pretrain.checks import OBJECTIVE_OPTIONS, find_problems
+from training.pretrain.checks import OBJECTIVE_OPTIONS, SHARING, find_problems
 from training.pretrain.schedule import scaled
 
 with without_keras():
@@ -27,6 +27,8 @@ MODEL = (
     "initializer_range",
     "layer_norm_epsilon",
     "max_sequence_length",
+    "embedding_dim",
+    "num_groups",
 )
 # What a run may go on with although its checkpoint was made with another value. The rest would
 # not fit the checkpoint (the model), or make rows come twice or never (batch size and seed).
@@ -111,10 +113,26 @@ class Settings:
     max_sequence_length: int | None = setting(
         None, "Rows of position tables, tokens >= 1. Default: the length of the data's rows."
     )
-    # === Masking (objective masked_lm) ===
+    embedding_dim: int | None = setting(
+        None, "Width of the embeddings, mapped to the hidden states, >= 1. Default: the same."
+    )
+    num_groups: int | None = setting(
+        None, "Blocks with weights of their own; must divide the layers. Default: each layer's."
+    )
+    # === Masking (all objectives but causal_lm) ===
     mask_rate: float = setting(0.15, "Share of the tokens that is masked, above 0 to 1.")
     whole_word: bool = setting(False, "Whether whole words are masked.")
     mask_special: bool = setting(False, "Whether special tokens are masked, as TUPE's code does.")
+    # === Replaced tokens (objective replaced_token) ===
+    generator_share: float = setting(
+        0.25, "Widths of the generator over those of the encoder, above 0 to 1."
+    )
+    embedding_sharing: str = setting(
+        "tied", f"How generator and encoder share token vectors: {', '.join(SHARING)}."
+    )
+    discriminator_weight: float = setting(
+        50.0, "Factor of the encoder's loss beside that of the generator, >= 0."
+    )
     # === Optimizer ===
     batch_size: int = setting(256, "Rows per step, all replicas together, >= 1.")
     micro_batches: int = machine.micro_batches()

@@ -48,6 +48,8 @@ def check_example(folder):
         "encoder": encoder(inputs),
         "serving_default": encoder.signatures["serving_default"](**inputs),
     }
+    if "embed" in encoder.signatures:
+        answers["embed"] = encoder.signatures["embed"](**inputs)
     if hasattr(encoder, "mlm"):
         positions = tf.constant(example["masked_lm_positions"])
         answers["mlm"] = encoder.mlm({**inputs, "masked_lm_positions": positions})

@@ -101,11 +101,11 @@ def pretrain(model, corpus, steps, show):
     with show.progress(points * every, rows, "pre-training") as progress:
         for step in range(every, points * every + 1, every):
             training.fit(step - every, step, progress)
-            losses.append(training.evaluate(step, progress, CURVE_BATCHES)[0])
+            losses.append(training.evaluate(step, progress, CURVE_BATCHES)["valid_loss"])
         show.begin("validation")
         scores = training.evaluate(step, progress)
     tokens = (np.arange(points) + 1) * every * rows.batch_size * LENGTH
-    return (tokens.tolist(), losses), scores
+    return (tokens.tolist(), losses), (scores["valid_loss"], scores["valid_accuracy"])
 
 
 def fine_tune(backbone, corpus, steps, seed, show):

@@ -123,4 +123,7 @@ def test_a_script_without_named_settings_has_no_config():
 
 
 def test_the_files_of_the_package_are_there():
-    assert config_file.names() == ["demo", "huang-base", "laptop", "tupe-base"]
+    assert config_file.names() == [
+        *("demo", "electra-small", "huang-base", "laptop"),
+        *("tupe-base", "tupe-electra-base"),
+    ]

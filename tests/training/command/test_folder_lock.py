@@ -14,7 +14,7 @@ import threading
 
 import pytest
 
-from training.command import folder_lock
+from training.command import folder_lock, out_folder
 from training.command.folder_lock import FolderLock
 from training.command.out_folder import check_own
 
@@ -313,3 +313,11 @@ def sources_of_command(name):
     if path.name != "__main__":
         del files[1]
     return [file.read_text(encoding="utf-8") for file in files if file.exists()]
+
+
+def test_every_program_that_holds_a_folder_is_known_by_what_it_makes():
+    """Else its second run in a folder would end in a KeyError."""
+    text = "".join(path.read_text(encoding="utf-8") for path in TRAINING.rglob("*.py"))
+    programs = set(re.findall(r'FolderLock\([\w.]+, "(\w+)"', text))
+    assert {"evaluate_perplexity", "pretrain"} <= programs
+    assert programs <= set(out_folder._MADE)

@@ -259,6 +259,8 @@ OURS = (  # how, where and which model
     "objective",
     "attention_pattern",
     "pattern_options",
+    "embedding_dim",
+    "num_groups",
     "preset",
     "seed",
     "micro_batches",

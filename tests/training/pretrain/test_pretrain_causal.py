@@ -134,7 +134,7 @@ def test_settings_of_other_objectives_and_patterns_are_refused(rows, tmp_path):
     out = tmp_path / "run"
     window = {"attention_pattern": "sliding_window"}
     cases_of = {
-        "--objective must be one of ['causal_lm', 'masked_lm']; the nearest is 'causal_lm'": {
+        "'replaced_token', 'sentence_order']; the nearest is 'causal_lm'": {
             "objective": "casual_lm"
         },
         "--objective causal_lm has no use for --mask-rate": {**CAUSAL, "mask_rate": 0.2},

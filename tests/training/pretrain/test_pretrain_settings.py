@@ -229,6 +229,11 @@ OTHER = {
     "initializer_range": 0.5,
     "layer_norm_epsilon": 1e-12,
     "max_sequence_length": 77,
+    "embedding_dim": 64,
+    "num_groups": 2,
+    "generator_share": 0.5,
+    "embedding_sharing": "none",
+    "discriminator_weight": 10.0,
     "mask_rate": 0.4,
     "whole_word": True,
     "mask_special": True,
@@ -281,6 +286,8 @@ def test_settings_that_change_the_result_make_another_run(name):
     before = Settings()
     if name == "pattern_options":
         before = dataclasses.replace(before, attention_pattern="sliding_window")
+    if name in ("generator_share", "embedding_sharing", "discriminator_weight"):
+        before = dataclasses.replace(before, objective="replaced_token")
     identity = before.identity()
     changed = dataclasses.replace(before, **{name: OTHER[name]}).identity()
     differing = {key for key in identity if identity[key] != changed.get(key)}
@@ -302,7 +309,8 @@ def test_a_checkpoint_of_before_there_was_a_setting_has_its_old_value():
         def read_facts(self, step):
             return {"settings": self.settings, "data": {}}
 
-    for name in ("layer_norm_epsilon", "objective", "attention_pattern", "pattern_options"):
+    added = ("layer_norm_epsilon", "objective", "attention_pattern", "pattern_options")
+    for name in (*added, "embedding_dim", "num_groups"):
         del Written.settings[name]
     Saver(Written(), Settings().identity(), {}, (), True).check(7)
     other = dataclasses.replace(Settings(), layer_norm_epsilon=1e-12).identity()
