@@ -41,9 +41,8 @@ def distance_tables(backbone):
         >>> distance_tables(keras_tupe.TupeBackbone(100, 1, 2, 16, 32, position="tupe_a"))
         {}
     """
-    blocks = [f"block_{index}" for index in range(backbone.num_layers)]
     found = {
-        name: getattr(backbone.get_layer(name).attention, "position_table", None) for name in blocks
+        block.name: getattr(block.attention, "position_table", None) for block in backbone.blocks
     }
     found |= {layer.name: layer for layer in backbone.layers if layer.name not in found}
     return {

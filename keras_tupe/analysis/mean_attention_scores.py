@@ -63,18 +63,14 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
 
 def _scores(backbone, inputs):
     """Yields the scores of each block, `(batch, num_heads, length, length)`."""
-    names = [f"block_{index}" for index in range(backbone.num_layers)]
-    first = "zero_padded" if backbone.zero_padded_embeddings else "embeddings_dropout"
-    # Block i reads what block i - 1 wrote, so all the inputs come out of one forward pass.
-    sources = dict(zip(names, [first, *names], strict=False))
-    tensors = {name: backbone.get_layer(source).output for name, source in sources.items()}
-    hidden_states = keras.Model(backbone.input, tensors)(inputs, training=False)
-    x = hidden_states["block_0"]
+    # by number, all out of one forward pass; of a list of one Keras would return the tensor alone
+    tensors = {str(layer): x for layer, x in enumerate(backbone._block_inputs())}
+    found = keras.Model(backbone.input, tensors)(inputs, training=False)
+    hidden_states = [found[name] for name in tensors]
+    x = hidden_states[0]
     bias = backbone.position_bias(x) if backbone.position_bias else None
     shared = [layer(x) for layer in backbone.layers if layer.name == "shared_positions"]
-    for name in names:
-        x = hidden_states[name]
-        block = backbone.get_layer(name)
+    for x, block in zip(hidden_states, backbone.blocks, strict=True):
         scores = block.attention.scores(
             block.attention_norm(x) if block.normalize_first else x,
             position_bias=bias,

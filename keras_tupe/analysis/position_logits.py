@@ -49,13 +49,15 @@ def position_logits(backbone, length, token_ids=None):
     """
     _check_length(backbone, length)
     if token_ids is None:
-        x = ops.zeros((1, length, backbone.hidden_dim), dtype=backbone.compute_dtype)
+        width = backbone.embedding_dim or backbone.hidden_dim
+        x = ops.zeros((1, length, width), dtype=backbone.compute_dtype)
     else:
         ids = _checked_ids(token_ids, backbone.vocabulary_size)
         x = backbone.token_embedding(np.repeat(ids[:, None], length, axis=1))  # (t, n, m)
     method = positions.get(backbone.position)
     embed = _layer(backbone, method.embed, "position_embedding")
     x = embed(x) if embed else x
+    x = backbone.get_layer("embeddings_projection")(x) if backbone.embedding_dim else x
     bias = _layer(backbone, method.bias, "position_bias")
     bias = _checked_bias(bias(x), backbone, len(x), length) if bias else None
     # An option of the method may decide that there is nothing to share.

@@ -58,6 +58,9 @@ class SpecialTokens:
 
 
 BERT = SpecialTokens("[CLS]", "[SEP]", "[PAD]", "[MASK]", "[UNK]", separators=1)
+# RoBERTa's tokens around BERT's pieces; its vocabulary holds those of BERT too, as mere pieces.
+MPNET = SpecialTokens("<s>", "</s>", "<pad>", "<mask>", "[UNK]", separators=2)
 TUPE = SpecialTokens("<s>", "</s>", "<pad>", "<mask>", "<unk>", separators=2)
+ALBERT = SpecialTokens("[CLS]", "[SEP]", "<pad>", "[MASK]", "<unk>", separators=1)
 # One token begins and ends every text; texts that are joined have it between them.
 GPT_2 = SpecialTokens(*["<|endoftext|>"] * 3, None, "<|endoftext|>", separators=1)

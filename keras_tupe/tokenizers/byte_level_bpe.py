@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +18,7 @@ from keras_tupe.tokenizers._byte_pieces import (
 )
 from keras_tupe.tokenizers._files import write_bytes
 from keras_tupe.tokenizers._offsets import whole_characters
-from keras_tupe.tokenizers._special_tokens import GPT_2, TUPE
+from keras_tupe.tokenizers._special_tokens import BERT, GPT_2, TUPE
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 # Unicode's white space. In RE2, which TensorFlow has, \s is that of ASCII alone.
@@ -38,8 +39,9 @@ class ByteLevelBpe(AbstractTokenizer):
     the list of merges become one piece, wherever they are, until none are left in the list.
 
     A vocabulary with `<s>`, `<pad>`, `</s>`, `<unk>` and `<mask>` is used as RoBERTa's and
-    Longformer's, where a mask swallows the white space before it. Any other must have
-    `<|endoftext|>`: GPT-2's one special token, which starts, ends and pads, and is no mask.
+    Longformer's, one with `[CLS]`, `[SEP]`, `[PAD]`, `[MASK]` and `[UNK]` as DeBERTa's; in both a
+    mask swallows the white space before it. Any other must have `<|endoftext|>`: GPT-2's one
+    special token, which starts, ends and pads, and is no mask.
 
     Differences from the source: a special token written in the text is text, never that token.
     Bytes that are no UTF-8 are kept. What is a letter or a number is what the Unicode of
@@ -87,7 +89,8 @@ class ByteLevelBpe(AbstractTokenizer):
         merges = as_merges(merges, vocabulary)
         pieces = as_pieces(vocabulary)
         check_vocabulary(pieces, merges)
-        special = TUPE if set(TUPE.texts) <= set(pieces) else GPT_2
+        known = (each for each in (TUPE, BERT) if set(each.texts) <= set(pieces))
+        special = next(known, GPT_2)
         super().__init__(pieces, special, False, name="byte_level_bpe")
         self._pairs = tuple(merges)
         self._merges = ByteMerges(pieces, merges)
@@ -127,7 +130,7 @@ class ByteLevelBpe(AbstractTokenizer):
 
     def _ids_with_masks(self, strings):
         # as RoBERTa, which takes the white space before a mask for a part of it
-        before_mask = _SPACES + self.mask_token
+        before_mask = _SPACES + re.escape(self.mask_token)
         return self._cut_at_masks(tf.strings.regex_replace(strings, before_mask, self.mask_token))
 
     def _text(self, ids):

@@ -210,6 +210,40 @@ def check_labels(y):
         )
 
 
+def labels_of_rows(y, sample_weight, rows):
+    """One label and one weight for each row: given ones, or weights of 0 if there are no labels.
+
+    Args:
+        y: numbers `(batch,)`, or `None`.
+        sample_weight: numbers `(batch,)`, or `None` for 1.
+        rows: tensor `(batch, count)` of the rows, or `(count,)` of one text.
+
+    Returns:
+        int32 and float32, `(batch,)`, or `()` for one text.
+
+    Raises:
+        ValueError: if there is not one for each row.
+    """
+    shape = rows.shape[:-1]
+    if y is None:
+        zeros = tf.zeros_like(_as_tensor(rows)[..., 0])
+        return _handed_out(tf.cast(zeros, "int32")), _handed_out(tf.cast(zeros, "float32"))
+    labels = tf.cast(_as_tensor(y), "int32")
+    weights = tf.ones_like(labels) if sample_weight is None else _as_tensor(sample_weight)
+    for name, found in {"y": labels, "sample_weight": weights}.items():
+        if not found.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"`{name}` must have one number for each pair of texts. "
+                f"Received: {name} of shape {tuple(found.shape)} for rows {tuple(rows.shape)}"
+            )
+    return _handed_out(labels), _handed_out(tf.cast(weights, "float32"))
+
+
+def _as_tensor(value):
+    is_foreign = keras.ops.is_tensor(value) and not tf.is_tensor(value)
+    return tf.convert_to_tensor(keras.ops.convert_to_numpy(value) if is_foreign else value)
+
+
 def _rows(tokenizer, x, segments, row_options):
     batches = [_as_batch(part) for part in (x if isinstance(x, tuple) else (x,))]
     if len({is_batch for _, is_batch in batches}) > 1:

@@ -1,4 +1,4 @@
-"""SentencePiece byte-pair encoding, as TUPE's vocabulary."""
+"""SentencePiece: byte-pair encoding, as TUPE's vocabulary, or a unigram model, as ALBERT's."""
 
 import hashlib
 import os
@@ -16,9 +16,10 @@ from keras_tupe.tokenizers._offsets import (
     through_normalisation,
 )
 from keras_tupe.tokenizers._sentencepiece_proto import ModelProto, PieceType
-from keras_tupe.tokenizers._special_tokens import TUPE
+from keras_tupe.tokenizers._special_tokens import ALBERT, TUPE
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
+_SCORE_OF_COMMAS = 100  # as transformers has it: more than any piece of a text costs
 _SPACE = "\u2581"  # how SentencePiece writes a space
 
 
@@ -31,6 +32,10 @@ class SentencePieceBpe(AbstractTokenizer):
         sentencepiece.SentencePieceTrainer.train(
             ..., model_type="bpe", normalization_rule_name="nmt_nfkc_cf",
             bos_id=0, pad_id=1, eos_id=2, unk_id=3, control_symbols=["<mask>"])
+
+    A model with `[CLS]`, `[SEP]`, `<pad>`, `[MASK]` and `<unk>` is used as ALBERT's: before the
+    model sees the text, `` and '' become ", and accents are dropped (NFKD without its marks); and
+    a comma behind a digit is a piece of its own, as pieces that end in both count as very unlikely.
 
     Differences from the source: whatever type the model gives the special tokens, they are never
     found in plain text. In `tokenize_with_masks` a mask swallows the space before it, as
@@ -66,9 +71,13 @@ class SentencePieceBpe(AbstractTokenizer):
         self._model = bytes(model)
         proto = _parse(self._model)
         pieces = [piece.piece for piece in proto.pieces]
-        super().__init__(pieces, TUPE, lowercase, name="sentence_piece_bpe")
-        self._op = _make_op(proto, user_defined=())
-        self._mask_op = _make_op(proto, user_defined=(TUPE.mask,))
+        known = (each for each in (TUPE, ALBERT) if set(each.texts) <= set(pieces))
+        special = next(known, TUPE)
+        super().__init__(pieces, special, lowercase, name="sentence_piece_bpe")
+        self._drops_accents = special is ALBERT
+        scored = _with_split_commas(proto) if special is ALBERT else proto
+        self._op = _make_op(scored, special)
+        self._mask_op = _make_op(scored, special, user_defined=special.mask)
         self._piece_sizes = np.array([_size(piece) for piece in proto.pieces])
         self._space_id = pieces.index(_SPACE) if _SPACE in pieces else -1
 
@@ -85,11 +94,13 @@ class SentencePieceBpe(AbstractTokenizer):
         spans = list(zip(*map(numpy_rows, offsets), strict=True))
         sizes = [self._piece_sizes[row] for row in numpy_rows(ids)]
         spans = cover_split_characters(texts, spans, sizes, self._normalized_sizes)
-        if self.lowercase:
+        if self.lowercase or self._drops_accents:
             spans = through_normalisation(sources, texts, spans, self._folded_texts)
         return ids, spans
 
     def _ids_with_masks(self, strings):
+        if self._drops_accents:  # as ALBERT's, where every part begins a word
+            return self._cut_at_masks(strings)
         ids = self._mask_op.tokenize(self._folded(strings))
         flat, rows = ids.flat_values, ids.value_rowids()
         before_mask = (tf.roll(flat, -1, 0) == self.mask_id) & (tf.roll(rows, -1, 0) == rows)
@@ -109,6 +120,10 @@ class SentencePieceBpe(AbstractTokenizer):
         return self._folded(tf.constant(texts, tf.string, [len(texts)])).numpy()
 
     def _folded(self, strings):
+        if self._drops_accents:
+            strings = tf.strings.regex_replace(strings, "``|''", '"')
+            strings = tensorflow_text.normalize_utf8(strings, "NFKD")
+            strings = tf.strings.regex_replace(strings, r"\p{M}", "")
         # tf.strings.lower would follow the machine's locale and cut at a zero byte.
         return tensorflow_text.case_fold_utf8(strings) if self.lowercase else strings
 
@@ -130,14 +145,24 @@ def _parse(model):
     return proto
 
 
-def _make_op(proto, user_defined):
+def _with_split_commas(proto):
+    """Returns a model in which a digit and the comma behind it are hardly ever one piece."""
+    changed = type(proto)()
+    changed.CopyFrom(proto)
+    for piece in changed.pieces:
+        if piece.piece.endswith(",") and piece.piece[-2:-1].isdigit():
+            piece.score -= _SCORE_OF_COMMAS
+    return changed
+
+
+def _make_op(proto, special, user_defined=None):
     """Makes the op with special tokens that plain text cannot contain, but for `user_defined`."""
     changed = type(proto)()
     changed.CopyFrom(proto)
     for piece in changed.pieces:
-        if piece.piece in user_defined:
+        if piece.piece == user_defined:
             piece.type = PieceType.USER_DEFINED
-        elif piece.piece in TUPE.texts and piece.type != PieceType.UNKNOWN:
+        elif piece.piece in special.texts and piece.type != PieceType.UNKNOWN:
             piece.type = PieceType.CONTROL
     model = changed.SerializeToString(deterministic=True)
     try:

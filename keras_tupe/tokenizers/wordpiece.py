@@ -7,7 +7,7 @@ import tensorflow_text
 
 from keras_tupe.tokenizers._files import read_bytes, write_bytes
 from keras_tupe.tokenizers._offsets import numpy_rows, through_byte_sources
-from keras_tupe.tokenizers._special_tokens import BERT
+from keras_tupe.tokenizers._special_tokens import BERT, MPNET
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 _MAX_PIECE_BYTES = 256  # of the op, without the leading ##
@@ -20,6 +20,9 @@ class WordPiece(AbstractTokenizer):
     and CJK characters; then each word is cut, where every piece but the first starts with
     `##`. A word that cannot be spelled, or has more than 100 bytes, is one `[UNK]`.
 
+    A vocabulary with `<s>`, `</s>`, `<pad>`, `<mask>` and `[UNK]` is used as MPNet's, whose texts
+    stand between the first two: `<s> A </s> </s> B </s>`. Any other is BERT's.
+
     Differences from the source: `tensorflow_text.FastBertTokenizer` does all of this in one
     linear-time op, with its own table of lower-cased characters, so a few rare
     characters are cut otherwise than by BERT's Python code.
@@ -27,7 +30,7 @@ class WordPiece(AbstractTokenizer):
     Args:
         vocabulary: list of pieces, or the path of a UTF-8 text file with one piece per line.
             The position in the list is the id. `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]` and `[MASK]` must
-            be in it.
+            be in it, or MPNet's five.
         lowercase: whether to lower-case and to strip accents. Defaults to `True`.
 
     Raises:
@@ -55,12 +58,13 @@ class WordPiece(AbstractTokenizer):
         pieces = _read(vocabulary) if isinstance(vocabulary, (str, os.PathLike)) else vocabulary
         pieces = list(pieces)
         _check(pieces)
-        super().__init__(pieces, BERT, lowercase, name="word_piece")
+        special = MPNET if set(MPNET.texts) <= set(pieces) else BERT
+        super().__init__(pieces, special, lowercase, name="word_piece")
         try:
             self._op = tensorflow_text.FastBertTokenizer(
                 vocab=pieces,
                 token_out_type=tf.int32,
-                unknown_token=BERT.unknown,
+                unknown_token=special.unknown,
                 support_detokenization=True,
                 lower_case_nfd_strip_accents=self.lowercase,
             )

@@ -39,7 +39,7 @@ def test_every_option_stands_in_a_table(pages):
 def test_options_stand_under_the_headings_of_the_settings(pages):
     _, _, masking = pages["reference/commands/pretrain.md"].partition("## Options: masking")
     rows = re.findall(
-        r"^\| `--([\w-]+)`.*", masking.partition("## Options: optimizer")[0], re.MULTILINE
+        r"^\| `--([\w-]+)`.*", masking.partition("## Options: replaced")[0], re.MULTILINE
     )
     assert rows == ["mask-rate", "whole-word", "mask-special"]
     page = re.sub(" +", " ", pages["reference/commands/pretrain.md"])
