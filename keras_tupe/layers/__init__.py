@@ -10,6 +10,8 @@ from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttent
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
 from keras_tupe.layers.cls_reset import ClsReset
 from keras_tupe.layers.combined_position_bias import CombinedPositionBias
+from keras_tupe.layers.cross_attention import CrossAttention
+from keras_tupe.layers.decoder_block import DecoderBlock
 from keras_tupe.layers.discriminator_head import DiscriminatorHead
 from keras_tupe.layers.disentangled_embedding import DisentangledEmbedding
 from keras_tupe.layers.dropout import Dropout
@@ -33,6 +35,8 @@ __all__ = [
     "AbstractSelfAttention",
     "ClsReset",
     "CombinedPositionBias",
+    "CrossAttention",
+    "DecoderBlock",
     "DiscriminatorHead",
     "DisentangledEmbedding",
     "Dropout",

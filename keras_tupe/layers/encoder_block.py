@@ -112,18 +112,16 @@ class EncoderBlock(keras.layers.Layer):
         output_positions=None,
         training=None,
     ):
-        tensors = (hidden_states, position_bias, shared_positions, padding_mask, output_positions)
-        return recomputed(self, lambda *tensors: self._encoded(*tensors, training), tensors)
+        def encoded(x, position_bias, shared_positions, padding_mask, output_positions):
+            part = self._attention_part(position_bias, shared_positions, padding_mask, training)
+            return self._around([part], x, output_positions, training)
 
-    def _encoded(
-        self,
-        hidden_states,
-        position_bias,
-        shared_positions,
-        padding_mask,
-        output_positions,
-        training,
-    ):
+        tensors = (hidden_states, position_bias, shared_positions, padding_mask, output_positions)
+        return recomputed(self, encoded, tensors)
+
+    def _attention_part(self, position_bias, shared_positions, padding_mask, training):
+        """Returns what `_around` takes, of the self-attention."""
+
         def attention(x):
             return self.attention(
                 x,
@@ -133,27 +131,32 @@ class EncoderBlock(keras.layers.Layer):
                 training=training,
             )
 
-        return self._around(attention, hidden_states, output_positions, training)
+        return attention, self.attention_norm, self.attention_dropout
 
-    def _around(self, attention, hidden_states, output_positions=None, training=None):
-        """Returns what the block makes of hidden states, with an attention of them."""
+    def _around(self, attentions, hidden_states, output_positions=None, training=None):
+        """Returns what the block makes of hidden states, with attentions one after the other.
 
-        def attended(residual, x):
-            x = self.attention_dropout.added(residual, attention(x), training=training)
-            if output_positions is None:
-                return x
-            return at_positions(x, output_positions, training)
+        Args:
+            attentions: list of triples: function of hidden states, layer normalization, dropout.
+            hidden_states, output_positions, training: as in the call arguments.
+        """
 
-        def fed_forward(residual, x):
-            x = self.output_dense(self.intermediate_dense(x))
-            return self.feedforward_dropout.added(residual, x, training=training)
+        def sublayer(x, function, norm, dropout, positions=None):
+            added = function(norm(x) if self.normalize_first else x)
+            x = dropout.added(x, added, training=training)
+            if positions is not None:
+                x = at_positions(x, positions, training)
+            return x if self.normalize_first else norm(x)
 
         x = ops.cast(hidden_states, self.compute_dtype)
-        if self.normalize_first:
-            x = attended(x, self.attention_norm(x))
-            return fed_forward(x, self.feedforward_norm(x))
-        x = self.attention_norm(attended(x, x))
-        return self.feedforward_norm(fed_forward(x, x))
+        for part in attentions[:-1]:
+            x = sublayer(x, *part)
+        x = sublayer(x, *attentions[-1], positions=output_positions)
+        feedforward = (self._fed_forward, self.feedforward_norm, self.feedforward_dropout)
+        return sublayer(x, *feedforward)
+
+    def _fed_forward(self, x):
+        return self.output_dense(self.intermediate_dense(x))
 
     def prefill(self, hidden_states, position_bias=None, shared_positions=None):
         """Returns the answer of a call without dropout, and the cache of the attention.
@@ -184,7 +187,7 @@ class EncoderBlock(keras.layers.Layer):
             layer_positions=layer_positions,
         )
 
-    def _with_cache(self, attention, hidden_states, **given):
+    def _with_cache(self, attention, hidden_states, others=(), **given):
         kept = []
 
         def attended(x):
@@ -192,7 +195,8 @@ class EncoderBlock(keras.layers.Layer):
             kept.append(cache)
             return x
 
-        return self._around(attended, hidden_states), kept[0]
+        parts = [(attended, self.attention_norm, self.attention_dropout), *others]
+        return self._around(parts, hidden_states), kept[0]
 
     def compute_output_spec(self, hidden_states, *args, output_positions=None, **kwargs):
         self.attention.compute_output_spec(hidden_states, *args, **kwargs)  # refuses misfits

@@ -33,26 +33,40 @@ def check_inputs(inputs, names, floats=()):
         )
     for name in names:
         dtype = keras.backend.standardize_dtype(inputs[name].dtype)
-        if (
-            name not in floats
-            and "int" not in dtype
-            and not (name == "padding_mask" and dtype == "bool")
-        ):
-            expected = "integers or booleans" if name == "padding_mask" else "integers"
+        is_mask = name.endswith("padding_mask")
+        if name not in floats and "int" not in dtype and not (is_mask and dtype == "bool"):
+            expected = "integers or booleans" if is_mask else "integers"
             raise TypeError(
                 f"`{name}` must hold {expected}. Cast it to int32. Received: dtype {dtype}"
             )
-    shape = tuple(inputs["token_ids"].shape)
-    for name in ("token_ids", "padding_mask", "segment_ids"):
-        if name in names and not _fits(tuple(inputs[name].shape), shape):
+    for name in names:
+        side, kind = split_name(name)
+        if kind not in ("token_ids", "padding_mask", "segment_ids"):
+            continue
+        ids, shapes = f"{side}token_ids", [tuple(inputs[f"{side}{kind}"].shape)]
+        shapes.append(tuple(inputs[ids].shape))
+        if not _fits(*shapes):
             raise ValueError(
-                f"`token_ids` must have the shape (batch, length) and `{name}` must have the same. "
-                f"Received: token_ids of shape {shape}, {name} of shape "
-                f"{tuple(inputs[name].shape)}"
+                f"`{ids}` must have the shape (batch, length) and `{name}` must have the same. "
+                f"Received: {ids} of shape {shapes[1]}, {name} of shape {shapes[0]}"
             )
 
     if "mask_positions" in names:
-        check_positions("mask_positions", inputs["mask_positions"], shape)
+        check_positions(
+            "mask_positions", inputs["mask_positions"], tuple(inputs["token_ids"].shape)
+        )
+
+
+def split_name(name):
+    """Returns the side and the kind of an input, as `("encoder_", "token_ids")`.
+
+    Args:
+        name: name of an input; the side is empty in a model that has only one.
+    """
+    for side in ("encoder_", "decoder_"):
+        if name.startswith(side):
+            return side, name.removeprefix(side)
+    return "", name
 
 
 def input_names(model):

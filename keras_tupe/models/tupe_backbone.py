@@ -5,7 +5,7 @@ import keras_hub
 
 from keras_tupe import positions
 from keras_tupe.layers._checks import check_positive_integers, is_integer
-from keras_tupe.models._encoder_graph import EncoderGraph, TrunkSettings, group_of
+from keras_tupe.models._trunk_graph import EncoderGraph, TrunkSettings, group_of
 from keras_tupe.models._inputs import check_inputs, check_positions
 from keras_tupe.models._pattern_checks import check_length, check_pattern, is_causal
 from keras_tupe.models._sharing_checks import check_sharing, check_token_embedding

@@ -29,26 +29,27 @@ MOST_KNOWN = 16  # blocks that follow each other in the graph
 
 
 def attend_in_blocks(terms, value, mask, dropout, rows=None, known=None):
-    """Returns the sums of values, `(heads, batch, length, key_dim)`; see `core.attend`.
+    """Returns the sums of values, `(heads, batch, rows, key_dim)`; see `core.attend`.
 
     Args:
-        terms: list of `Term`.
+        terms: list of `Term`; the first one's first tensor has a row for each query.
         value: `(heads, batch, length, key_dim)`.
         mask: what `key_mask` returned, or `None`.
         dropout: a `ScoreDropout`, or `None`.
         rows: rows of a block; by the size of the logits if `None`.
         known: whether blocks follow each other in the graph; by terms and length if `None`.
     """
-    length = value.shape[2]
-    rows = rows or block_rows(value.shape)
     terms = [term.in_rows() for term in terms]
+    query = terms[0].rows[0]
+    length = query.shape[-2]
+    rows = rows or block_rows(value.shape)
     if known is None:
         gains = any(term.gains_by_known_blocks for term in terms)
         known = gains and length is not None and length <= MOST_KNOWN * rows
     if known:
         way = _Unrolled(length, rows)
     else:
-        way = _Loop(length or ops.shape(value)[2], rows)
+        way = _Loop(length or ops.shape(query)[-2], rows)
         terms = [term.in_loop(way.length, way.size) for term in terms]
     attention = _Attention(terms, mask, dropout, way)
     if is_saved():

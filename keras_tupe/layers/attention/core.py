@@ -32,7 +32,7 @@ def in_blocks(length):
 
 
 def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=None):
-    """Returns the sums of values, `(heads, batch, length, key_dim)`.
+    """Returns the sums of values, `(heads, batch, rows, key_dim)`, with a row for each query.
 
     Equation:
 
@@ -40,7 +40,8 @@ def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=No
         out_i  = sum_j dropout(softmax(logits)_ij) v_j
 
     Args:
-        terms: list of `Term`; the first needs no logits before it.
+        terms: list of `Term`; the first needs no logits before it. Queries may be other tokens
+            than keys if the only term is `Products`.
         value: `(heads, batch, length, key_dim)`.
         is_real: booleans `(1, batch, 1, length)`, which keys are tokens; `None` if all are.
         dropout: a `ScoreDropout`, or `None`.
@@ -53,10 +54,11 @@ def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=No
     given, of_keys = terms, mask
     if is_served() and mask is not None and len(terms) == 1 and getattr(terms[0], "biases", None):
         given, of_keys = [terms[0].with_mask(mask)], None  # a bias is added in the product itself
-    windows = in_blocks(value.shape[2]) and window_terms(terms, visible) is not None
+    blocks = in_blocks(_longest(terms[0].rows[0].shape[-2], value.shape[2]))
+    windows = blocks and window_terms(terms, visible) is not None
     if windows:
         out = attend_in_windows(terms, value, mask, dropout, visible)
-    elif in_blocks(value.shape[2]):
+    elif blocks:
         out = attend_in_blocks(given, value, of_keys, dropout)
     else:
         logits = masked(whole_logits(given, ops.shape(value)[2]), of_keys)
@@ -68,6 +70,10 @@ def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=No
     count = visible.num_global
     rest = ops.slice(out, (0, 0, count, 0), (heads, batch, length - count, dim))
     return ops.concatenate([of_first, rest], axis=2)
+
+
+def _longest(*lengths):
+    return None if None in lengths else max(lengths)
 
 
 def _of_globals(terms, value, mask, dropout, count):

@@ -41,9 +41,9 @@ class Products(Term):
             mask: `(1, batch, 1, length)`, what is added to all logits of a key, before the scale.
         """
         query, key = self.rows[0], self.keys[0]
-        shape = (*ops.shape(query)[:3], 1)
-        mask = ops.broadcast_to(ops.swapaxes(mask, -1, -2), shape)
-        query = ops.concatenate([query, ops.ones(shape, query.dtype)], axis=-1)
+        ones = ops.ones((*ops.shape(query)[:3], 1), query.dtype)
+        mask = ops.broadcast_to(ops.swapaxes(mask, -1, -2), (*ops.shape(key)[:3], 1))
+        query = ops.concatenate([query, ones], axis=-1)
         return Products(query, ops.concatenate([key, mask], axis=-1), self.scale, self.biases)
 
     def _with(self, biases):

@@ -1,16 +1,23 @@
-"""The functional graph of an encoder: from token ids to hidden states."""
+"""The functional graph of an encoder or a decoder: from token ids to hidden states."""
 
 import dataclasses
 
 import keras
 
-from keras_tupe.layers import CombinedPositionBias, Dropout, EncoderBlock, TokenEmbedding
+from keras_tupe.layers import (
+    CombinedPositionBias,
+    CrossAttention,
+    DecoderBlock,
+    Dropout,
+    EncoderBlock,
+    TokenEmbedding,
+)
 from keras_tupe.layers._normalization import LayerNormalization
 
 
 @dataclasses.dataclass(frozen=True)
 class TrunkSettings:
-    """What an encoder is made of beside its position method; see `TupeBackbone`."""
+    """What a trunk is made of beside its position method; see `TupeBackbone`."""
 
     vocabulary_size: int
     num_layers: int
@@ -23,27 +30,31 @@ class TrunkSettings:
     embedding_dim: int | None = None
     num_groups: int | None = None
     token_embedding: TokenEmbedding | None = None
+    scale_embeddings: bool = False
 
 
-class EncoderGraph:
-    """Inputs, outputs and named parts of an encoder.
+class TrunkGraph:
+    """Inputs, outputs and named parts of a stack of blocks: an encoder without head, or a decoder.
 
     Args:
         method: the `PositionMethod`.
         options: its resolved options.
         dims: a `Dims`.
         settings: a `TrunkSettings`.
+        encoder_width: width of an encoder's states, which the blocks of a decoder attend to; `None`
+            for blocks that attend to nothing else.
 
     Attributes:
-        inputs: dictionary of symbolic inputs.
-        outputs: dictionary of `sequence_output` and `pooled_output`.
+        inputs: dictionary of symbolic inputs; a decoder has `encoder_states` and
+            `encoder_padding_mask` too.
+        hidden_states: symbolic, the last ones.
         token_embedding: layer.
         position_bias: layer, or `None`.
-        before_last_block: Keras model, from the inputs to all that the last block takes.
         block_inputs: the hidden states that each block takes, symbolic, in order.
+        block_terms: dictionary of what all blocks take beside them and the padding mask.
     """
 
-    def __init__(self, method, options, dims, settings):
+    def __init__(self, method, options, dims, settings, encoder_width=None):
         self._dims, self._settings = dims, settings
         self._method, self._options = method, options
         self.token_embedding = settings.token_embedding or self._embedding(
@@ -52,32 +63,22 @@ class EncoderGraph:
         embed = method.embed(dims, options) if method.embed else None
         self.position_bias = method.bias(dims, options) if method.bias else None
         shared_positions = method.shared(dims, options) if method.shared else None
-        groups = [self._block(*group) for group in groups_of(settings)]
+        make = self._block if encoder_width is None else self._decoder_block
+        groups = [make(*group) for group in groups_of(settings)]
         blocks = [groups[group_of(settings, layer)] for layer in range(settings.num_layers)]
         names = ("token_ids", "padding_mask", *(("segment_ids",) if settings.num_segments else ()))
         self.inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
         x = self._embedded(embed)
         terms = self._position_terms(x, shared_positions)
-        self.block_inputs = []
+        if encoder_width is not None:
+            terms |= self._encoder_inputs(encoder_width)
+        self.block_inputs, self.block_terms = [], terms
         for block in blocks:
             self.block_inputs.append(x)
             x = block(x, **terms, padding_mask=self.inputs["padding_mask"])
         if settings.normalize_first:
             x = self._normalization("final_layer_norm")(x)
-        pooler = keras.layers.Dense(
-            dims.hidden_dim,
-            activation="tanh",
-            kernel_initializer=dims.initializer(),
-            dtype=dims.dtype,
-            name="pooled_dense",
-        )
-        self.outputs = {"sequence_output": x, "pooled_output": pooler(x[:, 0, :])}
-        terms = {name: x for name, x in terms.items() if x is not None}
-        self.before_last_block = keras.Model(
-            self.inputs,
-            {"hidden_states": self.block_inputs[-1], **terms},
-            name="before_last_block",
-        )
+        self.hidden_states = x
 
     def _embedding(self, name, rows):
         return TokenEmbedding(
@@ -88,21 +89,56 @@ class EncoderGraph:
             name=name,
         )
 
-    def _block(self, index, layer):
-        dims, settings = dataclasses.replace(self._dims, layer_index=layer), self._settings
+    def _encoder_inputs(self, width):
+        """Returns what the blocks of a decoder get of the encoder; they become inputs."""
+        dtype = keras.dtype_policies.get(self._dims.dtype).compute_dtype
+        name = "encoder_padding_mask"
+        given = {
+            "encoder_states": keras.Input((None, width), dtype=dtype, name="encoder_states"),
+            name: keras.Input((None,), dtype="int32", name=name),
+        }
+        self.inputs |= given
+        return given
+
+    def _attention(self, layer):
+        dims = dataclasses.replace(self._dims, layer_index=layer)
         attention = self._method.attention(dims, self._options)
         check_attention(attention, dims)
+        return attention
+
+    def _block(self, index, layer):
         return EncoderBlock(
-            attention,
-            settings.intermediate_dim,
-            dropout=dims.dropout,
-            normalize_first=settings.normalize_first,
-            layer_norm_epsilon=dims.layer_norm_epsilon,
-            kernel_initializer=dims.initializer(),
-            activation=settings.activation,
-            dtype=dims.dtype,
-            name=f"block_{index}",
+            self._attention(layer), self._settings.intermediate_dim, **self._of_block(index)
         )
+
+    def _decoder_block(self, index, layer):
+        dims = self._dims
+        across = CrossAttention(
+            dims.num_heads,
+            dims.key_dim,
+            dropout=dims.dropout,
+            kernel_initializer=dims.initializer(),
+            dtype=dims.dtype,
+            name="cross_attention",
+        )
+        return DecoderBlock(
+            self._attention(layer),
+            across,
+            self._settings.intermediate_dim,
+            **self._of_block(index),
+        )
+
+    def _of_block(self, index):
+        dims, settings = self._dims, self._settings
+        return {
+            "dropout": dims.dropout,
+            "normalize_first": settings.normalize_first,
+            "layer_norm_epsilon": dims.layer_norm_epsilon,
+            "kernel_initializer": dims.initializer(),
+            "activation": settings.activation,
+            "dtype": dims.dtype,
+            "name": f"block_{index}",
+        }
 
     def _normalization(self, name):
         dims = self._dims
@@ -112,6 +148,9 @@ class EncoderGraph:
         """Returns the hidden states that enter the first block."""
         dims, settings = self._dims, self._settings
         x = self.token_embedding(self.inputs["token_ids"])
+        if settings.scale_embeddings:
+            scale = dims.hidden_dim**0.5
+            x = keras.layers.Rescaling(scale, dtype=dims.dtype, name="embeddings_scale")(x)
         if settings.num_segments:
             segments = self._embedding("segment_embedding", settings.num_segments)
             x = keras.layers.Add(dtype=dims.dtype, name="embeddings_sum")(
@@ -142,6 +181,33 @@ class EncoderGraph:
             bias = self.position_bias(x, **({"as_parts": True} if takes_parts else {}))
         shared = shared_positions(x) if shared_positions else None
         return {"position_bias": bias, "shared_positions": shared}
+
+
+class EncoderGraph(TrunkGraph):
+    """The trunk of an encoder, and its pooler.
+
+    Attributes:
+        outputs: dictionary of `sequence_output` and `pooled_output`.
+        before_last_block: Keras model, from the inputs to all that the last block takes.
+    """
+
+    def __init__(self, method, options, dims, settings):
+        super().__init__(method, options, dims, settings)
+        pooler = keras.layers.Dense(
+            dims.hidden_dim,
+            activation="tanh",
+            kernel_initializer=dims.initializer(),
+            dtype=dims.dtype,
+            name="pooled_dense",
+        )
+        x = self.hidden_states
+        self.outputs = {"sequence_output": x, "pooled_output": pooler(x[:, 0, :])}
+        terms = {name: x for name, x in self.block_terms.items() if x is not None}
+        self.before_last_block = keras.Model(
+            self.inputs,
+            {"hidden_states": self.block_inputs[-1], **terms},
+            name="before_last_block",
+        )
 
 
 def group_of(settings, layer):

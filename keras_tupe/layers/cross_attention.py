@@ -1,0 +1,149 @@
+"""Attention of one sequence to another one, as a decoder attends to what an encoder made."""
+
+import keras
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._dense import HeadsDense
+from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers.attention.core import attend
+from keras_tupe.layers.attention.random_bits import can_draw
+from keras_tupe.layers.attention.terms import Products
+from keras_tupe.layers.attention.weighted_values import ScoreDropout
+from keras_tupe.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class CrossAttention(keras.layers.Layer):
+    """Scaled dot-product attention of the tokens of one sequence to those of another.
+
+    Equation (Vaswani et al. 2017, Sec. 3.2.3), per head:
+
+        q_i = x_i W^Q + b^Q, k_j = m_j W^K + b^K, v_j = m_j W^V + b^V
+        out_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j,  concatenated over heads, W^O + b^O
+
+    with x the sequence that attends and m the encoder's states. There is no term of positions: a
+    distance between tokens of two sequences means nothing. Positions that were added to embeddings
+    reach it through the states.
+
+    Args:
+        num_heads: number of heads.
+        key_dim: size of each head d.
+        dropout: share of attention scores dropped in training, in [0, 1). Defaults to 0.
+        kernel_initializer: Keras initializer of the four kernels.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`.
+        encoder_states: `(batch, source length, hidden_dim)`.
+        encoder_padding_mask: optional integers or booleans `(batch, source length)`, 1 = token.
+        training: whether to apply dropout.
+
+    Returns:
+        Hidden states of the shape of `hidden_states`, in the compute dtype.
+
+    Raises:
+        ValueError: if a size is not a positive integer.
+
+    Masking: padded tokens of the encoder get exactly zero weight. Beside a source without any token
+    the answer is the output bias, which is finite.
+
+    Example:
+        >>> attention = CrossAttention(num_heads=2, key_dim=4)
+        >>> tuple(attention(keras.ops.zeros((3, 5, 8)), keras.ops.zeros((3, 7, 8))).shape)
+        (3, 5, 8)
+    """
+
+    def __init__(
+        self, num_heads, key_dim, dropout=0.0, kernel_initializer="glorot_uniform", **kwargs
+    ):
+        super().__init__(**kwargs)
+        check_positive_integers(num_heads=num_heads, key_dim=key_dim)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.dropout = dropout
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.query_dense = self._to_heads("query")
+        self.key_dense = self._to_heads("key")
+        self.value_dense = self._to_heads("value")
+        self.dropout_layer = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
+
+    def _to_heads(self, name):
+        return self._dense("btm,mhd->bthd", (None, self.num_heads, self.key_dim), "hd", name)
+
+    def _dense(self, equation, output_shape, bias_axes, name):
+        return HeadsDense(
+            equation,
+            output_shape=output_shape,
+            bias_axes=bias_axes,
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(self, hidden_states_shape, encoder_states_shape=None):
+        width = hidden_states_shape[-1]
+        states = (None, None, (encoder_states_shape or hidden_states_shape)[-1])
+        self.output_dense = self._dense("bthd,hdm->btm", (None, width), "m", "output")
+        self.query_dense.build(hidden_states_shape)
+        for dense in (self.key_dense, self.value_dense):
+            dense.build(states)
+        self.output_dense.build((None, None, self.num_heads, self.key_dim))
+
+    def call(self, hidden_states, encoder_states, encoder_padding_mask=None, training=None):
+        kept = self.keys_and_values(encoder_states)
+        return self.attended(hidden_states, kept, encoder_padding_mask, training)
+
+    def keys_and_values(self, encoder_states):
+        """Returns what a call makes of the encoder's states, so that it need be made once.
+
+        Args:
+            encoder_states: `(batch, source length, hidden_dim)`.
+
+        Returns:
+            Pair of keys and values, each `(num_heads, batch, source length, key_dim)`, in the
+            compute dtype.
+        """
+        return tuple(
+            _heads_first(dense(encoder_states)) for dense in (self.key_dense, self.value_dense)
+        )
+
+    def attended(self, hidden_states, kept, encoder_padding_mask=None, training=None):
+        """Returns the answer of a call.
+
+        Args:
+            hidden_states, encoder_padding_mask, training: as in the call arguments.
+            kept: what `keys_and_values` returned.
+        """
+        dtype = at_least_float32(self.compute_dtype)
+        key, value = kept
+        query = ops.cast(_heads_first(self.query_dense(hidden_states)), dtype)
+        terms = [Products(query, ops.cast(key, dtype), self.key_dim**-0.5)]
+        is_real = None
+        if encoder_padding_mask is not None:
+            batch, length = ops.shape(encoder_padding_mask)
+            is_real = ops.reshape(ops.cast(encoder_padding_mask, "bool"), (1, batch, 1, length))
+        dropout = None
+        if training and self.dropout > 0:
+            generator = self.dropout_layer.seed_generator
+            dropout = ScoreDropout(self.dropout, generator.next() if can_draw() else generator)
+        context = attend(terms, value, is_real, dropout)
+        if is_real is not None:
+            context = context * ops.cast(ops.any(is_real, axis=-1, keepdims=True), context.dtype)
+        return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
+
+    def compute_output_spec(self, hidden_states, *args, **kwargs):
+        return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+
+def _heads_first(x):
+    return ops.transpose(x, (2, 0, 1, 3))  # (b, t, h, d) -> (h, b, t, d)
