@@ -51,6 +51,15 @@ def check_inputs(inputs, names, floats=()):
                 f"Received: {ids} of shape {shapes[1]}, {name} of shape {shapes[0]}"
             )
 
+    if "encoder_token_ids" in names:
+        shapes = [tuple(inputs[f"{side}_token_ids"].shape) for side in ("encoder", "decoder")]
+        if not _same(shapes[0][:1], shapes[1][:1]):
+            raise ValueError(
+                "There must be as many sources as targets: `encoder_token_ids` and "
+                f"`decoder_token_ids` have one row for each pair. Received: shapes {shapes[0]} and "
+                f"{shapes[1]}"
+            )
+
     if "mask_positions" in names:
         check_positions(
             "mask_positions", inputs["mask_positions"], tuple(inputs["token_ids"].shape)

@@ -19,7 +19,7 @@ class PresetClass:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "preset_file" in vars(cls):
-            BASES[cls.preset_file] = cls
+            BASES[cls.preset_file] = (*BASES.get(cls.preset_file, ()), cls)
 
     @classmethod
     def _config_parts(cls):

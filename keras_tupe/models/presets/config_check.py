@@ -36,7 +36,7 @@ def check_config(cls, config):
             check_object(value, parts[name], where)
         elif value is not None and not isinstance(value, parts[name]):
             raise ValueError(
-                f"{where} must be saved as a {parts[name].__name__}. Received: {_short(value)}"
+                f"{where} must be saved as a {_names(parts[name])}. Received: {_short(value)}"
             )
 
 
@@ -45,7 +45,7 @@ def check_object(value, base, where, only_keys=False):
 
     Args:
         value: what stands in a file for an object.
-        base: the class that it must be, or have as its parent.
+        base: the class that it must be, or have as its parent; or a tuple of such.
         where: what it is, for the message.
         only_keys: whether its class and config must be all that is said of it, as in a preset.
 
@@ -59,7 +59,7 @@ def check_object(value, base, where, only_keys=False):
     cls = keras.saving.get_registered_object(name) if isinstance(name, str) else None
     if not (isinstance(cls, type) and issubclass(cls, base)):
         raise ValueError(
-            f"{where} must be a {base.__name__}. A class of your own must be imported before; any "
+            f"{where} must be a {_names(base)}. A class of your own must be imported before; any "
             "other does not belong here, and making it could run code of whoever wrote the file. "
             f"Received: {_short(name if isinstance(value, dict) else value)}"
         )
@@ -137,6 +137,10 @@ def _check_file_name(value, where):
         raise ValueError(
             f"{where} must be the name of a JSON file, without a folder. Received: {_short(value)}"
         )
+
+
+def _names(base):
+    return " or ".join(kind.__name__ for kind in (base if isinstance(base, tuple) else (base,)))
 
 
 def _short(value):

@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_tupe import positions
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models._argument_checks import check_sizes
 from keras_tupe.models._inputs import check_inputs
 from keras_tupe.models._trunk_graph import TrunkGraph, TrunkSettings
 from keras_tupe.models.presets.classes import PresetModel
@@ -125,9 +125,8 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
             "intermediate_dim": intermediate_dim,
             "max_sequence_length": max_sequence_length,
         }
-        check_positive_integers(**sizes)
+        check_sizes(num_segments=0, **sizes)
         sizes = {name: int(size) for name, size in sizes.items()}
-        check_heads(hidden_dim, num_heads)
         method = positions.get(position)
         options = method.resolve(position_options)
         tables = dict(options)
