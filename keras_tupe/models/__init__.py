@@ -8,6 +8,13 @@ from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.models.extend_positions import extend_positions
 from keras_tupe.models.replaced_tokens import ReplacedTokenAccuracy, ReplacedTokenCrossentropy
 from keras_tupe.models.saved.saved_encoder import SavedEncoder
+from keras_tupe.models.seq2seq import (
+    BeamSearch,
+    SmoothedCrossentropy,
+    TupeSeq2SeqBackbone,
+    TupeSeq2SeqLM,
+    TupeSeq2SeqLMPreprocessor,
+)
 from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_causal_lm import TupeCausalLM
@@ -26,10 +33,12 @@ from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
 __all__ = [
     "SIZES",
+    "BeamSearch",
     "ReplacedTokenAccuracy",
     "ReplacedTokenCrossentropy",
     "SavedEncoder",
     "Size",
+    "SmoothedCrossentropy",
     "TupeBackbone",
     "TupeCausalLM",
     "TupeCausalLMPreprocessor",
@@ -38,6 +47,9 @@ __all__ = [
     "TupeMaskedPairLM",
     "TupeMaskedPairLMPreprocessor",
     "TupeReplacedTokenDetector",
+    "TupeSeq2SeqBackbone",
+    "TupeSeq2SeqLM",
+    "TupeSeq2SeqLMPreprocessor",
     "TupeSpanExtractor",
     "TupeTextClassifier",
     "TupeTextClassifierPreprocessor",

@@ -1,4 +1,4 @@
-"""The encoder for one token after the other, with the keys and values of those before."""
+"""A causal trunk for one token after the other, with the keys and values of those before."""
 
 import inspect
 
@@ -9,7 +9,7 @@ from keras_tupe.layers._parts import starts
 
 
 class CachedBackbone:
-    """A causal `TupeBackbone` in steps: what earlier tokens are to later ones is kept.
+    """A causal trunk in steps: what earlier tokens are to later ones is kept.
 
     The caches are a list with a pair per block, keys and values of all `length` positions, each
     `(num_heads, batch, length, key_dim)` in the compute dtype; zeros where no token was yet. Token
@@ -20,14 +20,17 @@ class CachedBackbone:
     It is made inside of the function that is compiled, since what it holds are its tensors.
 
     Args:
-        backbone: a `TupeBackbone` whose attention pattern is causal, without segments.
+        trunk: a `TupeBackbone` whose attention pattern is causal, without segments; or the decoder
+            of a `TupeSeq2SeqBackbone`, whose steps are then given what each block takes of the
+            encoder.
         length: tokens of a whole sequence, an integer.
+        blocks: the block of each layer, in order. Defaults to `trunk.blocks`.
     """
 
-    def __init__(self, backbone, length):
-        self._layers = {layer.name: layer for layer in backbone.layers}
-        self._blocks = backbone.blocks
-        self._hidden_dim, self._dtype = backbone.hidden_dim, backbone.compute_dtype
+    def __init__(self, trunk, length, blocks=None):
+        self._layers = {layer.name: layer for layer in trunk.layers}
+        self._blocks = trunk.blocks if blocks is None else blocks
+        self._dtype = trunk.compute_dtype
         self.length = length
         bias, shared = self._position_terms(length)
         self._terms = [
@@ -35,45 +38,56 @@ class CachedBackbone:
             for block in self._blocks
         ]
 
-    def prefill(self, token_ids):
+    def prefill(self, token_ids, given=None):
         """Returns the hidden states of the first tokens, `(batch, count, hidden_dim)`, and caches.
 
         Args:
             token_ids: integers `(batch, count)`, with a known count of at most `length`.
+            given: for each layer a dictionary of what its block takes besides. Defaults to nothing.
         """
         count = token_ids.shape[1]
         bias, shared = self._position_terms(count)
         x, caches = self._embedded(token_ids, 0), []
-        for block in self._blocks:
-            x, cache = block.prefill(x, position_bias=bias, shared_positions=shared)
+        for block, more in zip(self._blocks, self._given(given), strict=True):
+            x, cache = block.prefill(x, position_bias=bias, shared_positions=shared, **more)
             sides = ((0, 0), (0, 0), (0, self.length - count), (0, 0))
             caches.append(tuple(ops.pad(part, sides) for part in cache))
         return self._normalized(x), caches
 
-    def step(self, token_ids, caches, index):
+    def step(self, token_ids, caches, index, given=None):
         """Returns the hidden states of the next tokens, `(batch, count, hidden_dim)`, and caches.
 
         Args:
             token_ids: integers `(batch, count)`, with a known count.
             caches: those of the tokens before; what they hold from `index` on is replaced.
             index: position of the first of the tokens, an integer or a scalar tensor.
+            given: as of `prefill`.
         """
         index = ops.cast(index, "int32")
         x, found = self._embedded(token_ids, index), []
-        for block, cache, (bias, positions) in zip(self._blocks, caches, self._terms, strict=True):
-            x, cache = block.step(x, cache, index, position_bias=bias, layer_positions=positions)
+        layers = zip(self._blocks, caches, self._terms, self._given(given), strict=True)
+        for block, cache, (bias, positions), more in layers:
+            terms = {"position_bias": bias, "layer_positions": positions, **more}
+            x, cache = block.step(x, cache, index, **terms)
             found.append(cache)
         return self._normalized(x), found
 
+    def _given(self, given):
+        return [{}] * len(self._blocks) if given is None else given
+
     def _position_terms(self, length):
         """Returns the position bias and the shared positions of so many tokens."""
-        nothing = ops.zeros((1, length, self._hidden_dim), self._dtype)  # only its length is used
+        nothing = ops.zeros(
+            (1, length, self._layers["token_embedding"].hidden_dim), self._dtype
+        )  # only its length is used
         bias, shared = (self._layers.get(name) for name in ("position_bias", "shared_positions"))
         takes_parts = {"as_parts": True} if isinstance(bias, CombinedPositionBias) else {}
         return bias and bias(nothing, **takes_parts), shared and shared(nothing)
 
     def _embedded(self, token_ids, index):
         x = self._layers["token_embedding"](token_ids)
+        scale = self._layers.get("embeddings_scale")
+        x = x if scale is None else scale(x)
         embed = self._layers.get("position_embedding")
         if embed is not None:
             x = _at(embed, x, index, self.length)

@@ -82,13 +82,14 @@ class LossInChunks:
     likeliest token, see `token_losses`. With other losses and metrics all is as in Keras.
     """
 
+    hidden_states_name = "sequence_output"  # among the backbone's outputs
     _is_scored = False
 
     def call(self, inputs, training=None, mask=None):
         model, labels, accuracy = _ASKED.get() or (None, None, None)
         if model is not self:
             return super().call(inputs, training=training, mask=mask)
-        hidden_states = self.backbone(inputs, training=training)["sequence_output"]
+        hidden_states = self.backbone(inputs, training=training)[self.hidden_states_name]
         if len(labels.shape) == len(hidden_states.shape):  # a last axis of size 1
             labels = ops.squeeze(labels, -1)
         embeddings = ops.convert_to_tensor(self.backbone.token_embedding.embeddings)

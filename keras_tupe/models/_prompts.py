@@ -43,18 +43,19 @@ def check_causal(backbone):
         )
 
 
-def check_position_terms(backbone):
+def check_position_terms(backbone, trunk=None):
     """Refuses a backbone whose position terms cannot be made before the words are there.
 
     Args:
-        backbone: a `TupeBackbone`.
+        backbone: a `TupeBackbone`, or a `TupeSeq2SeqBackbone`.
+        trunk: the model that has the layers. Defaults to `backbone`.
 
     Raises:
         ValueError: if what its method adds for all blocks is another for other words.
     """
     shape = (1, min(5, backbone.max_sequence_length), backbone.hidden_dim)
     some = np.random.default_rng(0).normal(size=shape)
-    for layer in backbone.layers:
+    for layer in (trunk or backbone).layers:
         if layer.name not in ("position_bias", "shared_positions"):
             continue
         given = (keras.ops.convert_to_tensor(x, layer.compute_dtype) for x in (0 * some, some))
@@ -123,16 +124,25 @@ def check_prompts(model, inputs, max_length):
     if is_arrays:
         ids, mask = (keras.ops.convert_to_numpy(inputs[x]) for x in ("token_ids", "padding_mask"))
         check_range("token_ids", ids, backbone.vocabulary_size)
-        _check_rows(mask.astype(bool))
+        check_rows("padding_mask", mask.astype(bool))
 
 
-def _check_rows(mask):
+def check_rows(name, mask):
+    """Refuses prompts that do not stand on the left, have no token, or no room after them.
+
+    Args:
+        name: name of the mask, for the message.
+        mask: booleans `(batch, length)`, NumPy.
+
+    Raises:
+        ValueError: if there are such.
+    """
     lengths = mask.sum(axis=1)
     if not np.array_equal(mask, np.arange(mask.shape[1]) < lengths[:, None]):
         row = int((mask != (np.arange(mask.shape[1]) < lengths[:, None])).any(axis=1).argmax())
         raise ValueError(
             "The tokens of a prompt must stand on the left, and padding on the right: token i is "
-            "at position i. Move them to the left. Received: a `padding_mask` with row "
+            f"at position i. Move them to the left. Received: a `{name}` with row "
             f"{row} = {mask[row].astype(int).tolist()!r:.80}"
         )
     for is_wrong, expected in (
@@ -142,7 +152,7 @@ def _check_rows(mask):
         if is_wrong.any():
             row = int(is_wrong.argmax())
             raise ValueError(
-                f"A prompt must {expected}. Received: row {row} of `padding_mask` with "
+                f"A prompt must {expected}. Received: row {row} of `{name}` with "
                 f"{lengths[row]} tokens of {mask.shape[1]}"
             )
 

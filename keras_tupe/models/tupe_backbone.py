@@ -5,9 +5,9 @@ import keras_hub
 
 from keras_tupe import positions
 from keras_tupe.models._argument_checks import check_sharing, check_sizes, check_token_embedding
-from keras_tupe.models._trunk_graph import EncoderGraph, TrunkSettings, group_of
 from keras_tupe.models._inputs import check_inputs, check_positions
 from keras_tupe.models._pattern_checks import check_length, check_pattern, is_causal
+from keras_tupe.models._trunk_graph import EncoderGraph, TrunkSettings, group_of
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.presets.size_check import check_memory
 

@@ -1,17 +1,13 @@
 """Causal language modeling, and text that goes on."""
 
-import functools
-
 import keras
 import keras_hub
 from keras import ops
 
-from keras_tupe.layers._parts import at_least_float32, starts
-from keras_tupe.layers._tied_products import tied_products
+from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.models._cached_backbone import CachedBackbone
-from keras_tupe.models._compiled_method import compiled_method
 from keras_tupe.models._inputs import check_preprocessor
-from keras_tupe.models._loss_in_chunks import LossInChunks
+from keras_tupe.models._language_model import LanguageModel
 from keras_tupe.models._prompts import (
     beginning,
     check_causal,
@@ -20,11 +16,12 @@ from keras_tupe.models._prompts import (
     check_prompts,
 )
 from keras_tupe.models._task_class import TupeTask
+from keras_tupe.models._written_rows import written_rows
 from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
+class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
     """Language model that predicts each token from those before it, and writes text on.
 
     With a preprocessor `fit` takes raw strings, and `generate` takes prompts and returns texts;
@@ -97,29 +94,6 @@ class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
         check_preset(preset, cls)
         return super().from_preset(preset, *args, **kwargs)
 
-    def _trained(self, inputs):
-        return self.logits(self.backbone(inputs, training=True)["sequence_output"])
-
-    def logits(self, hidden_states):
-        """Returns the logits of the next tokens, `(..., vocabulary_size)`, in at least float32.
-
-        Args:
-            hidden_states: the backbone's `sequence_output`, or some of it, `(..., hidden_dim)`.
-        """
-        found = tied_products(hidden_states, self.backbone.token_embedding)
-        return ops.cast(found, at_least_float32(self.backbone.compute_dtype))
-
-    def compile(self, optimizer="auto", loss="auto", *, sampler="top_k", **kwargs):
-        if loss == "auto":
-            loss = keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True, reduction="mean_with_sample_weight"
-            )
-        super().compile(optimizer=optimizer, loss=loss, sampler=sampler, **kwargs)
-        self._score_function = None
-
-    def _num_labels(self, length):
-        return self.backbone.vocabulary_size
-
     # Generation
 
     def generate(self, inputs, max_length=None, stop_token_ids="auto", strip_prompt=False):
@@ -190,64 +164,12 @@ class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
         """
         token_ids = ops.cast(inputs["token_ids"], "int32")
         is_prompt = ops.cast(inputs["padding_mask"], "bool")
-        length = token_ids.shape[1]
-        steps = CachedBackbone(self.backbone, length)
-        first = ops.cast(inputs.get("beginning", token_ids), "int32")
-        hidden_states, caches = steps.prefill(first)
-        sides = ((0, 0), (0, length - first.shape[1]), (0, 0))
-        by_batch = _swapped if _changes_rows(sampler) else list
-
-        def next(prompt, caches, index):
-            batch = ops.shape(prompt)[0]
-            last = ops.slice(prompt, starts(0, index - 1), (batch, 1))
-            hidden_states, caches = steps.step(last, by_batch(caches), index - 1)
-            hidden_states = hidden_states[:, 0]
-            return self.logits(hidden_states), hidden_states, by_batch(caches)
-
-        token_ids = sampler(
-            next=next,
-            prompt=_without_ends(token_ids, is_prompt, stop_token_ids),
-            cache=by_batch(caches),
-            index=ops.min(ops.sum(ops.cast(is_prompt, "int32"), axis=-1)),
-            mask=is_prompt,
-            stop_token_ids=stop_token_ids,
-            hidden_states=ops.pad(hidden_states, sides),
-            model=self,
-        )
-        return {"token_ids": token_ids, "padding_mask": _kept(token_ids, is_prompt, stop_token_ids)}
+        steps = CachedBackbone(self.backbone, token_ids.shape[1])
+        rows = token_ids, is_prompt, ops.cast(inputs.get("beginning", token_ids), "int32")
+        token_ids, mask = written_rows(self, steps, rows, stop_token_ids, sampler)
+        return {"token_ids": token_ids, "padding_mask": mask}
 
     # Scores
-
-    def score(self, inputs):
-        """Returns the log-probability of each token of texts, given those before it.
-
-        Equation: with the logits above,
-
-            log p(token_{i+1} | token_0 .. token_i) = logits[i, token_{i+1}] - log sum_w
-                                                      exp logits[i, w]
-
-        The sum over a row is the log-probability of the text; that over n tokens gives its
-        perplexity, exp(-sum / n).
-
-        Args:
-            inputs: string or batch of strings; without a preprocessor the dictionary of inputs.
-
-        Returns:
-            Dictionary of NumPy arrays: `token_ids`, `padding_mask` (1 = token that is predicted)
-            and `log_probabilities`, in nats, 0 where there is no such token; all
-            `(batch, count)`. The first is that of the second token of a row: with a preprocessor
-            that is the first of the text, and the end token is the last.
-
-        Raises:
-            ValueError: if a text is longer than the preprocessor's `sequence_length`.
-        """
-        x, labels, weights = self._scored(inputs)
-        if self._score_function is None:
-            self._score_function = compiled_method(self, self.log_probabilities)
-        scores = self._score_function(x, labels, weights)
-        found = {"token_ids": labels, "padding_mask": weights, "log_probabilities": scores}
-        found = {name: ops.convert_to_numpy(value) for name, value in found.items()}
-        return {**found, "padding_mask": found["padding_mask"].astype("int32")}
 
     def _scored(self, inputs):
         if self.preprocessor is None:
@@ -255,45 +177,3 @@ class TupeCausalLM(LossInChunks, TupeTask, keras_hub.models.CausalLM):
             x = {"token_ids": ids[:, :-1], "padding_mask": mask[:, :-1]}
             return x, ids[:, 1:], ops.cast(mask[:, 1:], "float32")
         return self.preprocessor.whole_texts([inputs] if isinstance(inputs, str) else inputs)
-
-    def log_probabilities(self, inputs, labels, weights):
-        """Returns the log-probability of each label times its weight, `(batch, length)`.
-
-        Args:
-            inputs: dictionary of `token_ids` and `padding_mask`, integers `(batch, length)`.
-            labels: the token after each, integers of that shape.
-            weights: numbers of that shape.
-        """
-        logits = self(inputs, training=False)
-        losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-        return -losses * ops.cast(weights, losses.dtype)
-
-
-def _changes_rows(sampler):
-    """Whether a sampler moves rows of caches, whose first axis must then be the batch."""
-    own = type(sampler).__call__ is not keras_hub.samplers.Sampler.__call__
-    return own and not getattr(sampler, "keeps_rows", False)
-
-
-def _swapped(caches):
-    return [tuple(ops.swapaxes(part, 0, 1) for part in pair) for pair in caches]
-
-
-def _without_ends(token_ids, is_prompt, stop_token_ids):
-    """Returns rows whose padding is none of the tokens with which a text ends.
-
-    GPT-2 pads with its end token, and a sampler would take that for the end of the text.
-    """
-    if stop_token_ids is None:
-        return token_ids
-    other = min(set(range(len(stop_token_ids) + 1)) - set(map(int, stop_token_ids)))
-    return ops.where(is_prompt, token_ids, other)
-
-
-def _kept(token_ids, is_prompt, stop_token_ids):
-    """Returns which tokens belong to a text: all up to the first new one with which it ends."""
-    if stop_token_ids is None:
-        return ops.ones_like(is_prompt)
-    is_end = functools.reduce(ops.logical_or, [ops.equal(token_ids, x) for x in stop_token_ids])
-    is_end = ops.cast(ops.logical_and(is_end, ops.logical_not(is_prompt)), "int32")
-    return ops.equal(ops.cumsum(is_end, axis=-1) - is_end, 0)

@@ -28,7 +28,7 @@ def tokenize(tokenizer, inputs, sequence_length=None, dtype="int32"):
     Returns:
         Lists of ids for a batch without `sequence_length`, otherwise a tensor.
     """
-    strings, is_batch = _as_batch(inputs)
+    strings, is_batch = as_batch(inputs)
     ids = tf.cast(tokenizer.tokenize(strings), dtype)
     if sequence_length is not None:
         padding = tf.cast(tokenizer.pad_id, dtype)
@@ -69,7 +69,7 @@ def classifier_inputs(tokenizer, x, *, segments, **row_options):
         `(batch, sequence_length)`, or `(sequence_length,)` for one text.
     """
     rows, is_batch = _rows(tokenizer, x, segments, row_options)
-    return _finished(rows, is_batch)
+    return finished(rows, is_batch)
 
 
 def random_generator():
@@ -96,7 +96,7 @@ def masked_lm_inputs(tokenizer, x, generator, *, segments, row_options, **mask_o
         rows["token_ids"], tokenizer, generator.make_seeds()[:, 0], **mask_options
     )
     rows |= {"token_ids": token_ids, "mask_positions": positions, "y": labels, "w": weights}
-    rows = _finished(rows, is_batch)
+    rows = finished(rows, is_batch)
     return rows, rows.pop("y"), rows.pop("w")
 
 
@@ -113,7 +113,7 @@ def causal_lm_inputs(tokenizer, x, *, sequence_length, **frame):
         Tuple of the dictionary of `token_ids` and `padding_mask`, the labels int32 and the weights
         float32, all `(batch, sequence_length)`, or `(sequence_length,)` for one text.
     """
-    strings, is_batch = _as_batch(x)
+    strings, is_batch = as_batch(x)
     token_ids, mask = pack_text(
         tokenizer, tokenizer.tokenize(strings), sequence_length + 1, **frame
     )
@@ -123,7 +123,7 @@ def causal_lm_inputs(tokenizer, x, *, sequence_length, **frame):
         "y": token_ids[:, 1:],
         "w": tf.cast(mask[:, 1:], tf.float32),
     }
-    rows = _finished(rows, is_batch)
+    rows = finished(rows, is_batch)
     return rows, rows.pop("y"), rows.pop("w")
 
 
@@ -133,7 +133,7 @@ def whole_texts(tokenizer, x, *, sequence_length, **frame):
     Raises:
         ValueError: if a text has more tokens than `sequence_length`, and one to predict.
     """
-    strings, _ = _as_batch(x)
+    strings, _ = as_batch(x)
     lengths = framed(tokenizer, tokenizer.tokenize(strings), *frame.values()).row_lengths() - 1
     longest = max(1, int(tf.reduce_max(lengths)))
     if longest > sequence_length:
@@ -163,7 +163,7 @@ def prompts(tokenizer, x, *, sequence_length, add_start_token):
     Raises:
         ValueError: in eager calls, for a prompt without a token, or without room after it.
     """
-    strings, is_batch = _as_batch(x)
+    strings, is_batch = as_batch(x)
     ids = tokenizer.tokenize(strings)
     lengths = framed(tokenizer, ids, add_start_token, False).row_lengths()
     if tf.executing_eagerly():
@@ -175,7 +175,7 @@ def prompts(tokenizer, x, *, sequence_length, add_start_token):
                     f"of {int(lengths[worst])} tokens"
                 )
     token_ids, mask = pack_text(tokenizer, ids, sequence_length, add_start_token, False)
-    return _finished({"token_ids": token_ids, "padding_mask": mask}, is_batch)
+    return finished({"token_ids": token_ids, "padding_mask": mask}, is_batch)
 
 
 def texts(tokenizer, token_ids, padding_mask):
@@ -245,7 +245,7 @@ def _as_tensor(value):
 
 
 def _rows(tokenizer, x, segments, row_options):
-    batches = [_as_batch(part) for part in (x if isinstance(x, tuple) else (x,))]
+    batches = [as_batch(part) for part in (x if isinstance(x, tuple) else (x,))]
     if len({is_batch for _, is_batch in batches}) > 1:
         raise ValueError(
             "The two texts of a pair must be two strings or two batches of strings. Received: "
@@ -260,13 +260,24 @@ def _rows(tokenizer, x, segments, row_options):
     return rows | ({"segment_ids": segment_ids} if segments else {}), batches[0][1]
 
 
-def _as_batch(inputs):
+def as_batch(inputs):
+    """Returns strings as a tensor `(batch,)`, and whether they came as a batch.
+
+    Args:
+        inputs: string, or batch of strings.
+    """
     strings = string_tensor(inputs)
     is_batch = strings.shape.rank != 0
     return (strings if is_batch else strings[tf.newaxis]), is_batch
 
 
-def _finished(rows, is_batch):
+def finished(rows, is_batch):
+    """Returns rows as KerasHub hands them out, the only one of a text that came alone.
+
+    Args:
+        rows: dictionary of tensors `(batch, ...)`.
+        is_batch: whether the texts came as a batch.
+    """
     return {name: _handed_out(row if is_batch else row[0]) for name, row in rows.items()}
 
 

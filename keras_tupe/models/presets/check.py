@@ -17,7 +17,8 @@ from keras_tupe.models.presets.weights_file import weight_shapes
 _DAMAGED = ("could not be deserialized properly", "Full config", "Full object config")
 _CAUSE, _EXAMPLE = "Exception encountered: ", "Example error message for object"
 _WEIGHTS = ("model.weights.h5", "model.weights.json", "task.weights.h5")
-# What each small file of a preset describes: one of these classes. The encoders and the tokenizer add themselves, see
+# What each small file of a preset describes: one of these classes. The encoders and the tokenizer
+# add themselves, see
 # `PresetClass`.
 BASES = {
     "task.json": (keras_hub.models.Task,),

@@ -193,6 +193,17 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
         self.scale_embeddings = scale_embeddings
 
     @property
+    def encoder_blocks(self):
+        """The `EncoderBlock` of each layer of the encoder, in order."""
+        return [self.encoder.get_layer(f"block_{layer}") for layer in range(self.num_layers)]
+
+    @property
+    def decoder_blocks(self):
+        """The `DecoderBlock` of each layer of the decoder, in order."""
+        layers = range(self.num_decoder_layers)
+        return [self.decoder.get_layer(f"block_{layer}") for layer in layers]
+
+    @property
     def has_length_limit(self):
         """Whether position tables bound the length of each side to `max_sequence_length`."""
         return positions.get(self.position).has_length_limit(self.position_options)

@@ -1,0 +1,191 @@
+"""Raw pairs of texts to rows of a source and of a target."""
+
+import keras
+import keras_hub
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models.presets.classes import PresetClass
+from keras_tupe.models.seq2seq.backbone import TupeSeq2SeqBackbone
+from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreprocessor):
+    """Tokenizes pairs of texts into two rows each, with each target's next tokens as labels.
+
+    The rows are, with WordPiece and padded on the right (SentencePiece has <s> and </s>),
+
+        encoder_token_ids [CLS] source [SEP]
+        decoder_token_ids [CLS] target          labels target [SEP]
+
+    **Text that is longer than its row is cut at the end, without a warning**, when models are
+    trained; to `generate` and `score` it is an error. A target that is cut has no end token.
+
+    Differences from the source: KerasHub ends a text that it cuts with the end token all the same.
+    There is one path, TensorFlow's.
+
+    Args:
+        tokenizer: a `TupeTokenizer`, of both texts.
+        encoder_sequence_length: length of the rows of sources, in tokens, special ones included.
+            Defaults to 512.
+        decoder_sequence_length: that of targets. Defaults to 512.
+        decoder_starts_with_end: whether targets have the end token before their start token, as in
+            BART. Defaults to `False`.
+        **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
+
+    Call arguments:
+        x: dictionary of `encoder_text` and `decoder_text`, strings or batches of strings
+            `(batch,)`.
+        y, sample_weight: ignored, so that labeled data can be used.
+        encoder_sequence_length, decoder_sequence_length: of the rows of this call. Default to those
+            of the preprocessor. `sequence_length` is another name of the second.
+
+    Returns:
+        Tuple of a dictionary (`encoder_token_ids`, `encoder_padding_mask`, `decoder_token_ids`,
+        `decoder_padding_mask`), the labels int32 and the weights float32, 1 = label.
+
+    Raises:
+        TypeError: if a text is none.
+        ValueError: if one of the two is missing, or a length is not a positive integer.
+
+    Example:
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
+        >>> preprocessor = TupeSeq2SeqLMPreprocessor(keras_tupe.TupeTokenizer(words), 5, 4)
+        >>> texts = {"encoder_text": ["the cat"], "decoder_text": ["cat sat"]}
+        >>> x, y, weights = preprocessor(texts)
+        >>> keras.ops.convert_to_numpy(x["decoder_token_ids"]).tolist()
+        [[2, 6, 7, 0]]
+        >>> keras.ops.convert_to_numpy(y).tolist()
+        [[6, 7, 3, 0]]
+    """
+
+    backbone_cls = TupeSeq2SeqBackbone
+    tokenizer_cls = TupeTokenizer
+
+    def __init__(
+        self,
+        tokenizer,
+        encoder_sequence_length=512,
+        decoder_sequence_length=512,
+        decoder_starts_with_end=False,
+        **kwargs,
+    ):
+        check_positive_integers(
+            encoder_sequence_length=encoder_sequence_length,
+            decoder_sequence_length=decoder_sequence_length,
+        )
+        super().__init__(
+            tokenizer,
+            encoder_sequence_length=encoder_sequence_length,
+            decoder_sequence_length=decoder_sequence_length,
+            **kwargs,
+        )
+        self.decoder_starts_with_end = decoder_starts_with_end
+
+    @classmethod
+    def _config_parts(cls):
+        return {"tokenizer": TupeTokenizer}
+
+    def build(self, input_shape):
+        # The parent would make packers of its own here.
+        self.built = True
+
+    def call(
+        self,
+        x,
+        y=None,
+        sample_weight=None,
+        encoder_sequence_length=None,
+        decoder_sequence_length=None,
+        sequence_length=None,
+    ):
+        from keras_tupe.tokenizers import keras_hub_calls, pack_pairs
+
+        keras_hub_calls.check_labels(y)
+        lengths = self._lengths(encoder_sequence_length, decoder_sequence_length, sequence_length)
+        return pack_pairs.pair_inputs(self.tokenizer.op, *_both(x), **lengths)
+
+    def generate_preprocess(
+        self,
+        x,
+        encoder_sequence_length=None,
+        decoder_sequence_length=None,
+        sequence_length=None,
+    ):
+        """Returns the inputs of a model that writes targets.
+
+        Args:
+            x: string, or batch of strings `(batch,)`: the sources; or a dictionary of
+                `encoder_text` and `decoder_text`, with which the targets begin.
+            encoder_sequence_length, decoder_sequence_length, sequence_length: as in the call
+                arguments; a target's length counts the tokens to come.
+
+        Returns:
+            Dictionary, as of a call; targets stand on the left, without an end token.
+
+        Raises:
+            TypeError: if `x` is not text.
+            ValueError: for a source without a word, or longer than its row, and for a target
+                without room.
+        """
+        from keras_tupe.tokenizers import pack_pairs
+
+        texts = _both(x) if isinstance(x, dict) else (x,)
+        lengths = self._lengths(encoder_sequence_length, decoder_sequence_length, sequence_length)
+        return pack_pairs.generation_inputs(self.tokenizer.op, *texts, **lengths)
+
+    def generate_postprocess(self, x):
+        """Returns the texts of what was generated, without start, end and padding tokens.
+
+        Args:
+            x: dictionary of `decoder_token_ids` and `decoder_padding_mask`.
+
+        Returns:
+            List of strings, or a string for one row `(length,)`.
+        """
+        from keras_tupe.tokenizers import keras_hub_calls
+
+        rows = x["decoder_token_ids"], x["decoder_padding_mask"]
+        return keras_hub_calls.texts(self.tokenizer.op, *rows)
+
+    def whole_pairs(self, x):
+        """Returns what a call returns of pairs to be scored, of which none may be cut.
+
+        Args:
+            x: as in the call arguments.
+
+        Raises:
+            TypeError, ValueError: as a call, and for texts that are empty or too long.
+        """
+        from keras_tupe.tokenizers import pack_pairs
+
+        return pack_pairs.whole_pairs(self.tokenizer.op, *_both(x), **self._lengths())
+
+    def _lengths(self, encoder=None, decoder=None, alias=None):
+        decoder = alias if decoder is None else decoder
+        encoder = self.encoder_sequence_length if encoder is None else encoder
+        decoder = self.decoder_sequence_length if decoder is None else decoder
+        check_positive_integers(encoder_sequence_length=encoder, decoder_sequence_length=decoder)
+        return {
+            "source_length": int(encoder),
+            "target_length": int(decoder),
+            "starts_with_end": self.decoder_starts_with_end,
+        }
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "encoder_sequence_length": self.encoder_sequence_length,
+            "decoder_sequence_length": self.decoder_sequence_length,
+            "decoder_starts_with_end": self.decoder_starts_with_end,
+        }
+
+
+def _both(x):
+    names = ("encoder_text", "decoder_text")
+    if not isinstance(x, dict) or set(x) != set(names):
+        raise ValueError(
+            "Pairs must come as a dictionary of `encoder_text`, the sources, and `decoder_text`, "
+            f"the targets. Received: {sorted(x) if isinstance(x, dict) else type(x).__name__}"
+        )
+    return tuple(x[name] for name in names)
