@@ -93,7 +93,7 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._tied_products",
     "keras_tupe.models._compiled_method",
     "keras_tupe.layers._token_losses",
-    "keras_tupe._keras_private",
+    "keras_tupe._keras_private.optimizers",
 }
 
 

@@ -1,7 +1,8 @@
-"""Private names of Keras and KerasHub are used in one file, which gives a reason for each."""
+"""Private names of Keras and KerasHub are used in one folder, which gives a reason for each."""
 
 import ast
 import functools
+import importlib
 import inspect
 import pathlib
 import re
@@ -12,8 +13,8 @@ import pytest
 
 from keras_tupe import _keras_private
 
-ONE_FILE = pathlib.Path(_keras_private.__file__)
-ROOT = ONE_FILE.parents[1]
+ONE_ROOM = pathlib.Path(_keras_private.__file__).parent
+ROOT = ONE_ROOM.parents[1]
 SOURCES = {
     "keras": pathlib.Path(keras.__file__).parent,
     "keras_hub": pathlib.Path(keras_hub.__file__).parent,
@@ -77,7 +78,7 @@ def names_above(owner):
 @functools.cache
 def our_trees():
     """Returns the syntax trees of package, commands and benchmarks, by path."""
-    folders = (ONE_FILE.parent, ROOT / "training", ROOT / "benchmarks")
+    folders = (ONE_ROOM.parent, ROOT / "training", ROOT / "benchmarks")
     files = [file for folder in folders for file in folder.rglob("*.py")]
     return {file: ast.parse(file.read_text(encoding="utf-8")) for file in sorted(files)}
 
@@ -86,8 +87,9 @@ def our_trees():
 def keras_classes():
     """Returns the names of our classes that inherit from Keras, or are a part of such a class."""
     owners = [owner for tree in our_trees().values() for owner in nodes(tree, ast.ClassDef)]
-    in_one_file = nodes(our_trees()[ONE_FILE], ast.ClassDef)
-    found, before = {*SOURCES, "ChecksData", *(owner.name for owner in in_one_file)}, set()
+    trees = [tree for file, tree in our_trees().items() if file.parent == ONE_ROOM]
+    in_one_room = [owner.name for tree in trees for owner in nodes(tree, ast.ClassDef)]
+    found, before = {*SOURCES, "ChecksData", *in_one_room}, set()
     while found != before:
         before = set(found)
         found |= {owner.name for owner in owners if names_above(owner) & before}
@@ -136,16 +138,16 @@ def private_uses(tree):
     return found
 
 
-def test_private_names_of_keras_are_used_in_one_file():
+def test_private_names_of_keras_are_used_in_one_folder():
     assert {"Trainer", "TupeBackbone", "JaxSteps", "TensorFlowSteps"} <= keras_classes()
     found = {
         f"{file.relative_to(ROOT)}:{line}: {name}"
         for file, tree in our_trees().items()
         for line, name in private_uses(tree)
     }
-    here = {use for use in found if use.startswith(f"{ONE_FILE.relative_to(ROOT)}:")}
+    here = {use for use in found if use.startswith(f"{ONE_ROOM.relative_to(ROOT)}/")}
     assert len(here) > 15, "the search finds nothing"
-    assert sorted(found - here) == [], "give each a function in keras_tupe/_keras_private.py"
+    assert sorted(found - here) == [], "give each a function in keras_tupe/_keras_private"
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,13 @@ def test_the_search_leaves_names_of_our_own_alone(code):
 
 
 def test_every_use_has_its_reason_and_is_needed():
-    users = [ast.unparse(tree) for file, tree in our_trees().items() if file != ONE_FILE]
-    for name, item in vars(_keras_private).items():
-        if getattr(item, "__module__", None) == _keras_private.__name__:
-            assert "\n\nPublic name: " in inspect.getdoc(item), name
-            assert any(re.search(rf"\b{name}\b", text) for text in users), f"{name} is not used"
+    users = [ast.unparse(tree) for file, tree in our_trees().items() if file.parent != ONE_ROOM]
+    found = set()
+    for file in ONE_ROOM.glob("[!_]*.py"):
+        module = importlib.import_module(f"{_keras_private.__name__}.{file.stem}")
+        for name, item in vars(module).items():
+            if getattr(item, "__module__", None) == module.__name__:
+                found.add(name)
+                assert "\n\nPublic name: " in inspect.getdoc(item), name
+                assert any(re.search(rf"\b{name}\b", text) for text in users), f"{name} is not used"
+    assert {"all_layers", "JaxFit"} <= found

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_tupe._finite import check_finite
-from keras_tupe._keras_private import all_layers
+from keras_tupe._keras_private.layers import all_layers
 
 
 def weights_by_path(model):

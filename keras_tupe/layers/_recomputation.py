@@ -6,7 +6,7 @@ import threading
 import keras
 from keras import ops
 
-from keras_tupe._keras_private import without_autocast
+from keras_tupe._keras_private.layers import without_autocast
 
 _ACTIVE = threading.local()  # each replica is traced by a thread of its own
 

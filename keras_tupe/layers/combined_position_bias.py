@@ -5,7 +5,7 @@ import json
 import keras
 from keras import ops
 
-from keras_tupe._keras_private import all_layers
+from keras_tupe._keras_private.layers import all_layers
 from keras_tupe.layers._parts import at_least_float32, unbuilt_layer
 from keras_tupe.layers.attention.core import in_blocks
 from keras_tupe.layers.attention.position_terms import matrix_of_parts, sum_of_parts

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_tupe._keras_private import in_symbolic_scope
+from keras_tupe._keras_private.layers import in_symbolic_scope
 from keras_tupe.layers._checks import concrete
 
 

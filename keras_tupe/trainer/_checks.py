@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_tupe._keras_private import all_layers
+from keras_tupe._keras_private.layers import all_layers
 from keras_tupe.layers import EncoderBlock
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 

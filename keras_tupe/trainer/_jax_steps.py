@@ -3,7 +3,7 @@
 import jax
 import keras
 
-from keras_tupe._keras_private import JaxFit, put_jax_state
+from keras_tupe._keras_private.training import JaxFit, put_jax_state
 from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe._keras_private import loss_of_function
+from keras_tupe._keras_private.training import loss_of_function
 from keras_tupe.layers._parts import at_least_float32
 
 MEANS = ("mean_with_sample_weight", "sum_over_batch_size", "mean")

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_tupe._keras_private import InPlaceAdam, InPlaceOptimizer
+from keras_tupe._keras_private.optimizers import InPlaceAdam, InPlaceOptimizer
 
 
 def make_for_replicas(optimizer):

@@ -5,7 +5,7 @@ import itertools
 import keras
 import tensorflow as tf
 
-from keras_tupe._keras_private import TensorFlowFit, has_own_strategy, queued_dataset
+from keras_tupe._keras_private.training import TensorFlowFit, has_own_strategy, queued_dataset
 from keras_tupe.layers._compiled import one_pass_steps
 from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state

@@ -4,7 +4,7 @@ import warnings
 
 import tensorflow as tf
 
-from keras_tupe._keras_private import InPlaceOptimizer
+from keras_tupe._keras_private.optimizers import InPlaceOptimizer
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.trainer._update import COUNTERS, NO_GRADIENT, counted, is_finite
 

@@ -4,7 +4,8 @@ import contextlib
 
 import keras
 
-from keras_tupe._keras_private import all_layers, loss_tracker
+from keras_tupe._keras_private.layers import all_layers
+from keras_tupe._keras_private.training import loss_tracker
 from keras_tupe.models._compile_config import seed_generators
 from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.models._loss_in_chunks import as_two_classes, may_be_scored, scores_of

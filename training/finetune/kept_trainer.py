@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe._keras_private import track_variable
+from keras_tupe._keras_private.layers import track_variable
 from keras_tupe.trainer import Trainer, adamw
 
 

@@ -7,7 +7,7 @@ import re
 
 import keras
 
-from keras_tupe._keras_private import all_layers
+from keras_tupe._keras_private.layers import all_layers
 from keras_tupe.layers import PlainSelfAttention, UntiedPositionalAttention
 from keras_tupe.models import SIZES
 from keras_tupe.positions import Dims, plain_attention

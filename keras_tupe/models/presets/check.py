@@ -8,7 +8,7 @@ import keras_hub
 
 from keras_tupe import attention_patterns, positions
 from keras_tupe._json_file import read_json_object
-from keras_tupe._keras_private import preset_file
+from keras_tupe._keras_private.files import preset_file
 from keras_tupe.models.presets.config_check import check_object
 from keras_tupe.models.presets.size_check import check_sizes
 from keras_tupe.models.presets.weights_file import weight_shapes

@@ -5,7 +5,8 @@ import os
 
 import keras
 
-from keras_tupe._keras_private import in_safe_mode, in_symbolic_scope, track_variable
+from keras_tupe._keras_private.files import in_safe_mode
+from keras_tupe._keras_private.layers import in_symbolic_scope, track_variable
 from keras_tupe.models._backbone_config import new_backbone
 from keras_tupe.models.saved.folder import load_folder, path_as_text
 from keras_tupe.models.saved.inputs import check_saved_inputs

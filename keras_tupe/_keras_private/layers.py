@@ -1,0 +1,42 @@
+"""Layers in a model, their variables, and the scopes in which they compute."""
+
+import keras
+
+
+def in_symbolic_scope():
+    """Returns whether Keras computes shapes, or builds a model on data that is not real.
+
+    Under a strategy it builds models on the mean of the replicas' ids, fractions, which checks of
+    ids must let pass.
+
+    Public name: none; `keras.SymbolicScope` makes such a scope, and a function beside it that asks
+    for it would do.
+    """
+    return keras.src.backend.common.symbolic_scope.in_symbolic_scope()
+
+
+def all_layers(model, include_self=True):
+    """Returns the layers of a model at all depths, outer ones before those in them.
+
+    Public name: none; `Model.layers` would do if it had more than the outermost ones.
+    """
+    return model._flatten_layers(include_self=include_self)
+
+
+def track_variable(owner, variable):
+    """Makes a variable from elsewhere one of a layer's or an optimizer's own, saved with it.
+
+    Public name: none; `add_weight` would do if it took a variable instead of making one.
+    """
+    owner._track_variable(variable)
+
+
+def without_autocast():
+    """Returns a scope in which variables are read as they are stored.
+
+    What a layer computes in mixed precision reads each weight in the compute dtype; whoever reads
+    all weights of a layer at once must not, since some of its layers compute in float32.
+
+    Public name: none; `Variable.value` would do if it could be asked for without the cast.
+    """
+    return keras.src.backend.AutocastScope(None)
