@@ -4,11 +4,10 @@ import keras
 import keras_hub
 
 from keras_tupe import positions
-from keras_tupe.layers._checks import check_positive_integers, is_integer
+from keras_tupe.models._argument_checks import check_sharing, check_sizes, check_token_embedding
 from keras_tupe.models._encoder_graph import EncoderGraph, TrunkSettings, group_of
 from keras_tupe.models._inputs import check_inputs, check_positions
 from keras_tupe.models._pattern_checks import check_length, check_pattern, is_causal
-from keras_tupe.models._sharing_checks import check_sharing, check_token_embedding
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.presets.size_check import check_memory
 
@@ -134,7 +133,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         dtype=None,
         **kwargs,
     ):
-        check_positive_integers(
+        check_sizes(
+            num_segments,
             vocabulary_size=vocabulary_size,
             num_layers=num_layers,
             num_heads=num_heads,
@@ -145,16 +145,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(
             int, (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
         )
-        if not is_integer(num_segments) or num_segments < 0:
-            raise ValueError(
-                "`num_segments` must be an integer >= 0, where 0 means that the model takes no "
-                f"`segment_ids`. Received: num_segments={num_segments!r}"
-            )
-        if hidden_dim % num_heads:
-            raise ValueError(
-                "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal "
-                f"share. Received: hidden_dim={hidden_dim}, num_heads={num_heads}"
-            )
         check_sharing(embedding_dim, num_groups, num_layers)
         check_token_embedding(token_embedding, vocabulary_size, embedding_dim or hidden_dim)
         method = positions.get(position)
@@ -208,12 +198,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             token_embedding,
         )
         graph = EncoderGraph(method, options, dims, settings)
-        super().__init__(
-            inputs=graph.inputs,
-            outputs=graph.outputs,
-            dtype=dtype,
-            **kwargs,
-        )
+        super().__init__(inputs=graph.inputs, outputs=graph.outputs, dtype=dtype, **kwargs)
 
         # === Config ===
         self.token_embedding = graph.token_embedding

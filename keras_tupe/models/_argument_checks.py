@@ -1,7 +1,31 @@
-"""Checks of what the weights of an encoder are shared by."""
+"""Checks of the sizes of an encoder, and of what its weights are shared by."""
 
 from keras_tupe.layers import TokenEmbedding
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._checks import check_positive_integers, is_integer
+
+
+def check_sizes(num_segments, **sizes):
+    """Refuses impossible sizes.
+
+    Args:
+        num_segments: number of segments, 0 for none.
+        **sizes: `num_heads`, `hidden_dim` and other sizes, which must be positive.
+
+    Raises:
+        ValueError: if one of them is impossible.
+    """
+    check_positive_integers(**sizes)
+    if not is_integer(num_segments) or num_segments < 0:
+        raise ValueError(
+            "`num_segments` must be an integer >= 0, where 0 means that the model takes no "
+            f"`segment_ids`. Received: num_segments={num_segments!r}"
+        )
+    num_heads, hidden_dim = sizes["num_heads"], sizes["hidden_dim"]
+    if hidden_dim % num_heads:
+        raise ValueError(
+            "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal "
+            f"share. Received: hidden_dim={hidden_dim}, num_heads={num_heads}"
+        )
 
 
 def check_sharing(embedding_dim, num_groups, num_layers):
