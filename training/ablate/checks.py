@@ -14,13 +14,15 @@ from training.command.without_keras import without_keras
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
+# What a file of settings for training.pretrain may hold and an ablation decides by itself.
+OWN_CHOICE = ("position", "position_options", "position_file", "seed", "keep_steps")
 
-def find_problems(settings, own_choice):
+
+def find_problems(settings):
     """Returns a sentence for each mistake.
 
     Args:
         settings: a `Settings` of `training.ablate`.
-        own_choice: names of the settings of a run that an ablation decides by itself.
     """
     if settings.report_only and (settings.out is None or not os.path.isdir(settings.out)):
         received = "none" if settings.out is None else not_there(settings.out)
@@ -32,7 +34,7 @@ def find_problems(settings, own_choice):
     found = [
         f"{option(name)} is not for an ablation: --positions names the methods, --seeds how often "
         f"each is trained, and only presets are kept. Received: {name}={getattr(settings, name)!r}"
-        for name in own_choice
+        for name in OWN_CHOICE
         if settings.given.get(name) == COMMAND_LINE
     ]
     found += out_of_range(settings, {"seeds": COUNT}).values()

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import json
 
-from training.ablate.checks import find_problems
+from training.ablate.checks import OWN_CHOICE, find_problems
 from training.command.kinds import values_of
 from training.command.settings import setting
 from training.command.variant import parse
@@ -14,8 +14,6 @@ from training.machine.cost import CURVE_POINTS
 from training.pretrain import settings as pretrain_settings
 from training.pretrain.schedule import scaled_warmup
 
-# What a file of settings for training.pretrain may hold and an ablation decides by itself.
-OWN_CHOICE = ("position", "position_options", "position_file", "seed", "keep_steps")
 _PRETRAIN = {
     field.name: field
     for field in dataclasses.fields(pretrain_settings.Settings)
@@ -88,7 +86,7 @@ class Settings(_Shared):
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        return find_problems(self, OWN_CHOICE)
+        return find_problems(self)
 
     def position_texts(self):
         """Returns the texts of `--positions`, without commas; `all` is all methods there are."""
