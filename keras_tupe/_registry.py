@@ -3,11 +3,49 @@
 import importlib.util
 import inspect
 import pathlib
+import pkgutil
 import sys
 from collections.abc import Mapping
 
 from keras_tupe._carried_file import CarriedFile
 from keras_tupe._keywords import did_you_mean
+
+
+def records_in(package, path, constant):
+    """Returns the records of the modules of a package, by the modules' names.
+
+    Args:
+        package: its name.
+        path: its `__path__`.
+        constant: what each module calls its record; those that begin with `_` have none.
+    """
+    names = [module.name for module in pkgutil.iter_modules(path) if not module.ispkg]
+    return {
+        name: getattr(importlib.import_module(f"{package}.{name}"), constant)
+        for name in names
+        if not name.startswith("_")
+    }
+
+
+def look_up(name, records, noun, argument, other=""):
+    """Returns a record.
+
+    Args:
+        name: its name.
+        records: dictionary from name to record.
+        noun: what a record is, in words.
+        argument: the argument that takes a name.
+        other: what else may be named, for the message.
+
+    Raises:
+        ValueError: if there is none of that name; the nearest name is suggested.
+    """
+    if isinstance(name, str) and name in records:
+        return records[name]
+    raise ValueError(
+        f"Unknown {noun}.{did_you_mean(name, records)} Expected one of {sorted(records)}{other}. "
+        f"Received: {argument}={name!r}"
+    )
 
 
 class Registry:
@@ -39,13 +77,11 @@ class Registry:
         Raises:
             ValueError: if there is none of that name; the nearest name is suggested.
         """
-        if isinstance(name, str) and name in self.records:
-            return self.records[name]
-        raise ValueError(
-            f"Unknown {self.noun}.{did_you_mean(name, self.records)} Expected one of "
-            f"{sorted(self.records)}, or {self._article} {self.noun.split()[-1]} whose file was "
-            f"loaded with `{self._loader}(path)`. Received: {self.argument}={name!r}"
+        other = (
+            f", or {self._article} {self.noun.split()[-1]} whose file was loaded with "
+            f"`{self._loader}(path)`"
         )
+        return look_up(name, self.records, self.noun, self.argument, other)
 
     def load_file(self, path):
         """Adds the record of a Python file, under the file's name, which is returned.

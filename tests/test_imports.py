@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "tokenizers": set(),
     "data": {"tokenizers", "_array_file", "_json_file"},
     "metrics": set(),
-    "objectives": {"data", "models", "trainer"},
+    "objectives": {"data", "models", "trainer", "_registry"},
     "trainer": {
         "layers",
         "positions",

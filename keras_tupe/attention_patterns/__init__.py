@@ -6,22 +6,15 @@ the file of a pattern needs is here: `AttentionPattern`, the record that it fill
 which says it to the attention core.
 """
 
-import importlib
-import pkgutil
-
 from keras_tupe._keywords import refuse_unknown_keywords
-from keras_tupe._registry import Registry
+from keras_tupe._registry import Registry, records_in
 from keras_tupe.attention_patterns._pattern import AttentionPattern
 from keras_tupe.attention_patterns._visible import Visible
 
 __all__ = ["PATTERNS", "AttentionPattern", "Visible", "get", "load_file", "source_of"]
 
 # The records of all attention patterns, by name; `load_file` adds more.
-PATTERNS = {
-    module.name: importlib.import_module(f"{__name__}.{module.name}").PATTERN
-    for module in pkgutil.iter_modules(__path__)
-    if not module.name.startswith("_")
-}
+PATTERNS = records_in(__name__, __path__, "PATTERN")
 
 refuse_unknown_keywords(globals())
 

@@ -4,20 +4,14 @@ For whoever pre-trains in a loop of their own, or adds an objective: `OBJECTIVES
 the files to their records, `get` looks a name up, and `Objective` is the record that a file fills.
 """
 
-import importlib
-import pkgutil
-
-from keras_tupe._keywords import did_you_mean, refuse_unknown_keywords
+from keras_tupe._keywords import refuse_unknown_keywords
+from keras_tupe._registry import look_up, records_in
 from keras_tupe.objectives._objective import Objective, Output
 
 __all__ = ["OBJECTIVES", "Objective", "Output", "get"]
 
 # The records of all objectives, by name.
-OBJECTIVES = {
-    module.name: importlib.import_module(f"{__name__}.{module.name}").OBJECTIVE
-    for module in pkgutil.iter_modules(__path__)
-    if not module.name.startswith("_")
-}
+OBJECTIVES = records_in(__name__, __path__, "OBJECTIVE")
 
 
 def get(name):
@@ -36,12 +30,7 @@ def get(name):
         >>> get("causal_lm").attention_pattern
         'causal'
     """
-    if isinstance(name, str) and name in OBJECTIVES:
-        return OBJECTIVES[name]
-    raise ValueError(
-        f"Unknown objective.{did_you_mean(name, OBJECTIVES)} Expected one of "
-        f"{sorted(OBJECTIVES)}. Received: objective={name!r}"
-    )
+    return look_up(name, OBJECTIVES, "objective", "objective")
 
 
 refuse_unknown_keywords(globals())

@@ -14,12 +14,10 @@ the file of a method needs is here:
 A folder in this folder is no method.
 """
 
-import importlib
-import pkgutil
 import sys
 
 from keras_tupe._keywords import refuse_unknown_keywords
-from keras_tupe._registry import Registry
+from keras_tupe._registry import Registry, records_in
 from keras_tupe.positions import oracle
 from keras_tupe.positions._distance_table import distance_method
 from keras_tupe.positions._method import PositionMethod
@@ -66,11 +64,7 @@ __all__ = [
 ]
 
 # The records of all positional methods, by name; `load_file` adds more.
-METHODS = {
-    module.name: importlib.import_module(f"{__name__}.{module.name}").METHOD
-    for module in pkgutil.iter_modules(__path__)
-    if not module.ispkg and not module.name.startswith("_")
-}
+METHODS = records_in(__name__, __path__, "METHOD")
 
 for _name in METHODS:
     refuse_unknown_keywords(vars(sys.modules[f"{__name__}.{_name}"]))

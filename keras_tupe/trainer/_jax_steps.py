@@ -38,10 +38,7 @@ class JaxSteps(JaxFit):
         counters = {name: current[id(getattr(self, f"_{name}"))] for name in COUNTERS}
         seeds = [current[id(v)] for v in self._seed_states]
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
-        used = weights
-        if self._has_several_losses:
-            counts = self._objective.counts(targets, weights)
-            used = self._objective.of_whole(targets, weights, counts)
+        used = self._objective.in_whole(targets, weights, lambda counts: counts)  # of all devices
 
         def scaled_loss(trainable, data, part):
             inputs, targets, weights = data

@@ -29,6 +29,8 @@ class Objective:
         ValueError: if the reduction is none of the above.
     """
 
+    names = ()  # of outputs: there is one loss, see `SeveralObjectives`
+
     def __init__(self, loss, is_scored=False):
         loss = keras.losses.get(loss)
         reduction = getattr(loss, "reduction", "sum_over_batch_size")
@@ -68,6 +70,10 @@ class Objective:
         """Returns what the values of a part count in the mean, given the weight of each."""
         return weights if self._count_weights else ops.ones_like(weights)
 
+    def in_whole(self, targets, weights, whole):
+        """Returns the weights as they are: what one loss is divided by is added up like it."""
+        return weights
+
     def each(self, targets, outputs, weights):
-        """Returns `sums`: there is one loss, see `SeveralObjectives`."""
+        """Returns `sums`, of one loss."""
         return self.sums(targets, outputs, weights)

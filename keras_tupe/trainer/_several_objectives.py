@@ -28,6 +28,7 @@ class SeveralObjectives:
         loss_weights: dictionary: name -> number; 1 for those that it lacks. `None` for all 1.
 
     Attributes:
+        names: of the outputs, in the order of `losses`.
         loss_weights: dictionary: name -> number, in the order of `losses`.
 
     Raises:
@@ -44,6 +45,7 @@ class SeveralObjectives:
                 f"{sorted(losses)}, to numbers. Received: loss_weights={loss_weights!r}"
             )
         self._parts = {name: Objective(loss) for name, loss in losses.items()}
+        self.names = tuple(losses)
         self.loss_weights = {name: given.get(name, 1.0) for name in losses}
 
     def counts(self, targets, weights):
@@ -58,13 +60,14 @@ class SeveralObjectives:
         rows = ops.shape(next(iter(weights.values())))[0]
         return ops.stack([*counted, ops.cast(rows, counted[0].dtype)])
 
-    def of_whole(self, targets, weights, counts):
+    def in_whole(self, targets, weights, whole):
         """Returns the weights with which the sums of the parts of a batch add up to its loss.
 
         Args:
             targets, weights: those of a part.
-            counts: vector, `counts` of all parts added up.
+            whole: function that adds the `counts` of all parts up: vector -> vector.
         """
+        counts = whole(self.counts(targets, weights))
         weights, found = self._weights(targets, weights), {}
         counts = ops.where(counts == 0, ops.ones_like(counts), counts)
         for number, (name, factor) in enumerate(self.loss_weights.items()):
@@ -74,7 +77,7 @@ class SeveralObjectives:
         return {**found, _SHARE: ones / counts[-1]}
 
     def sums(self, targets, outputs, weights):
-        """Returns `(loss_sum, count)` of a part, scalars, with the weights of `of_whole`."""
+        """Returns `(loss_sum, count)` of a part, scalars, with the weights of `in_whole`."""
         parts = [
             part.sums(targets[name], outputs[name], weights[name])[0]
             for name, part in self._parts.items()

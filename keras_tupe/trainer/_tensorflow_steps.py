@@ -79,9 +79,9 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
     def _passes(self, function, data):
         inputs, targets, weights = data
         context = tf.distribute.get_replica_context()
-        if self._has_several_losses:
-            [counts] = all_reduced(context, [self._objective.counts(targets, weights)])
-            weights = self._objective.of_whole(targets, weights, counts)
+        weights = self._objective.in_whole(
+            targets, weights, lambda counts: all_reduced(context, [counts])[0]
+        )
         replica = tf.cast(context.replica_id_in_sync_group, "int32")
         return function(inputs, targets, weights, replica, self._step.value)
 

@@ -1,19 +1,16 @@
 """Exact training of any model of this package, by `compile` and `fit`."""
 
-import contextlib
-
 import keras
 
 from keras_tupe._keras_private.layers import all_layers
-from keras_tupe._keras_private.training import loss_tracker
 from keras_tupe.models._compile_config import seed_generators
 from keras_tupe.models._data_checks import ChecksData
-from keras_tupe.models._loss_in_chunks import as_two_classes, may_be_scored, scores_of
+from keras_tupe.models._loss_in_chunks import may_be_scored
 from keras_tupe.trainer._checks import check_arguments, check_outputs, refuse_layer_losses
 from keras_tupe.trainer._replica_optimizer import make_for_replicas
 from keras_tupe.trainer._saved import Saved
 from keras_tupe.trainer._several_objectives import objective_of
-from keras_tupe.trainer.non_finite_error import NonFiniteError
+from keras_tupe.trainer._shown import Shown
 
 _FIRST_LOSS_SCALE = 2.0**8  # of a sum of losses; doubled and halved from there
 
@@ -43,7 +40,7 @@ def _steps():
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class Trainer(Saved, ChecksData, _steps(), keras.Model):
+class Trainer(Shown, Saved, ChecksData, _steps(), keras.Model):
     """Trains a model to the same weights, however the batch is spread.
 
     One replica, several replicas (`MirroredStrategy`), several workers
@@ -213,9 +210,9 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
         self._is_scored = may_be_scored(self.model, loss, metrics, weighted_metrics)
         self._objective = objective_of(loss, loss_weights, self._is_scored)
         self._loss, self._loss_weights = loss, loss_weights
-        self._has_several_losses = isinstance(loss, dict)
-        if self._has_several_losses:
-            self._loss_trackers = [keras.metrics.Mean(name=f"{name}_loss") for name in loss]
+        self._loss_trackers = [
+            keras.metrics.Mean(name=f"{name}_loss") for name in self._objective.names
+        ]
         optimizer = keras.optimizers.get(optimizer)
         if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
             optimizer = optimizer.inner_optimizer  # losses are scaled here
@@ -243,17 +240,6 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
             self._set_stop_flag(0)
         return history
 
-    def _scores(self, targets, training):
-        """A scope in which the model answers with what the losses of its tokens are, if it can."""
-        if not self._is_scored:
-            return contextlib.nullcontext()
-        return scores_of(self.model, targets, accuracy=not training or self.train_metrics)
-
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        if self._is_scored:
-            y, y_pred = as_two_classes(y_pred)
-        return super().compute_metrics(x, y, y_pred, sample_weight)
-
     @property
     def step(self):
         return int(keras.ops.convert_to_numpy(self._step))
@@ -261,53 +247,3 @@ class Trainer(Saved, ChecksData, _steps(), keras.Model):
     @property
     def skipped_steps(self):
         return int(keras.ops.convert_to_numpy(self._skipped_steps))
-
-    def _checked(self, facts, logs):
-        """Takes what is known of the last step out of what `fit` shows; returns the rest.
-
-        Raises:
-            NonFiniteError: if there were more bad steps than are tolerated.
-        """
-        if not facts:  # of an evaluation
-            return logs
-        skipped = int(facts["skipped_steps"])
-        seen, self._seen_skipped = self._seen_skipped or 0, skipped
-        if skipped > max(seen, self.skip_bad_steps):
-            raise NonFiniteError(int(facts["last_skipped_step"]), skipped)
-        self.last_step = {name: float(facts[name]) for name in ("batch_loss", "gradient_norm")}
-        self.last_step["skipped_steps"] = skipped
-        self.stop_requested = self.stop_requested or bool(facts.get("stop", 0))
-        self.stop_training = self.stop_training or self.stop_requested
-        return logs
-
-    def _logs(self, in_training):
-        """What `fit` or `evaluate` shows: metrics that are not computed are left out."""
-        if in_training and not self.train_metrics:
-            return {"loss": loss_tracker(self).result()}
-        logs = self.get_metrics_result()
-        if not self._has_several_losses:
-            return logs
-        each = [tracker.name for tracker in self._loss_trackers] if in_training else ()
-        return {name: value for name, value in logs.items() if name not in each}
-
-    def get_metrics_result(self):
-        logs = super().get_metrics_result()
-        if self._has_several_losses:  # in evaluation each of them is known, else their sum
-            total = self._objective.total([x.result() for x in self._loss_trackers])
-            logs["loss"] = keras.ops.where(loss_tracker(self).count == 0, total, logs["loss"])
-        return logs
-
-    def _track(self, loss, count):
-        """Adds a part of a batch to the mean loss, or each of the losses, unless not finite."""
-        if len(loss.shape):
-            for number, tracker in enumerate(self._loss_trackers):
-                _track(tracker, loss[number], count[number])
-        else:
-            _track(loss_tracker(self), loss, count)
-
-
-def _track(tracker, loss, count):
-    is_good = keras.ops.isfinite(loss)
-    counted = keras.ops.where(is_good, count, 0)
-    mean = keras.ops.where(is_good, loss, 0) / keras.ops.maximum(count, 1e-6)
-    tracker.update_state(mean, sample_weight=counted)

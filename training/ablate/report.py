@@ -1,6 +1,5 @@
 """The report of an ablation: `ablation.json`, `ablation.md`, `ablation.png`, `tasks.png`."""
 
-import dataclasses
 import math
 import pathlib
 
@@ -9,9 +8,15 @@ import numpy as np
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
 from training.ablate.positions import by_position
+from training.ablate.report_parts import (
+    comparison,
+    comparison_header,
+    note_on_comparisons,
+    origin_of,
+    plain,
+    spread,
+)
 from training.ablate.results import LOSS
-from training.ablate.statistics import LEVEL
-from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
 
@@ -106,17 +111,6 @@ def _method(ablation, name):
     }
 
 
-def plain(value):
-    """Returns what JSON can hold: texts as keys, lists, `None` for what is not finite."""
-    if dataclasses.is_dataclass(value):
-        value = vars(value)
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def markdown(ablation, origin):
     """Returns `ablation.md`.
 
@@ -143,28 +137,13 @@ def markdown(ablation, origin):
 def _facts(ablation, origin):
     facts, results = ablation.facts, ablation.results
     tokens = results[0].tokens[-1]
-    commits = sorted({str(result.commit) for result in results})
-    machine = origin["machine"]
-    lines = [
+    first = (
         f"Methods: {len(ablation.methods)}. Seeds: {', '.join(map(str, ablation.seeds))}. "
         f"{len(results)} runs of {facts['steps']:,} steps, {tokens:,} tokens each (size "
         f"`{facts['size']}`, {facts['length']} tokens per row, {facts['batch_size']} rows per "
-        f"step). The baseline is `{ablation.baseline}`.",
-        f"Command: `{origin['command']}`",
-        f"Commit of the runs: {', '.join(commits)}. {machine_words(machine)} "
-        f"{duration(sum(result.seconds for result in results))} in all.",
-    ]
-    if ablation.unfinished:
-        lines.append(f"Not finished, and not in the tables: {'; '.join(ablation.unfinished)}.")
-    return "\n\n".join(lines)
-
-
-def machine_words(machine):
-    """Returns a sentence on the kind of the machine."""
-    if not machine:
-        return "Machine not recorded."
-    device = machine.get("gpu") or f"{machine.get('cpu')}, {machine.get('cores')} cores"
-    return f"Machine: {device}, {machine.get('backend')}."
+        f"step). The baseline is `{ablation.baseline}`."
+    )
+    return "\n\n".join([first, *origin_of(ablation, origin)])
 
 
 def _ordered(ablation):
@@ -195,30 +174,6 @@ def _part(summary, unit):
     if summary is None:
         return "-"
     return spread(summary, ".2f") + " %" if unit == "percent" else spread(summary, ".4f")
-
-
-def comparison_header(what, baseline="baseline"):
-    """Returns the heads of the columns that `comparison` fills."""
-    return [f"{what} less {baseline}'s", "p", "p (Holm)", "conclusion"]
-
-
-def comparison(summary, form):
-    """Returns the cells of a `Summary`'s difference; dashes for the baseline."""
-    found = summary.difference
-    if found is None:
-        return ["-", "-", "-", "-"]
-    number = f"{found.mean:{form}}"
-    if not math.isnan(found.low):
-        number += f" ({found.low:{form}} to {found.high:{form}})"
-    p_values = ["-" if math.isnan(p) else f"{p:.2g}" for p in (summary.p_value, summary.adjusted_p)]
-    return [number, *p_values, summary.conclusion()]
-
-
-def spread(found, form):
-    """Returns a mean with half the width of its 95 % interval, if there is one."""
-    text = f"{found.mean:{form}}"
-    half = ".2g" if form.endswith("g") else form
-    return text if math.isnan(found.low) else f"{text} +- {found.high - found.mean:{half}}"
 
 
 def _verdicts(ablation, score):
@@ -286,22 +241,14 @@ def _tasks(ablation):
 def _notes(ablation):
     count = sum(one.difference is not None for one in ablation.summaries[LOSS].values())
     baseline = ablation.baseline
-    notes = [
+    return [
         "Equal seeds have the same order of rows, the same masks and the same first weights, but "
         "for the weights that are a method's own. So runs are compared in pairs of equal seeds.",
         f"Differences are the method less `{baseline}`. A lower loss is better, a negative "
         "difference; a higher accuracy or score is better.",
         "Intervals hold 95 % (Student's t over seeds, which takes them to be normal). p is of the "
         "paired t test.",
-    ]
-    if count > 1:
-        chance = 1 - (1 - LEVEL) ** count
-        notes.append(
-            f"There are {count} comparisons in a table. If no method differed, the chance that one "
-            f"p or more is below {LEVEL} would be up to {chance:.0%}; p (Holm) is corrected for "
-            "that, within one table, and the conclusion uses it."
-        )
-    notes += [
+        *note_on_comparisons(count, "method"),
         "*too few seeds to tell*: what was seen may be luck. It does not mean that the methods are "
         "equal; the list says how large a difference so many seeds would find.",
         "The share of the steps is read from each seed's held-out curve, on lines between the "
@@ -310,4 +257,3 @@ def _notes(ablation):
         "a run planned to be shorter would be lower at its end than this one is there.",
         "tokens/s is the median over log and seeds, of this machine with whatever else it did.",
     ]
-    return notes

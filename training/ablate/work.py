@@ -11,7 +11,6 @@ from keras_tupe import data
 from keras_tupe._commit import commit
 from training.ablate import report, runs
 from training.ablate.results import collect
-from training.ablate.settings import label_of
 from training.ablate.tasks import check_equal, tasks_of
 from training.command.child import Stop
 from training.command.durations import duration
@@ -20,6 +19,7 @@ from training.command.kinds import nearest
 from training.command.report_files import names_of
 from training.command.settings import COMMAND_LINE
 from training.command.tables import table
+from training.command.variant import label_of
 from training.command.words import words
 from training.machine.cost import TimeLeft, find_device, pretraining
 from training.machine.kind import machine_kind

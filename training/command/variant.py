@@ -121,3 +121,11 @@ def _written(value):
     if isinstance(value, str) and value and _value(value) == value:
         return value
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def label_of(text):
+    """Returns how tables call the variant that a text names, or the text if it names none."""
+    try:
+        return parse(text).label
+    except (ValueError, TypeError):
+        return text

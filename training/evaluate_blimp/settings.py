@@ -1,10 +1,11 @@
 """The settings of `training.evaluate_blimp`."""
 
 import dataclasses
-import pathlib
+import os
 
-from training.command.checks import no_folder, not_there
+from training.command.checks import COUNT, out_of_range, wrong_choices
 from training.command.settings import setting
+from training.presets.checks import measurement_problems
 
 SCORES = ("token", "word")
 PRECISIONS = ("float32", "mixed_bfloat16")
@@ -40,31 +41,7 @@ class Settings:
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        found = [
-            f"{name} must be given. Received: none"
-            for name in ("PRESET", "--data", "--out")
-            if getattr(self, name.strip("-").lower()) is None
-        ]
-        if self.preset is not None and not pathlib.Path(self.preset).is_dir():
-            found.append(f"PRESET must be the folder of a preset. Received: {self.preset!r}")
-        if self.data is not None and not pathlib.Path(self.data).exists():
-            found.append(
-                f"--data must be a folder of .jsonl files. Received: {not_there(self.data)}"
-            )
-        found += no_folder(self.out) if self.out is not None else []
-        for name, allowed in (("score", SCORES), ("precision", PRECISIONS)):
-            if getattr(self, name) not in allowed:
-                found.append(
-                    f"--{name} must be one of {', '.join(allowed)}. "
-                    f"Received: {getattr(self, name)!r}"
-                )
-        for name in ("limit", "batch_tokens"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                option = name.replace("_", "-")
-                found.append(f"--{option} must be an integer >= 1. Received: {value}")
-        if self.position_file is not None and not pathlib.Path(self.position_file).is_file():
-            found.append(
-                f"--position-file must be an existing Python file. Received: {self.position_file!r}"
-            )
+        found = measurement_problems(self, "of .jsonl files", os.path.exists)
+        found += wrong_choices(self, {"score": SCORES, "precision": PRECISIONS})
+        found += out_of_range(self, {"limit": COUNT, "batch_tokens": COUNT}).values()
         return found

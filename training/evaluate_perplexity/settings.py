@@ -1,10 +1,10 @@
 """The settings of `training.evaluate_perplexity`."""
 
 import dataclasses
-import pathlib
 
-from training.command.checks import COUNT, no_folder, not_there, out_of_range, wrong_choices
+from training.command.checks import COUNT, out_of_range, wrong_choices
 from training.command.settings import setting
+from training.presets.checks import measurement_problems
 
 SPLITS = ("valid", "train")
 
@@ -28,21 +28,7 @@ class Settings:
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        found = [
-            f"{name} must be given. Received: none"
-            for name in ("PRESET", "--data", "--out")
-            if getattr(self, name.strip("-").lower()) is None
-        ]
-        for name, kind in (("preset", "of a preset"), ("data", "made by `keras-tupe prepare`")):
-            path = getattr(self, name)
-            if path is not None and not pathlib.Path(path).is_dir():
-                title = "PRESET" if name == "preset" else f"--{name}"
-                found.append(f"{title} must be a folder {kind}. Received: {not_there(path)}")
-        found += no_folder(self.out) if self.out is not None else []
+        found = measurement_problems(self, "made by `keras-tupe prepare`")
         found += wrong_choices(self, {"split": SPLITS})
         found += out_of_range(self, {"rows": COUNT, "bins": COUNT, "batch_tokens": COUNT}).values()
-        if self.position_file is not None and not pathlib.Path(self.position_file).is_file():
-            found.append(
-                f"--position-file must be an existing Python file. Received: {self.position_file!r}"
-            )
         return found

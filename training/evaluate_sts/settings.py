@@ -1,17 +1,10 @@
 """The settings of `training.evaluate_sts`."""
 
 import dataclasses
-import pathlib
 
-from training.command.checks import (
-    COUNT,
-    COUNT_OR_ZERO,
-    no_folder,
-    not_there,
-    out_of_range,
-    wrong_choices,
-)
+from training.command.checks import COUNT, COUNT_OR_ZERO, out_of_range, wrong_choices
 from training.command.settings import setting
+from training.presets.checks import measurement_problems
 
 POOLINGS = ("mean", "cls", "max")
 SPLITS = ("validation", "train")
@@ -45,23 +38,9 @@ class Settings:
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        found = [
-            f"{name} must be given. Received: none"
-            for name in ("PRESET", "--data", "--out")
-            if getattr(self, name.strip("-").lower()) is None
-        ]
-        for name, kind in (("preset", "of a preset"), ("data", "of GLUE's files")):
-            path = getattr(self, name)
-            if path is not None and not pathlib.Path(path).is_dir():
-                title = "PRESET" if name == "preset" else f"--{name}"
-                found.append(f"{title} must be a folder {kind}. Received: {not_there(path)}")
-        found += no_folder(self.out) if self.out is not None else []
+        found = measurement_problems(self, "of GLUE's files")
         found += wrong_choices(self, {"split": SPLITS, "pooling": POOLINGS})
         at_least_3 = ("an integer >= 3", lambda value: value >= 3)
         ranges = {"length": at_least_3, "batch_size": COUNT, "resamples": COUNT}
         found += out_of_range(self, {**ranges, "seed": COUNT_OR_ZERO}).values()
-        if self.position_file is not None and not pathlib.Path(self.position_file).is_file():
-            found.append(
-                f"--position-file must be an existing Python file. Received: {self.position_file!r}"
-            )
         return found

@@ -3,7 +3,7 @@
 import math
 
 from keras_tupe.data import write_json
-from training.ablate.report import machine_words, plain, spread
+from training.ablate.report_parts import machine_words, plain, spread
 from training.ablate.results import LOSS
 from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text

@@ -1,7 +1,9 @@
-"""Checks of a preset to fine-tune, seen from its small files alone."""
+"""Checks of a preset to fine-tune or to measure, seen from its small files alone."""
 
+import os
 import pathlib
 
+from training.command.checks import no_folder, not_there
 from training.command.without_keras import method_names, without_keras
 
 with without_keras():
@@ -49,6 +51,29 @@ def preset_problems(folder, purpose, position_file=None):
         except ValueError as error:
             found.append(f"--position-file: {error}")
     return config, found
+
+
+def measurement_problems(settings, content, is_data=os.path.isdir):
+    """Returns a sentence for each mistake in what every measurement of a preset is given.
+
+    Args:
+        settings: has `preset`, `data`, `out` and `position_file`.
+        content: what the folder `--data` is, such as "of GLUE's files".
+        is_data: function: path -> whether it may be the data.
+    """
+    found = [
+        f"{name} must be given. Received: none"
+        for name in ("PRESET", "--data", "--out")
+        if getattr(settings, name.strip("-").lower()) is None
+    ]
+    preset, data, file = settings.preset, settings.data, settings.position_file
+    if preset is not None and not os.path.isdir(preset):
+        found.append(f"PRESET must be the folder of a preset. Received: {not_there(preset)}")
+    if data is not None and not is_data(data):
+        found.append(f"--data must be a folder {content}. Received: {not_there(data)}")
+    if file is not None and not os.path.isfile(file):
+        found.append(f"--position-file must be an existing Python file. Received: {file!r}")
+    return found + (no_folder(settings.out) if settings.out is not None else [])
 
 
 def read_object(path):

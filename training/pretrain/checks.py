@@ -25,15 +25,11 @@ from training.command.without_keras import (
     pattern_names,
     without_keras,
 )
+from training.pretrain.identity import CHANGEABLE, MODEL, OBJECTIVE_OPTIONS
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
-# What belongs to one objective, or some: the options of their records.
-OBJECTIVE_OPTIONS = (
-    *("mask_rate", "whole_word", "mask_special"),
-    *("generator_share", "embedding_sharing", "discriminator_weight"),
-)
 SHARING = ("tied", "gradient_disentangled", "none")
 _CHOICES = {"size": SIZES, "embedding_sharing": SHARING, **MACHINE_CHOICES}
 _RANGES = {
@@ -67,23 +63,21 @@ _RANGES = {
 }
 
 
-def find_problems(settings, model_settings, changeable):
+def find_problems(settings):
     """Returns a sentence for each mistake.
 
     Args:
         settings: a `Settings` of `training.pretrain`.
-        model_settings: names of the settings that a preset brings itself.
-        changeable: names that `allow_change` may hold.
     """
     found = wrong_choices(settings, _CHOICES)
     outside = out_of_range(settings, _RANGES)
     found += outside.values()
     found += _folders(settings)
-    found += _preset(settings, model_settings) if settings.preset is not None else []
+    found += _preset(settings) if settings.preset is not None else []
     found += _method(settings)
     found += _groups(settings) if not {"size", "num_groups"} & set(outside) else []
     found += _objective(settings) or _pattern(settings)
-    found += _changes(settings, changeable)
+    found += _changes(settings)
     return found + _steps(settings, outside)
 
 
@@ -107,7 +101,7 @@ def _folders(settings):
     return found + wrong
 
 
-def _preset(settings, model_settings):
+def _preset(settings):
     found = []
     if not os.path.isfile(os.path.join(settings.preset, "config.json")):
         found.append(
@@ -116,7 +110,7 @@ def _preset(settings, model_settings):
         )
     # a file may name the model that a preset on the command line takes the place of
     places = {COMMAND_LINE, settings.given.get("preset")}
-    useless = [name for name in model_settings if settings.given.get(name) in places]
+    useless = [name for name in MODEL if settings.given.get(name) in places]
     if useless:
         found.append(
             f"A preset brings its own {', '.join(useless)}: leave out either --preset or "
@@ -237,18 +231,18 @@ def _pattern(settings):
     return []
 
 
-def _changes(settings, changeable):
+def _changes(settings):
     fields = set(vars(settings)) - {"given"}
     return [
-        f"--allow-change may name {', '.join(changeable)}; "
+        f"--allow-change may name {', '.join(CHANGEABLE)}; "
         + (
             "a run cannot change this one on its way"
             if name in fields
-            else f"the nearest is {nearest(name, changeable)!r}"
+            else f"the nearest is {nearest(name, CHANGEABLE)!r}"
         )
         + f". Received: {name!r}"
         for name in settings.allow_change
-        if name not in changeable
+        if name not in CHANGEABLE
     ]
 
 

@@ -1,13 +1,11 @@
 """The model of a run, new or from a preset, and the preset at its end."""
 
 import dataclasses
-import importlib.util
-import pathlib
-import shutil
 
 import keras
 
 from keras_tupe import SIZES, TupeBackbone, TupeTokenizer
+from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 from training.presets.vocabulary import check_same_vocabulary
 
 
@@ -97,13 +95,9 @@ def tokenizer_of(vocabulary):
 
     Where it cannot run, it is one that can be saved.
     """
-    if importlib.util.find_spec("tensorflow_text") is None:
-        tokenizer = TupeTokenizer(kind=vocabulary.kind, lowercase=vocabulary.lowercase)
-        name = tokenizer.file_assets[0]
-        tokenizer.save_assets = lambda folder: shutil.copy(
-            vocabulary.path, pathlib.Path(folder, name)
-        )
-        return tokenizer
+    if not can_read_text():
+        content = vocabulary.path.read_bytes()
+        return kept_tokenizer(vocabulary.kind, [content], vocabulary.lowercase)
     content = {
         "wordpiece": lambda: {"vocabulary": vocabulary.pieces},
         "sentencepiece": lambda: {"sentencepiece": vocabulary.path.read_bytes()},

@@ -1,76 +1,19 @@
-"""The settings of a run, and those that tell it from another run."""
+"""The settings of a run."""
 
 import dataclasses
-import json
-import os
 import pathlib
 
 from training.command import config_file
 from training.command.settings import setting
 from training.command.without_keras import objective_names, pattern_names, without_keras
 from training.machine import settings as machine
-from training.pretrain.checks import OBJECTIVE_OPTIONS, SHARING, find_problems
+from training.pretrain.checks import SHARING, find_problems
+from training.pretrain.identity import CHANGEABLE, identity_of
 from training.pretrain.schedule import scaled
 
 with without_keras():
     from keras_tupe._json_file import parse_json
     from keras_tupe.models.sizes import SIZES
-
-# What the new model is made of; a preset brings its own.
-MODEL = (
-    "size",
-    "position",
-    "position_options",
-    "attention_pattern",
-    "pattern_options",
-    "normalize_first",
-    "initializer_range",
-    "layer_norm_epsilon",
-    "max_sequence_length",
-    "embedding_dim",
-    "num_groups",
-)
-# What a run may go on with although its checkpoint was made with another value. The rest would
-# not fit the checkpoint (the model), or make rows come twice or never (batch size and seed).
-CHANGEABLE = (
-    "data",
-    "precision",
-    "micro_batches",
-    "steps",
-    "warmup_steps",
-    "learning_rate",
-    "weight_decay",
-    "decay_all",
-    "beta_1",
-    "beta_2",
-    "clip_norm",
-    "dropout",
-    "mask_rate",
-    "whole_word",
-    "mask_special",
-    "valid_batches",
-)
-# How and where the work is done, and what is written about it.
-_NO_MATTER = (
-    "data",
-    "out",
-    "config",
-    "given",
-    "strategy",
-    "xla",
-    "remat",
-    "steps_per_call",
-    "deterministic",
-    "valid_every",
-    "save_every",
-    "keep",
-    "keep_steps",
-    "log_every",
-    "skip_bad_steps",
-    "allow_change",
-    "tensorboard",
-    "peak_flops",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,7 +136,7 @@ class Settings:
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        return find_problems(self, MODEL, CHANGEABLE)
+        return find_problems(self)
 
     def method_name(self):
         """Returns the name of the positional method of a new model."""
@@ -262,44 +205,8 @@ class Settings:
         return tuple(sorted({int(word) for word in self.keep_steps.split(",") if word.strip()}))
 
     def identity(self):
-        """Returns what must be equal for a run to continue from a checkpoint, as JSON values.
-
-        These are the settings that change what is computed: model, masking, optimizer, batch,
-        precision, seed; and `valid_batches`, since points of a curve must be of the same rows. A
-        preset and a method's file count by their content, options by their meaning, and what a
-        preset brings is left out.
-
-        Left out is where and how the work is done (`strategy`, `xla`, `remat`, `steps_per_call`,
-        `deterministic`: the same mathematics, rounded differently; and dropout masks depend on
-        the number of replicas), what is written and how often, and what a stopped run must be
-        able to take back (`skip_bad_steps`). `data` is left out because a folder may move: its
-        content is compared by its own hash.
-        """
-        from keras_tupe.data import file_hash
-
-        values = dataclasses.asdict(self)
-        chosen = {name: values[name] for name in values if name not in _NO_MATTER}
-        for name in set(OBJECTIVE_OPTIONS) - set(self.objective_options()):
-            del chosen[name]
-        del chosen["pattern_file"]
-        if self.pattern_file is not None:
-            chosen["pattern_file"] = file_hash(self.pattern_file)
-        if self.position_file is not None:
-            chosen["position_file"] = file_hash(self.position_file)
-        if self.preset is None:
-            chosen["position"] = self.method_name()
-            options = self.method().resolve(self.method_options())
-            chosen["position_options"] = json.loads(json.dumps(options))  # lists, as when read
-            chosen["attention_pattern"] = self.pattern_name()
-            options = self.resolved_pattern_options()
-            chosen["pattern_options"] = json.loads(json.dumps(options))
-            return chosen
-        chosen["preset"] = {
-            name: file_hash(os.path.join(self.preset, name))
-            for name in sorted(os.listdir(self.preset))
-            if name.endswith((".json", ".h5"))
-        }
-        return {name: value for name, value in chosen.items() if name not in MODEL}
+        """Returns what must be equal for a run to continue from a checkpoint, see `identity_of`."""
+        return identity_of(self)
 
 
 def _step_defaults():

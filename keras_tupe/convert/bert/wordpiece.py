@@ -1,13 +1,16 @@
 """A WordPiece vocabulary of another library, with or without TensorFlow."""
 
-import importlib.util
 import os
 import pathlib
 
 from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
+from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 
 IDS_ONLY = "the model takes token ids only"
-_FILE = "vocabulary.txt"
+ONLY_SAVED = (
+    "the vocabulary is saved with the model, but text needs tensorflow_text, which is not "
+    "installed here"
+)
 BERT_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _MAX_PIECE_BYTES = 256  # as in keras_tupe.tokenizers.WordPiece
 
@@ -55,18 +58,15 @@ def wordpiece_tokenizer(pieces, lowercase, path, special=BERT_TOKENS):
         `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences.
     """
     reason = _why_unusable(pieces, special)
-    if reason is None and importlib.util.find_spec("tensorflow_text") is not None:
+    if reason is None and can_read_text():
         try:
             return TupeTokenizer(pieces, lowercase=lowercase), ()
         except (ValueError, TypeError, RuntimeError) as error:  # as the op says
             reason = next(iter(str(error).splitlines()), type(error).__name__)
     if reason is not None:
         return None, (f"ours cannot use {os.fspath(path)!r}: {reason}; so {IDS_ONLY}",)
-    tokenizer = TupeTokenizer(kind="wordpiece", lowercase=lowercase)
     content = "".join(f"{piece}\n" for piece in pieces).encode("utf-8")
-    tokenizer.save_assets = lambda folder: pathlib.Path(folder, _FILE).write_bytes(content)
-    note = "the vocabulary is saved with the model, but text needs tensorflow_text, which is not "
-    return tokenizer, (note + "installed here",)
+    return kept_tokenizer("wordpiece", [content], lowercase), (ONLY_SAVED,)
 
 
 def _why_unusable(pieces, special):

@@ -1,9 +1,8 @@
 """Byte-level vocabularies of Hugging Face folders: GPT-2's, RoBERTa's and DeBERTa's."""
 
-import importlib.util
 import pathlib
 
-from keras_tupe.convert.bert.wordpiece import IDS_ONLY, checked_size
+from keras_tupe.convert.bert.wordpiece import IDS_ONLY, ONLY_SAVED, checked_size
 from keras_tupe.convert.hugging_face.config import read_json
 from keras_tupe.convert.hugging_face.tokenizer_settings import (
     SETTINGS,
@@ -12,19 +11,18 @@ from keras_tupe.convert.hugging_face.tokenizer_settings import (
     other_frame,
     part_of,
     read_files,
+    refusal,
     said,
     unlike,
 )
 from keras_tupe.models import TupeTokenizer
+from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 
 VOCABULARY, MERGES = "vocab.json", "merges.txt"
-_OURS = "vocabulary.json"
 AS_TEXT = (
     "ours takes a special token that is written in the text for text, never for that token; "
     "bytes that are no UTF-8 are kept"
 )
-
-
 # What must be as here, or left out.
 _FIXED = {"add_prefix_space": False, "auto_map": None}
 _FIXED_MODEL = {
@@ -37,22 +35,7 @@ _FIXED_MODEL = {
 
 
 def hf_byte_pairs(folder, vocabulary_size, frame):
-    """Returns the tokenizer of a folder, if ours can do what it asks for.
-
-    Without TensorFlow the tokenizer can be saved but not used.
-
-    Args:
-        folder: path of the folder.
-        vocabulary_size: token vectors of the model.
-        frame: the `Frame` of the model.
-
-    Returns:
-        `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences for the report.
-
-    Raises:
-        ValueError: if the vocabulary has another size than the model, naming both; if a file is
-            damaged.
-    """
+    """Returns the tokenizer of a folder and notes, see `read_vocabulary`."""
     folder = pathlib.Path(folder)
     missing = [name for name in (VOCABULARY, MERGES) if not (folder / name).is_file()]
     if missing:
@@ -60,21 +43,11 @@ def hf_byte_pairs(folder, vocabulary_size, frame):
     vocabulary = read_json(folder / VOCABULARY)
     different = _differences(read_files(folder), frame, vocabulary)
     if different:
-        return None, (
-            f"the tokenizer has {'; '.join(different)}, which ours cannot do, so {IDS_ONLY}",
-        )
+        return None, refusal(different)
     checked_size(vocabulary, vocabulary_size, folder / VOCABULARY)
-    if importlib.util.find_spec("tensorflow_text") is None:
-        tokenizer = TupeTokenizer(kind="byte_pair")
-        contents = {name: (folder / name).read_bytes() for name in (VOCABULARY, MERGES)}
-
-        def save_assets(target):
-            for name, ours in ((VOCABULARY, _OURS), (MERGES, MERGES)):
-                pathlib.Path(target, ours).write_bytes(contents[name])
-
-        tokenizer.save_assets = save_assets
-        note = "the vocabulary is saved with the model, but text needs tensorflow_text, which is "
-        return tokenizer, (note + "not installed here", AS_TEXT)
+    if not can_read_text():
+        contents = [(folder / name).read_bytes() for name in (VOCABULARY, MERGES)]
+        return kept_tokenizer("byte_pair", contents), (ONLY_SAVED, AS_TEXT)
     try:
         tokenizer = TupeTokenizer(byte_pairs=str(folder / VOCABULARY))
     except (ValueError, TypeError) as error:

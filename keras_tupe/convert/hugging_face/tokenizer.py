@@ -14,6 +14,7 @@ from keras_tupe.convert.hugging_face.tokenizer_settings import (
     differences,
     lowercase_of,
     read_files,
+    refusal,
 )
 
 OTHER_CUTS = (
@@ -57,9 +58,7 @@ def hf_tokenizer(folder, vocabulary_size, frame=BERT):
         if frame.cuts_words and any(map(_is_word, pieces)):
             different = [*different, f"{VOCABULARY}: pieces of several Chinese characters"]
     if different:
-        return None, (
-            f"the tokenizer has {'; '.join(different)}, which ours cannot do, so {IDS_ONLY}",
-        )
+        return None, refusal(different)
     special = tuple(dict.fromkeys(frame.special.values()))
     tokenizer, more = wordpiece_tokenizer(pieces, lowercase, path, special)
     if tokenizer is None:

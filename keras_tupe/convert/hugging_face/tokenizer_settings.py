@@ -2,6 +2,7 @@
 
 import pathlib
 
+from keras_tupe.convert.bert.wordpiece import IDS_ONLY
 from keras_tupe.convert.hugging_face.config import read_json
 
 VOCABULARY, SETTINGS = "vocab.txt", "tokenizer_config.json"
@@ -79,6 +80,11 @@ def differences(files, frame, lowercase, pieces=None):
 def said(found):
     """Returns a string for each file with differences, from a dictionary of lists."""
     return [f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines]
+
+
+def refusal(different):
+    """Returns the note on files that ask for what ours cannot do, in a tuple."""
+    return (f"the tokenizer has {'; '.join(different)}, which ours cannot do, so {IDS_ONLY}",)
 
 
 def other_frame(files, frame):

@@ -20,11 +20,11 @@ _KINDS = {
     "byte_pair": "byte pairs belong",
     "sentencepiece": "SentencePiece belongs",
 }
-# The first file, under our name and theirs.
+# Their name for the first file.
 _FILES = {
-    "wordpiece": ("vocabulary.txt", "vocab.txt"),
-    "byte_pair": ("vocabulary.json", "vocab.json"),
-    "sentencepiece": ("vocabulary.spm", "spiece.model"),
+    "wordpiece": "vocab.txt",
+    "byte_pair": "vocab.json",
+    "sentencepiece": "spiece.model",
 }
 
 
@@ -38,6 +38,7 @@ def read_vocabulary(folder, vocabulary_size, frame):
 
     Returns:
         `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences for the report.
+        Without TensorFlow the tokenizer can be saved but not used.
 
     Raises:
         ValueError: if the vocabulary has another size than the model, naming both; if a file is
@@ -79,8 +80,7 @@ def vocabulary_problems(tokenizer, backbone, frame):
 def write_vocabulary(tokenizer, backbone, folder, frame):
     """Writes the files of a tokenizer into a folder, under Hugging Face's names."""
     tokenizer.save_assets(str(folder))
-    ours, theirs = _FILES[frame.kind]
-    shutil.move(folder / ours, folder / theirs)
+    shutil.move(folder / tokenizer.file_assets[0], folder / _FILES[frame.kind])
     settings = {
         "tokenizer_class": frame.classes[0],
         "model_max_length": backbone.max_sequence_length,

@@ -1,5 +1,6 @@
 """GPT-2: what it computes and writes in transformers, both ways, and what it may not be."""
 
+import importlib.util
 import json
 import re
 
@@ -12,7 +13,6 @@ from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from hf_cases import check_equal, golden_copy, hidden_states, inputs_of, values
 
 from keras_tupe.convert import from_hf, from_hf_gpt2, to_hf, to_hf_gpt2
-from keras_tupe.convert.hugging_face import byte_pairs
 from keras_tupe.models import (
     TupeBackbone,
     TupeCausalLM,
@@ -148,7 +148,7 @@ def test_a_tokenizer_comes_back_too(tensorflow, tmp_path):
 def test_without_tensorflow_the_vocabulary_is_saved_with_the_model(tensorflow, tmp_path):
     folder = golden_copy("gpt2", tmp_path / "gpt2", with_text=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(byte_pairs.importlib.util, "find_spec", lambda name: None)
+        patch.setattr(importlib.util, "find_spec", lambda name: None)
         model, report = from_hf(folder)
     assert any("not installed here" in note for note in report.notes)
     assert not model.preprocessor.tokenizer.has_vocabulary

@@ -6,7 +6,8 @@ import pretrain_cases
 import pytest
 
 from training.ablate import runs, work
-from training.ablate.settings import OWN_CHOICE, PASSED_ON, Settings
+from training.ablate.checks import OWN_CHOICE
+from training.ablate.settings import PASSED_ON, Settings
 from training.ablate.work import Amount, plan_table
 from training.command.settings import parse
 from training.command.variant import Variant

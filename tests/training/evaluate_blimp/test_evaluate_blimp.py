@@ -141,10 +141,10 @@ def test_all_mistakes_of_a_command_line_are_named_at_once(tmp_path):
     for part in (
         "PRESET must be given",
         "--data must be given",
-        "--score must be one of token, word. Received: 'words'",
+        "--score must be one of ['token', 'word']; the nearest is 'word'. Received: 'words'",
         "--limit must be an integer >= 1. Received: 0",
         "--batch-tokens must be an integer >= 1. Received: -1",
-        "--precision must be one of float32, mixed_bfloat16. Received: 'float16'",
+        "--precision must be one of ['float32', 'mixed_bfloat16']; the nearest is 'float32'.",
         "--out must be a folder. Received: the file",
         "unrecognized arguments: --dta=x; the nearest option is --data",
     ):

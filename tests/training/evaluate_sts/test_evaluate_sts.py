@@ -106,7 +106,7 @@ def test_cosines_do_not_depend_on_lengths_and_zero_has_none():
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (("nowhere", "--data", "nothing"), ("PRESET must be a folder", "--data must be a folder")),
+        (("nowhere", "--data", "nothing"), ("PRESET must be the", "--data must be a folder")),
         ((), ("PRESET must be given", "--data must be given")),
         (("--pooling", "weightedmean", "--split", "dev"), ("--pooling must be", "--split must be")),
         (("--length", 2, "--resamples", 0), ("--length must be an integer >= 3", "--resamples")),

@@ -9,8 +9,9 @@ from commands import refused_settings
 
 from training.command import config_file
 from training.command.settings import parse
+from training.pretrain.identity import CHANGEABLE, MODEL
 from training.pretrain.saver import Saver
-from training.pretrain.settings import CHANGEABLE, MODEL, Settings
+from training.pretrain.settings import Settings
 
 METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
 

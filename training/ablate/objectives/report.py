@@ -4,8 +4,14 @@ import pathlib
 
 from keras_tupe.data import write_json
 from training.ablate.objectives.settings import JSON
-from training.ablate.report import comparison, comparison_header, machine_words, plain, spread
-from training.ablate.statistics import LEVEL
+from training.ablate.report_parts import (
+    comparison,
+    comparison_header,
+    note_on_comparisons,
+    origin_of,
+    plain,
+    spread,
+)
 from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
@@ -91,20 +97,13 @@ def markdown(found, origin):
 
 def _facts(found, origin):
     facts = next(iter(found.ablations.values())).facts
-    commits = sorted({str(result.commit) for result in found.results})
-    seconds = sum(result.seconds for result in found.results)
-    lines = [
+    first = (
         f"Objectives: {', '.join(found.ablations)}. Methods: {', '.join(found.methods)}. Seeds: "
         f"{', '.join(map(str, found.seeds))}. {len(found.results)} runs (size `{facts['size']}`, "
         f"{facts['length']} tokens per row, {facts['batch_size']} rows per step). The objective "
-        f"that others are compared with is `{found.baseline}`.",
-        f"Command: `{origin['command']}`",
-        f"Commit of the runs: {', '.join(commits)}. {machine_words(origin['machine'])} "
-        f"{duration(seconds)} in all, tests included.",
-    ]
-    if found.unfinished:
-        lines.append(f"Not finished, and not in the tables: {'; '.join(found.unfinished)}.")
-    return "\n\n".join(lines)
+        f"that others are compared with is `{found.baseline}`."
+    )
+    return "\n\n".join([first, *origin_of(found, origin, ", tests included")])
 
 
 def cost_table(costs):
@@ -197,15 +196,8 @@ def _notes(found):
             "discriminator for how likely each token is the sentence's own. The pairs are the "
             "same; the question is not quite."
         )
-    count = max(_num_comparisons(found, score) for score in found.scores) if found.scores else 0
-    if count > 1:
-        chance = 1 - (1 - LEVEL) ** count
-        notes.append(
-            f"There are {count} comparisons in a table. If no objective differed, the chance that "
-            f"one p or more is below {LEVEL} would be up to {chance:.0%}; p (Holm) is corrected "
-            "for that, within one table, and the conclusion uses it."
-        )
-    return notes
+    count = max((_num_comparisons(found, score) for score in found.scores), default=0)
+    return notes + note_on_comparisons(count, "objective")
 
 
 def _num_comparisons(found, score):

@@ -8,7 +8,7 @@ from training.command.kinds import nearest, values_of
 from training.command.settings import COMMAND_LINE
 from training.command.without_keras import objective_names, without_keras
 from training.machine.cost import step_flops
-from training.pretrain.checks import OBJECTIVE_OPTIONS
+from training.pretrain.identity import OBJECTIVE_OPTIONS
 from training.pretrain.schedule import scaled_warmup
 
 with without_keras():

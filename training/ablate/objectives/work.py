@@ -18,10 +18,10 @@ from training.ablate.objectives.settings import (
 )
 from training.ablate.report import recorded_machine
 from training.ablate.runs import find_runs
-from training.ablate.settings import label_of
 from training.ablate.work import ablate, check_folder
 from training.command.folder_lock import FolderLock
 from training.command.report_files import names_of as file_names
+from training.command.variant import label_of
 
 
 def compare(settings, command):

@@ -1,0 +1,107 @@
+"""The settings that tell a run from another one, of which it cannot be the continuation."""
+
+import dataclasses
+import json
+import os
+
+# What belongs to one objective, or some: the options of their records.
+OBJECTIVE_OPTIONS = (
+    *("mask_rate", "whole_word", "mask_special"),
+    *("generator_share", "embedding_sharing", "discriminator_weight"),
+)
+# What the new model is made of; a preset brings its own.
+MODEL = (
+    "size",
+    "position",
+    "position_options",
+    "attention_pattern",
+    "pattern_options",
+    "normalize_first",
+    "initializer_range",
+    "layer_norm_epsilon",
+    "max_sequence_length",
+    "embedding_dim",
+    "num_groups",
+)
+# What a run may go on with although its checkpoint was made with another value. The rest would
+# not fit the checkpoint (the model), or make rows come twice or never (batch size and seed).
+CHANGEABLE = (
+    "data",
+    "precision",
+    "micro_batches",
+    "steps",
+    "warmup_steps",
+    "learning_rate",
+    "weight_decay",
+    "decay_all",
+    "beta_1",
+    "beta_2",
+    "clip_norm",
+    "dropout",
+    "mask_rate",
+    "whole_word",
+    "mask_special",
+    "valid_batches",
+)
+# How and where the work is done, and what is written about it.
+_NO_MATTER = (
+    "data",
+    "out",
+    "config",
+    "given",
+    "strategy",
+    "xla",
+    "remat",
+    "steps_per_call",
+    "deterministic",
+    "valid_every",
+    "save_every",
+    "keep",
+    "keep_steps",
+    "log_every",
+    "skip_bad_steps",
+    "allow_change",
+    "tensorboard",
+    "peak_flops",
+)
+
+
+def identity_of(settings):
+    """Returns what must be equal for a run to continue from a checkpoint, as JSON values.
+
+    These are the settings that change what is computed: model, masking, optimizer, batch,
+    precision, seed; and `valid_batches`, since points of a curve must be of the same rows. A
+    preset and a method's file count by their content, options by their meaning, and what a
+    preset brings is left out.
+
+    Left out is where and how the work is done (`strategy`, `xla`, `remat`, `steps_per_call`,
+    `deterministic`: the same mathematics, rounded differently; and dropout masks depend on
+    the number of replicas), what is written and how often, and what a stopped run must be
+    able to take back (`skip_bad_steps`). `data` is left out because a folder may move: its
+    content is compared by its own hash.
+    """
+    from keras_tupe.data import file_hash
+
+    values = dataclasses.asdict(settings)
+    chosen = {name: values[name] for name in values if name not in _NO_MATTER}
+    for name in set(OBJECTIVE_OPTIONS) - set(settings.objective_options()):
+        del chosen[name]
+    del chosen["pattern_file"]
+    if settings.pattern_file is not None:
+        chosen["pattern_file"] = file_hash(settings.pattern_file)
+    if settings.position_file is not None:
+        chosen["position_file"] = file_hash(settings.position_file)
+    if settings.preset is None:
+        chosen["position"] = settings.method_name()
+        options = settings.method().resolve(settings.method_options())
+        chosen["position_options"] = json.loads(json.dumps(options))  # lists, as when read
+        chosen["attention_pattern"] = settings.pattern_name()
+        options = settings.resolved_pattern_options()
+        chosen["pattern_options"] = json.loads(json.dumps(options))
+        return chosen
+    chosen["preset"] = {
+        name: file_hash(os.path.join(settings.preset, name))
+        for name in sorted(os.listdir(settings.preset))
+        if name.endswith((".json", ".h5"))
+    }
+    return {name: value for name, value in chosen.items() if name not in MODEL}
