@@ -93,13 +93,14 @@ def again(task, token_embedding=None):
     """
     config = {**task.backbone.get_config(), "dtype": task.backbone.dtype_policy}
     backbone = TupeBackbone(**config, token_embedding=token_embedding)
-    new = type(task)(backbone, name=task.name)
+    own = {k: v for k, v in task.get_config().items() if k not in ("backbone", "preprocessor")}
+    new = type(task)(backbone, **own)
     old = task.backbone.token_embedding
     if token_embedding is None:
         backbone.token_embedding.set_weights([ops.convert_to_numpy(old.embeddings)])
-    own = {id(weight) for weight in backbone.token_embedding.weights}
+    given = {id(weight) for weight in backbone.token_embedding.weights}
     values = {weight.path: weight for weight in task.weights}
     for weight in new.weights:
-        if id(weight) not in own and "seed_generator" not in weight.path:
+        if id(weight) not in given and "seed_generator" not in weight.path:
             weight.assign(values[weight.path])
     return new

@@ -130,7 +130,7 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
             "masked_lm": logits,
             "replaced_token": ops.stack([found, ops.cast(seen, found.dtype)], axis=-1),
         }
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        super().__init__(inputs=inputs, outputs=outputs, compile=False, **kwargs)
         # === Config ===
         self.generator = generator
         self.discriminator = discriminator
@@ -138,13 +138,12 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
         self.preprocessor = None
         self.embedding_sharing = embedding_sharing
         self.discriminator_weight = discriminator_weight
-        self.compile()  # once more, now that the weight is known
+        self.compile()  # which asks for the weight
 
     @property
     def loss_weights(self):
         """The factor of each loss, by the names of the outputs."""
-        weight = getattr(self, "discriminator_weight", 1.0)  # KerasHub compiles too early
-        return {"masked_lm": 1.0, "replaced_token": float(weight)}
+        return {"masked_lm": 1.0, "replaced_token": float(self.discriminator_weight)}
 
     @property
     def parts(self):

@@ -197,6 +197,14 @@ def test_logs_have_both_losses_and_accuracies():
 # === What is shared ===
 
 
+@pytest.mark.parametrize("sharing", ["tied", "none"])
+def test_the_generator_keeps_the_activation_of_its_head(sharing):
+    generator = TupeMaskedLM(backbone(), head_activation="gelu_approximate")
+    model = TupeReplacedTokenDetector(generator, backbone(), sharing)
+    assert model.generator.head_activation == "gelu_approximate"
+    assert model.separate()[0].head_activation == "gelu_approximate"
+
+
 @pytest.mark.parametrize("sharing", ["tied", "gradient_disentangled", "none"])
 def test_token_vectors_are_shared_as_asked_for(sharing):
     model = detector(embedding_sharing=sharing, discriminator_weight=0.0)

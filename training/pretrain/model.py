@@ -125,13 +125,13 @@ def _from_preset(settings, prepared):
 
 
 def _with_dropout(model, dropout):
-    """Returns a model of the same class and weights with a dropout rate."""
+    """Returns a model of the same configuration and weights, but for the dropout rate."""
     if model.backbone.dropout == dropout:
         return model
-    if hasattr(model, "separate"):
-        parts = [_with_dropout(part, dropout) for part in model.separate()]
-        return type(model)(*parts, model.embedding_sharing, model.discriminator_weight)
-    backbone = TupeBackbone.from_config({**model.backbone.get_config(), "dropout": dropout})
-    again = type(model)(backbone)
+    config = model.get_config()
+    for part in config.values():
+        if isinstance(part, dict) and part["class_name"] == TupeBackbone.__name__:
+            part["config"]["dropout"] = dropout
+    again = type(model).from_config(config)
     again.set_weights(model.get_weights())
     return again

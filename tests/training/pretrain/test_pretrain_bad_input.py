@@ -84,10 +84,10 @@ def preset(rows, tmp_path_factory):
     return save_preset(folder, pieces)
 
 
-def save_preset(folder, pieces):
+def save_preset(folder, pieces, **kwargs):
     backbone = TupeBackbone(len(pieces), 1, 2, 8, 16, position="absolute", max_sequence_length=9)
     preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(pieces), sequence_length=9)
-    TupeMaskedLM(backbone, preprocessor=preprocessor).save_to_preset(str(folder))
+    TupeMaskedLM(backbone, preprocessor=preprocessor, **kwargs).save_to_preset(str(folder))
     return folder
 
 
@@ -99,14 +99,14 @@ def test_rows_longer_than_a_preset_are_told(preset, rows, tmp_path):
 
 def test_a_preset_is_trained_with_the_dropout_of_the_settings(rows, tmp_path):
     pieces = (rows / "vocabulary.txt").read_text().splitlines()
-    folder = save_preset(tmp_path / "preset", pieces)
+    folder = save_preset(tmp_path / "preset", pieces, head_activation="gelu_approximate")
     settings = Settings(preset=str(folder), size=None, dropout=0.37)
     model = pretrain_model._from_preset(settings, data.PreparedRows(rows, "train"))
     assert model.backbone.dropout == 0.37
-    for weight, kept in zip(
-        model.backbone.weights, TupeBackbone.from_preset(folder).weights, strict=True
-    ):
-        np.testing.assert_array_equal(weight, kept)
+    assert model.head_activation == "gelu_approximate"
+    kept = TupeMaskedLM.from_preset(folder, preprocessor=None)
+    for weight, old in zip(model.weights, kept.weights, strict=True):
+        np.testing.assert_array_equal(weight, old)
 
 
 @pytest.mark.parametrize("change", ["a piece more", "another order"])
