@@ -14,8 +14,9 @@ from interpreters import python
 from made_once import made_once
 
 WORKER = pathlib.Path(__file__).parent / "exactness_worker.py"
-# all at once but XLA, which the odd sizes below have; the grid has each alone, and more of it
-ROUTE = "mirrored-adamw-micro2-noxla-group2-several"
+# all at once but XLA, which the odd sizes below have, and micro-batches, which the masks have; the
+# grid has each alone, and more of it
+ROUTE = "mirrored-adamw-noxla-group2-several"
 WORKER_ROUTES = [
     "workers-adamw-micro4-group5",
     "workers-adamw-micro2-several",
@@ -145,6 +146,7 @@ def test_the_whole_grid_gives_the_update_of_one_replica(tmp_path):
         for kind in ("several", "replaced")
     ]
     grid += ["plain-sgd-remat", "mirrored-adamw-remat", "mirrored-sgd-micro4-xla-group5-remat"]
+    grid.append("mirrored-adamw-micro2-noxla-group2-several")  # without XLA, in a loop of parts
     found = run_worker(tmp_path / "grid.npz", *grid)
     for route in grid:
         assert_exact(found, route, found)
