@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
     "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
     "finetune_glue": {"pretrain"},
+    "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
     "quickstart": {"export", "pretrain"},

@@ -13,6 +13,7 @@ _MADE = {
     "ablate": ("runs", "ablation.json", "objectives.json"),
     "experiment": ("experiment.json",),
     "finetune_glue": (*GLUE_TASKS, "grid.png"),
+    "finetune_seq2seq": ("seed-[0-9]*", "unfinished", "curves.png"),
     "finetune_squad": ("seed-[0-9]*", "squad.png"),
     "evaluate_blimp": ("paradigms", "blimp.png"),
     "evaluate_perplexity": ("positions.png",),
