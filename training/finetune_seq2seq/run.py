@@ -12,8 +12,8 @@ from training.command.grid import Cell
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.command.report_files import replaced_text
 from training.finetune_seq2seq.plan import plan_of
-from training.finetune_seq2seq.predict import predictions
 from training.finetune_seq2seq.scores import score
+from training.finetune_seq2seq.writer import Writer
 from training.machine.settings import XLA
 from training.pretrain.loop import StopSignal, Training, Watch
 from training.pretrain.progress import Progress
@@ -75,18 +75,20 @@ class Runs:
             unfinished: folder of its log and checkpoints until it is trained.
             folder: that of the run.
         """
-        start = time.monotonic()
         model = self._trained(seed, unfinished)
+        start = time.monotonic()
         for name in (LOG, VALID):
             shutil.copy(unfinished / name, folder / name)
         metrics = {
             "parameters": model.count_params(),
             "train_seconds": read_log(folder / LOG)["seconds"][-1],
         }
+        writer = Writer(model, self.start.preprocessor, self.settings)
         for name in self._scored():
-            metrics[name] = self._scores(model, name, folder)
+            metrics[name] = self._scores(writer, name, folder)
         self._save(model, folder / PRESET)
-        return {**metrics, "seconds": time.monotonic() - start}
+        # what a stopped run had taken before is in the seconds of its log
+        return {**metrics, "seconds": metrics["train_seconds"] + time.monotonic() - start}
 
     def _trained(self, seed, folder):
         """Returns the trained model of a seed; goes on from its last checkpoint."""
@@ -151,15 +153,13 @@ class Runs:
     def _scored(self):
         return [name for name in PREDICTIONS if name in self.pairs]
 
-    def _scores(self, model, name, folder):
-        """Writes what the model writes to the sources of a file; returns the scores."""
+    def _scores(self, writer, name, folder):
+        """Writes down what a `Writer` makes of the sources of a file; returns the scores."""
         pairs, sources = self.pairs[name], self.tokens[name].sources
         tokens = sum(map(len, sources)) / len(sources)
         sizes = {"tokens_per_step": tokens, "flops_per_step": 0, "peak_flops": None}
         with Progress(len(sources), **sizes) as progress:
-            written = predictions(
-                model, self.start.preprocessor, sources, self.settings, progress.update
-            )
+            written = writer.texts(sources, progress.update)
         lines = zip(pairs.sources, pairs.targets, written, strict=True)
         text = "".join("\t".join(line) + "\n" for line in lines)
         replaced_text(folder / PREDICTIONS[name], text)

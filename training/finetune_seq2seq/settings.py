@@ -74,7 +74,7 @@ class Settings(MethodChoice):
     steps: int | None = setting(None, "Optimizer steps, >= 1. Give this or --epochs.")
     epochs: int | None = setting(None, "Passes over the pairs, >= 1. Default: 10.")
     warmup_steps: int | None = setting(
-        None, "Steps in which the learning rate rises, >= 0. Default: 6 % of all."
+        None, "Steps in which the learning rate rises, >= 0. Default: 0.06 of all."
     )
     batch_size: int = setting(64, "Pairs per step, all replicas together, >= 1.")
     weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
