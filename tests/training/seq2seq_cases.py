@@ -15,6 +15,7 @@ OPTIONS = {
     **dict.fromkeys(("max_source_length", "max_target_length"), LENGTH),
     "batch_size": 16,
     "steps": 12,
+    "valid_every": 6,
     "strategy": "one",
 }
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from keras_tupe.data.rows.bucketed_pairs import WIDTHS
 from keras_tupe.models import BeamSearch
 
 _ROWS = 64  # sources at once, at most
+_WIDTHS = (32, 64, 128, 256, 512)  # of sources; for each the model is compiled
 
 
 class Writer:
@@ -53,7 +53,7 @@ class Writer:
         """Returns the inputs of a model that has written nothing yet."""
         tokenizer, preprocessor = self._tokenizer, self._preprocessor
         longest = max(map(len, rows))
-        width = next((width for width in WIDTHS if width >= longest), longest)
+        width = next((width for width in _WIDTHS if width >= longest), longest)
         width = min(width, preprocessor.encoder_sequence_length)
         ids = np.full((len(rows), width), tokenizer.pad_id, "int32")
         mask = np.zeros(ids.shape, "int32")

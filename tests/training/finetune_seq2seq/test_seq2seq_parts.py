@@ -116,7 +116,8 @@ def test_scores_are_those_of_sacrebleu_and_exact_match_does_not_see_spaces():
     assert score(targets, ["[UNK]"] * 3, lowercase=True)["exact_match"] == 0
 
 
-@pytest.mark.parametrize("num_beams", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_beams", [1, 3])
 def test_predictions_are_those_of_the_model_in_the_order_of_the_sources(num_beams):
     whole, model = cases.model(), cases.model()
     sources = [" ".join("123456789"[:n]) for n in (8, 1, 5, 2, 9, 3, 4)]
