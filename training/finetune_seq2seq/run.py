@@ -1,5 +1,6 @@
 """The runs of `training.finetune_seq2seq`: one for each seed."""
 
+import contextlib
 import shutil
 import signal
 import time
@@ -49,23 +50,14 @@ class Runs:
         identity = {**self.settings.identity(), "preset": self.start.digest, **content}
         seeds = {f"seed-{seed}": seed for seed in range(self.settings.seeds)}
         cells = [Cell(name, {**identity, "seed": seed}) for name, seed in seeds.items()]
-        self._tidy(grid.out, [name for name in seeds if not (grid.out / name).exists()])
-        found = grid.run(
-            cells,
-            lambda cell, folder: self._do(
-                seeds[cell.name], grid.out / UNFINISHED / cell.name, folder
-            ),
-        )
-        self._tidy(grid.out, [])
-        return found
 
-    def _tidy(self, out, todo):
-        """Removes what is left of runs that are done."""
-        for folder in (out / UNFINISHED).glob("*"):
-            if folder.name not in todo:
-                shutil.rmtree(folder)
-        if not todo and (out / UNFINISHED).is_dir():
-            (out / UNFINISHED).rmdir()
+        def do(cell, folder):
+            _tidy(grid.out)
+            return self._do(seeds[cell.name], grid.out / UNFINISHED / cell.name, folder)
+
+        found = grid.run(cells, do)
+        _tidy(grid.out)
+        return found
 
     def _do(self, seed, unfinished, folder):
         """Trains, writes and scores; all that stays goes into `folder`. Returns metrics.
@@ -96,7 +88,7 @@ class Runs:
         rows, held_out = self._rows("train", seed), self._rows("valid")
         with self.machine.scope():
             model = self.start.model(seed)
-            model.compile(loss=SmoothedCrossentropy(settings.label_smoothing))
+            model.compile(loss=_loss(settings.label_smoothing))
             names = ("weight_decay", "beta_1", "beta_2", "clip_norm")
             training = Training(
                 model,
@@ -114,7 +106,7 @@ class Runs:
         data = {name: self.pairs[name].digest() for name in ("train", "valid")}
         identity = {**settings.training_identity(), "seed": seed, "preset": self.start.digest}
         checkpoints = Checkpoints(folder / "checkpoints", _KEPT)
-        saver = Saver(checkpoints, identity, data, (), writes=True)
+        saver = Saver(checkpoints, identity, data, None, writes=True)
         step = saver.restore(training.trainer)
         tokens = int(rows.lengths.sum()) / rows.num_batches
         sizes = {"tokens_per_step": tokens, "flops_per_step": 0, "peak_flops": None}
@@ -179,3 +171,17 @@ class Runs:
         model.compile()  # else the optimizer's state would go into the preset
         model.preprocessor = self.start.preprocessor
         model.save_to_preset(str(folder))
+
+
+def _loss(label_smoothing):
+    """Returns the loss; the model's own, without smoothing, needs less memory."""
+    return SmoothedCrossentropy(label_smoothing) if label_smoothing else "auto"
+
+
+def _tidy(out):
+    """Removes checkpoints of runs that are complete; those of others stay."""
+    for folder in (out / UNFINISHED).glob("*"):
+        if (out / folder.name).exists():
+            shutil.rmtree(folder)
+    with contextlib.suppress(OSError):  # there are others, or there was none
+        (out / UNFINISHED).rmdir()

@@ -1,5 +1,7 @@
 """Training on pairs by the command: what it leaves, and that it goes on where it was stopped."""
 
+import shutil
+
 import commands
 import keras
 import numpy as np
@@ -104,6 +106,13 @@ def test_a_killed_command_goes_on_from_its_checkpoint_to_the_bit(folder, files, 
     assert commands.wait_until(checkpoint.exists, process)
     commands.kill(process)
     assert not (out / "results.json").exists()
+    words = cases.arguments(folder / "preset", out=out, **{**options, "seeds": 1, "dropout": 0.3})
+    assert "seed-0, dropout: 0.1 -> 0.3" in commands.refusal("finetune_seq2seq", *words)
+    lost = (out / "seed-0").rename(tmp_path / "seed-0")
+    shutil.copytree(out / "unfinished" / "seed-1", out / "unfinished" / "seed-0")
+    message = commands.refusal("finetune_seq2seq", *words)
+    assert "was begun with other settings. Give it another --out. Received: dropout" in message
+    lost.rename(out / "seed-0")
     found, _, told = cases.run(folder / "preset", out=out, **options)
     assert "seed 1 goes on from step " in told
     assert "1 of 2 runs are there already" in told
@@ -119,6 +128,7 @@ def test_a_killed_command_goes_on_from_its_checkpoint_to_the_bit(folder, files, 
 @pytest.mark.slow
 def test_half_precision_micro_batches_beams_and_the_other_schedule_work(folder, files, tmp_path):
     options = {"precision": "mixed_bfloat16", "micro_batches": 2, "remat": True, "num_beams": 3}
+    options |= {"label_smoothing": 0}
     options |= {"schedule": "inverse_sqrt", "warmup_steps": 4, "clip_norm": "none", "seeds": 2}
     results, printed, _ = cases.run(folder / "preset", out=tmp_path / "out", **files, **options)
     assert results["warmup_steps"] == 4
