@@ -5,6 +5,7 @@ import pytest
 import seq2seq_cases as cases
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
+from training.presets.load import load_preset
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +116,8 @@ def test_a_preset_of_another_kind_of_model_is_refused(folder, tmp_path):
     told = commands.refusal("finetune_seq2seq", *words, code=2)
     assert "PRESET must be the folder of a preset of this package" in told
     assert not (tmp_path / "out").exists()
+
+
+def test_commands_of_other_models_refuse_a_preset_of_pairs(folder):
+    with pytest.raises(ValueError, match=r"a model of pairs is for `keras-tupe finetune_seq2seq`"):
+        load_preset(folder / "preset")
