@@ -13,7 +13,7 @@ from training.command.grid import Cell
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.command.report_files import replaced_text
 from training.finetune_seq2seq.plan import plan_of
-from training.finetune_seq2seq.scores import score
+from training.finetune_seq2seq.scores import MEASURES, score
 from training.finetune_seq2seq.writer import Writer
 from training.machine.settings import XLA
 from training.pretrain.loop import StopSignal, Training, Watch
@@ -55,7 +55,7 @@ class Runs:
             _tidy(grid.out)
             return self._do(seeds[cell.name], grid.out / UNFINISHED / cell.name, folder)
 
-        found = grid.run(cells, do)
+        found = grid.run(cells, do, _described)
         _tidy(grid.out)
         return found
 
@@ -176,6 +176,11 @@ class Runs:
 def _loss(label_smoothing):
     """Returns the loss; the model's own, without smoothing, needs less memory."""
     return SmoothedCrossentropy(label_smoothing) if label_smoothing else "auto"
+
+
+def _described(metrics):
+    """Returns a run's scores on the held-out pairs, for a line."""
+    return ", ".join(f"{text} {metrics['valid'][name]:.2f}" for name, text in MEASURES.items())
 
 
 def _tidy(out):

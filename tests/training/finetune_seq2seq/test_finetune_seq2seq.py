@@ -54,6 +54,7 @@ def test_a_run_leaves_scores_predictions_curves_and_a_preset(done, files):
     assert "| seed 0 |" in printed
     assert "version:2" in printed
     assert "step 12: held-out loss" in told
+    assert f"seed-0: exact match {results['valid']['exact_match']['mean']:.2f}, chrF" in told
     assert min(imread(out / "curves.png").shape[:2]) > 200
 
 
