@@ -26,15 +26,18 @@ MAY_IMPORT = {
     "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
     "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
     "finetune_glue": {"pretrain"},
+    "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
     "quickstart": {"export", "pretrain"},
 }
-# Beginnings of names that files of one folder share: a registry, the class files of KerasHub.
+# Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the
+# commands of one kind, whose folders are what a user writes.
 SHARED_BEGINNINGS = {
     ("keras_tupe/models", "tupe"),
     ("keras_tupe/positions", "tupe"),
     ("keras_tupe/positions", "qkr"),
+    ("training", "finetune"),
 }
 # Rooms of `benchmarks` that one uses, beside the harness.
 BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}

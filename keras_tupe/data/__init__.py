@@ -49,6 +49,7 @@ from keras_tupe.data.corpus.vocabulary import (
 )
 from keras_tupe.data.corpus.word_counts import WordCounts
 from keras_tupe.data.corpus.word_starts import piece_characters, word_starts
+from keras_tupe.data.rows.bucketed_pairs import BucketedPairs
 from keras_tupe.data.rows.bucketed_rows import BucketedRows
 from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.dataset_writer import (
@@ -91,6 +92,7 @@ __all__ = [
     "PREPARATION_FILE",
     "SOURCES",
     "BlimpParadigm",
+    "BucketedPairs",
     "BucketedRows",
     "Document",
     "GlueRows",

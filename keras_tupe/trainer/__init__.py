@@ -8,6 +8,7 @@ devices.
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.trainer.checkpoints import Checkpoints
 from keras_tupe.trainer.flops import step_flops
+from keras_tupe.trainer.inverse_square_root import InverseSquareRoot
 from keras_tupe.trainer.linear_warmup_decay import LinearWarmupDecay
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 from keras_tupe.trainer.optimizer import adamw
@@ -17,6 +18,7 @@ from keras_tupe.trainer.training_state import read_state, write_state
 
 __all__ = [
     "Checkpoints",
+    "InverseSquareRoot",
     "LinearWarmupDecay",
     "NonFiniteError",
     "Trainer",

@@ -31,6 +31,7 @@ from training.experiment import (
 from training.experiment import plan as experiment_plan
 from training.experiment import settings as experiment_settings
 from training.finetune_glue import settings as glue_settings
+from training.finetune_seq2seq.data import read_pairs
 from training.finetune_squad import run as finetune_squad_run
 from training.prepare import folder as prepare_folder
 from training.prepare import inspect, stages
@@ -328,6 +329,12 @@ READERS = [
         _good("predictions.json", {"a": "x", "b": ""}),
         finetune_squad_run.read_predictions,
         quick=15,
+    ),
+    Reader(
+        "pairs of texts",
+        lambda folder: (folder / "a.tsv").write_text("a b\tc\n\u00e4\td e\n") and None,
+        lambda folder: read_pairs(folder / "a.tsv"),
+        quick=10,
     ),
     Reader(
         "texts to draw",

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_tupe import TupeBackbone, TupeMaskedLM
-from keras_tupe.trainer import LinearWarmupDecay, adamw
+from keras_tupe.trainer import InverseSquareRoot, LinearWarmupDecay, adamw
 
 
 def test_learning_rate_rises_to_the_peak_and_falls_to_zero():
@@ -17,6 +17,28 @@ def test_learning_rate_rises_to_the_peak_and_falls_to_zero():
 
 def test_learning_rate_without_warmup_starts_at_the_peak():
     assert float(LinearWarmupDecay(2.0, total_steps=5)(0)) == 2.0
+
+
+def test_the_inverse_square_root_is_that_of_the_original_transformer():
+    width, warmup = 512, 4000
+    schedule = InverseSquareRoot((width * warmup) ** -0.5, warmup)
+    again = InverseSquareRoot.from_config(schedule.get_config())
+    for step in (1, 2, 1000, 3999, 4000, 4001, 16_000, 100_000):
+        expected = width**-0.5 * min(step**-0.5, step * warmup**-1.5)  # eq. 3, from 1
+        np.testing.assert_allclose(float(schedule(step - 1)), expected, rtol=1e-6)
+        assert float(again(step - 1)) == float(schedule(step - 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"peak": 0.0, "warmup_steps": 5}, "`peak` must be a positive"),
+        ({"peak": 1.0, "warmup_steps": 0}, "`warmup_steps` must be a positive integer"),
+    ],
+)
+def test_impossible_inverse_square_roots_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        InverseSquareRoot(**arguments)
 
 
 @pytest.mark.parametrize(

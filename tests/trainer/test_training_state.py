@@ -26,3 +26,20 @@ def test_a_state_that_is_no_number_is_refused_and_changes_nothing(value):
     with keras_tupe.allow_non_finite_weights():
         write_state(trainer, broken)
     np.testing.assert_array_equal(read_state(trainer)[name], broken[name])
+
+
+def test_encoder_and_decoder_of_a_model_of_pairs_are_told_apart():
+    """Both have the same layers, by the same names; the token embedding is one."""
+    models = keras_tupe.models
+    model = models.TupeSeq2SeqLM(models.TupeSeq2SeqBackbone(11, 1, 2, 4, 8, max_sequence_length=5))
+    trainer = Trainer(model)
+    trainer.compile(keras.optimizers.SGD(0.1))
+    state = read_state(trainer)
+    weights = [name for name in state if name.startswith("model/") and "/seed/" not in name]
+    assert len(weights) == len(model.weights)
+    for side in ("encoder", "decoder"):
+        state[f"model/{side}/embeddings_layer_norm/gamma"][:] = {"encoder": 2, "decoder": 3}[side]
+    write_state(trainer, state)
+    for part, value in ((model.backbone.encoder, 2), (model.backbone.decoder, 3)):
+        gamma = keras.ops.convert_to_numpy(part.get_layer("embeddings_layer_norm").gamma)
+        np.testing.assert_array_equal(gamma, value)

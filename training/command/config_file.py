@@ -8,9 +8,23 @@ from training.command.toml_file import read_settings, read_toml
 FOLDER = pathlib.Path(__file__).parents[1] / "configs"
 
 
-def names():
-    """Returns the names of the files that come with the package, sorted."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+def names(command=None):
+    """Returns the names of the files that come with the package, sorted.
+
+    Args:
+        command: name of the command that they must be for: each file's comment shows the command
+            that reads it. Defaults to any.
+    """
+    paths = sorted(FOLDER.glob("*.toml"), key=lambda path: path.stem)
+    return [path.stem for path in paths if command is None or _is_for(path, command)]
+
+
+def _is_for(path, command):
+    line = f"python -m training.{command} "
+    return any(
+        text.startswith("#") and line in text and f"--config {path.stem} " in text
+        for text in path.read_text(encoding="utf-8").splitlines()
+    )
 
 
 def find(config):

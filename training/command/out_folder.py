@@ -6,14 +6,15 @@ import pathlib
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data import GLUE_TASKS, PREPARATION_FILE
 
-# What each command makes in its folder: names, or patterns of names.
+# What each command makes in its folder: names, or patterns of names, or of paths with a "/".
 _MADE = {
     "prepare": (PREPARATION_FILE,),
     "pretrain": ("settings.json", "checkpoints"),
     "ablate": ("runs", "ablation.json", "objectives.json"),
     "experiment": ("experiment.json",),
     "finetune_glue": (*GLUE_TASKS, "grid.png"),
-    "finetune_squad": ("seed-[0-9]*", "squad.png"),
+    "finetune_seq2seq": ("seed-[0-9]*/predictions.tsv", "unfinished", "curves.png"),
+    "finetune_squad": ("seed-[0-9]*/nbest.json", "squad.png"),
     "evaluate_blimp": ("paradigms", "blimp.png"),
     "evaluate_perplexity": ("positions.png",),
     "evaluate_sts": ("pairs.csv", "sts.png"),
@@ -46,6 +47,7 @@ def check_own(out, program):
 
 def _is_made_by(program, out, names):
     made = [name for name in names if _is_any(name, _MADE[program])]
+    made += [path for path in _MADE[program] if "/" in path and any(out.glob(path))]
     if program == "pretrain" and made == ["settings.json"]:  # many programs have settings
         return _is_of_a_run(out / made[0])
     return bool(made)

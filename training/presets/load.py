@@ -70,6 +70,12 @@ def load_preset(folder, dtype=None):
             "`keras-tupe pretrain`, `keras-tupe convert` and `save_to_preset` write it. "
             f"Received: {str(folder)!r}"
         )
+    if config["registered_name"] == "keras_tupe>TupeSeq2SeqBackbone":
+        raise ValueError(
+            "The preset must be that of a TupeBackbone; a model of pairs is for `keras-tupe "
+            "finetune_seq2seq` and `TupeSeq2SeqLM.from_preset`. Received: a TupeSeq2SeqBackbone in "
+            f"{str(folder)!r}"
+        )
     check_known(folder, _dictionary(config, "config"), only_carried=False)
     check_preset(str(folder))
     task = read_object(folder / "task.json").get("class_name")

@@ -26,6 +26,7 @@ from training.command.without_keras import (
     without_keras,
 )
 from training.pretrain.identity import CHANGEABLE, MODEL, OBJECTIVE_OPTIONS
+from training.pretrain.method import method_problems
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -74,7 +75,7 @@ def find_problems(settings):
     found += outside.values()
     found += _folders(settings)
     found += _preset(settings) if settings.preset is not None else []
-    found += _method(settings)
+    found += method_problems(settings)
     found += _groups(settings) if not {"size", "num_groups"} & set(outside) else []
     found += _objective(settings) or _pattern(settings)
     found += _changes(settings)
@@ -116,45 +117,6 @@ def _preset(settings):
             f"A preset brings its own {', '.join(useless)}: leave out either --preset or "
             f"{', '.join(map(option, useless))}. Received: preset={settings.preset!r}"
         )
-    return found
-
-
-def _method(settings):
-    name = settings.method_name()
-    found = []
-    if (
-        settings.position_file is not None
-        and settings.given.get("position")
-        and (settings.position != name)
-    ):
-        found.append(
-            "--position and --position-file name different methods: leave --position out. "
-            f"Received: position={settings.position!r}, position_file={settings.position_file!r}"
-        )
-    method = None
-    if settings.position_file is not None:
-        try:
-            method = settings.method()
-        except ValueError as error:
-            found.append(f"--position-file: {error}")
-    elif name not in method_names():
-        found.append(
-            f"--position must be one of {method_names()}, or give --position-file; the nearest is "
-            f"{nearest(name, method_names())!r}. Received: {name!r}"
-        )
-    elif settings.position_options != "{}":  # else its record is not needed
-        method = settings.method()
-    try:
-        options = settings.method_options()
-        if method is not None:
-            method.resolve(options)
-    except json.JSONDecodeError as error:
-        found.append(
-            f"--position-options must be JSON, such as '{{\"k\": 64}}': {error}. Received: "
-            f"{settings.position_options!r}"
-        )
-    except (TypeError, ValueError) as error:
-        found.append(f"--position-options: {error}")
     return found
 
 

@@ -22,7 +22,8 @@ class Saver:
         checkpoints: a `Checkpoints`.
         identity: dictionary of the settings that a run keeps, JSON values.
         data: dictionary that tells the rows apart, JSON values.
-        allow_change: names of settings that may differ; `"data"` for the rows.
+        allow_change: names of settings that may differ; `"data"` for the rows. `None` where a
+            command does not ask for any.
         writes: whether this worker writes; the others only read.
 
     Attributes:
@@ -32,7 +33,8 @@ class Saver:
     def __init__(self, checkpoints, identity, data, allow_change, writes):
         self._checkpoints = checkpoints
         self._facts = {"settings": identity, "data": data}
-        self._allow_change = set(allow_change)
+        self._allow_change = set(allow_change or ())
+        self._may_allow = allow_change is not None
         self._writes = writes
         self.losses = ()
 
@@ -80,9 +82,10 @@ class Saver:
                 )
         refused = [text for name, text in changes.items() if name not in self._allow_change]
         if refused:
+            way_out = ", or name in --allow-change what may change on its way"
             raise ValueError(
-                "The run in --out was begun with other settings. Give it another --out, or name "
-                "in --allow-change what may change on its way. Received: " + "; ".join(refused)
+                "The run in --out was begun with other settings. Give it another --out"
+                f"{way_out if self._may_allow else ''}. Received: {'; '.join(refused)}"
             )
 
     def save(self, trainer, step, losses):

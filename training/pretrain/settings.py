@@ -9,6 +9,7 @@ from training.command.without_keras import objective_names, pattern_names, witho
 from training.machine import settings as machine
 from training.pretrain.checks import SHARING, find_problems
 from training.pretrain.identity import CHANGEABLE, identity_of
+from training.pretrain.method import MethodChoice
 from training.pretrain.schedule import scaled
 
 with without_keras():
@@ -17,13 +18,14 @@ with without_keras():
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(MethodChoice):
     """Settings of `training.pretrain`. The defaults are those of Ke et al. 2021, Table 2."""
 
     data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.")
     out: str | None = setting(None, "Folder of the run; the same command continues what is there.")
     config: str | None = setting(
-        None, f"Named settings: {', '.join(config_file.names())}, or the path of a .toml file."
+        None,
+        f"Named settings: {', '.join(config_file.names('pretrain'))}, or the path of a .toml file.",
     )
     preset: str | None = setting(
         None, "Folder of a preset whose encoder is trained further, instead of a new one."
@@ -137,32 +139,6 @@ class Settings:
     def problems(self):
         """Returns a sentence for each mistake."""
         return find_problems(self)
-
-    def method_name(self):
-        """Returns the name of the positional method of a new model."""
-        return (
-            self.position if self.position_file is None else pathlib.Path(self.position_file).stem
-        )
-
-    def method(self):
-        """Returns the `PositionMethod` of a new model; its file is loaded once.
-
-        Raises:
-            ValueError: if there is no such method, or its file does not define one.
-        """
-        from keras_tupe import positions
-
-        name = self.method_name()
-        if self.position_file is not None:
-            path = pathlib.Path(self.position_file).resolve()
-            # A second load of a file that was changed would make second classes.
-            if positions.REGISTRY.path_of(name) != path:
-                positions.load_file(path)
-        return positions.get(name)
-
-    def method_options(self):
-        """Returns the options of the positional method, a dictionary."""
-        return parse_json(self.position_options)
 
     def objective_record(self):
         """Returns the `Objective`.

@@ -93,6 +93,11 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
     def _config_parts(cls):
         return {**super()._config_parts(), "backbone": TupeSeq2SeqBackbone}
 
+    @property
+    def parts(self):
+        """The models whose weights have names of their own: `encoder` and `decoder`."""
+        return {"encoder": self.backbone.encoder, "decoder": self.backbone.decoder}
+
     def compile(self, optimizer="auto", loss="auto", *, sampler="greedy", **kwargs):
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
 

@@ -123,7 +123,11 @@ def test_a_script_without_named_settings_has_no_config():
 
 
 def test_the_files_of_the_package_are_there():
-    assert config_file.names() == [
+    of_pretrain = [
         *("demo", "electra-small", "huang-base", "laptop"),
         *("tupe-base", "tupe-electra-base"),
     ]
+    of_pairs = ["transformer-base"]
+    assert config_file.names() == sorted(of_pretrain + of_pairs)
+    assert config_file.names("pretrain") == of_pretrain
+    assert config_file.names("finetune_seq2seq") == of_pairs

@@ -227,7 +227,8 @@ FOLDERS = {
     "ablate": ["runs", "ablation.md", "ablation.json", "ablation.png"],
     "experiment": ["experiment.json", "ablation", "report.md", "report.json"],
     "finetune_glue": ["cola", "mnli", "results.json", "results.md", "grid.png"],
-    "finetune_squad": ["seed-0", "results.json", "results.md", "squad.png"],
+    "finetune_seq2seq": ["seed-0/predictions.tsv", "seed-0/preset", "results.json"],
+    "finetune_squad": ["seed-0/nbest.json", "seed-0/preset", "results.json", "results.md"],
     "evaluate_blimp": ["paradigms", "results.json", "blimp.png"],
     "draw": ["tupe_r_position_logits.png"],
     "gallery": ["README.md", "gallery.json", "heads"],
@@ -240,6 +241,7 @@ LOCKED = [name for name in FOLDERS if name not in (None, "prepare", "export")]
 def fill(folder, names):
     folder.mkdir()
     for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
         if "." in name:
             (folder / name).write_text("{}")
         else:

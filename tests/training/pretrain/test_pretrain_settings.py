@@ -50,7 +50,7 @@ def test_the_defaults_are_those_of_tupes_table(folders):
     assert {name: getattr(settings, name) for name in table} == table
 
 
-@pytest.mark.parametrize("name", config_file.names())
+@pytest.mark.parametrize("name", config_file.names("pretrain"))
 def test_named_settings_are_right(name, folders):
     settings = parse(Settings, [*folders, "--config", name])
     assert settings.given["learning_rate"] == name

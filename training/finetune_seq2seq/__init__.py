@@ -1,0 +1,1 @@
+"""`keras-tupe finetune_seq2seq`: an encoder and a decoder on pairs of texts."""

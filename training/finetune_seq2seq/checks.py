@@ -1,0 +1,114 @@
+"""Checks of the settings of `training.finetune_seq2seq`, before anything is loaded."""
+
+import os
+import pathlib
+
+from training.command.checks import (
+    COUNT,
+    COUNT_OR_ZERO,
+    MACHINE_CHOICES,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    not_there,
+    option,
+    out_of_range,
+    uneven_micro_batches,
+    wrong_choices,
+    wrong_out,
+)
+from training.command.settings import COMMAND_LINE
+from training.command.without_keras import without_keras
+from training.presets.checks import preset_problems, read_object
+from training.pretrain.method import method_problems
+
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
+
+SCHEDULES = ("linear", "inverse_sqrt")
+FILES = ("train", "valid", "test")
+BACKBONE = "TupeSeq2SeqBackbone"
+# What the new model is made of; a preset brings its own.
+MODEL = (
+    *("size", "position", "position_options", "vocabulary_size", "lowercase"),
+    *("normalize_first", "initializer_range", "normalize_embeddings", "scale_embeddings"),
+)
+_CHOICES = {"size": SIZES, "schedule": SCHEDULES, **MACHINE_CHOICES}
+_LENGTH = ("an integer >= 2", lambda value: value >= 2)
+_RANGES = {
+    "vocabulary_size": ("an integer >= 100", lambda value: value >= 100),
+    "initializer_range": POSITIVE,
+    "max_source_length": _LENGTH,
+    "max_target_length": _LENGTH,
+    "dropout": SHARE,
+    "label_smoothing": SHARE,
+    "learning_rate": POSITIVE,
+    "steps": COUNT,
+    "epochs": COUNT,
+    "warmup_steps": COUNT_OR_ZERO,
+    "batch_size": COUNT,
+    "weight_decay": NOT_NEGATIVE,
+    "beta_1": SHARE,
+    "beta_2": SHARE,
+    "clip_norm": POSITIVE,
+    "seeds": COUNT,
+    "num_beams": COUNT,
+    "length_penalty": NOT_NEGATIVE,
+    "valid_every": COUNT,
+    "save_every": COUNT,
+    "log_every": COUNT,
+    "micro_batches": COUNT,
+}
+
+
+def find_problems(settings):
+    """Returns a sentence for each mistake.
+
+    Args:
+        settings: a `Settings` of `training.finetune_seq2seq`.
+    """
+    outside = out_of_range(settings, _RANGES)
+    found = [*wrong_choices(settings, _CHOICES), *outside.values()]
+    if not outside.keys() & {"batch_size", "micro_batches"}:
+        found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
+    found += _files(settings) + wrong_out(settings.out, "the runs")
+    found += _preset(settings) if settings.preset is not None else method_problems(settings)
+    if settings.steps is not None and settings.epochs is not None:
+        found.append(
+            "--steps and --epochs both say how long to train: give one of them. Received: "
+            f"steps={settings.steps}, epochs={settings.epochs}"
+        )
+    return found
+
+
+def _files(settings):
+    found = []
+    for name in FILES:
+        path = getattr(settings, name)
+        if path is None and name != "test":
+            found.append(
+                f"--{name} must name a file of pairs: source, tab, target in each line. Received: "
+                "none"
+            )
+        elif path is not None and not os.path.isfile(path):
+            found.append(f"--{name} must be a file of pairs. Received: {not_there(path)}")
+    return found
+
+
+def _preset(settings):
+    config, found = preset_problems(settings.preset, "the pairs", settings.position_file)
+    # a file may name the model that a preset on the command line takes the place of
+    useless = [name for name in MODEL if settings.given.get(name) == COMMAND_LINE]
+    if useless:
+        found.append(
+            f"A preset brings its own {', '.join(useless)}: leave out either PRESET or "
+            f"{', '.join(map(option, useless))}. Received: preset={settings.preset!r}"
+        )
+    kind = read_object(pathlib.Path(settings.preset) / "config.json").get("registered_name")
+    if config is not None and kind != f"keras_tupe>{BACKBONE}":
+        found.append(
+            f"PRESET must be that of a model of pairs, with a {BACKBONE}, as this command and "
+            f"`TupeSeq2SeqLM.save_to_preset` write it. Received: {settings.preset!r}, of "
+            f"{str(kind).rpartition('>')[2]}"
+        )
+    return found

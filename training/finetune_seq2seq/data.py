@@ -1,0 +1,191 @@
+"""The pairs of `training.finetune_seq2seq`: read, checked, and as tokens."""
+
+import dataclasses
+import hashlib
+
+import numpy as np
+
+from training.finetune_seq2seq.checks import FILES
+
+_TOLD = 5  # mistakes of a file
+_SIDES = ("source", "target")
+_TEXTS_AT_ONCE = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """The pairs of a file; pair i is of line i + 1.
+
+    Attributes:
+        path: the file.
+        sources, targets: lists of texts.
+    """
+
+    path: str
+    sources: list
+    targets: list
+
+    def __len__(self):
+        return len(self.sources)
+
+    def digest(self):
+        """Returns a hash of the pairs, hexadecimal."""
+        digest = hashlib.sha256()
+        for pair in zip(self.sources, self.targets, strict=True):
+            digest.update(repr(pair).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """Pairs as tokens, special ones included.
+
+    Attributes:
+        sources, targets: lists of integer arrays.
+        num_cut: number of the texts that were cut: {"source": ..., "target": ...}.
+    """
+
+    sources: list
+    targets: list
+    num_cut: dict
+
+
+def read_all(settings):
+    """Reads the files of a command.
+
+    Args:
+        settings: a `Settings` of `training.finetune_seq2seq`.
+
+    Returns:
+        Dictionary: `"train"`, `"valid"` and, if there is one, `"test"` -> `Pairs`.
+
+    Raises:
+        ValueError: with a line for each mistake, a few of each file.
+    """
+    found, problems = {}, []
+    for name in FILES:
+        path = getattr(settings, name)
+        if path is not None:
+            try:
+                found[name] = read_pairs(path)
+            except ValueError as error:
+                problems += [f"--{name}: {line}" for line in str(error).splitlines()]
+    if problems:
+        raise ValueError("\n".join(problems))
+    return found
+
+
+def read_pairs(path):
+    """Returns the `Pairs` of a file with a source, a tab and a target in each line, in UTF-8.
+
+    Args:
+        path: the file. A byte order mark, and a carriage return before an end of line, are no part
+            of a text.
+
+    Raises:
+        ValueError: if there is no pair, or a line is none; the first few are told.
+    """
+    with open(path, "rb") as file:
+        lines = file.read().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    pairs, problems = [], []
+    for number, line in enumerate(lines, 1):
+        try:
+            pairs.append(_pair(line.removesuffix(b"\r")))
+        except ValueError as error:
+            problems.append(f"{path}, line {number}: {error}")
+    _refuse(problems, path)
+    if not pairs:
+        raise ValueError(f"A file of pairs must have a pair. Received: {path}, which is empty")
+    sources, targets = zip(*pairs, strict=True)
+    return Pairs(str(path), list(sources), list(targets))
+
+
+def tokens_of(pairs, preprocessor, cut_long):
+    """Returns the `Tokens` of pairs, as the preprocessor's rows have them.
+
+    Args:
+        pairs: a `Pairs`.
+        preprocessor: a `TupeSeq2SeqLMPreprocessor`, whose lengths are the longest.
+        cut_long: whether longer texts are cut at their end.
+
+    Raises:
+        ValueError: for texts without a token, and for those that are too long unless they are cut;
+            the first few are told.
+    """
+    starts_with_end = preprocessor.decoder_starts_with_end
+    # the labels have one more token, the end, than the row that the decoder reads
+    most = {
+        "source": preprocessor.encoder_sequence_length,
+        "target": preprocessor.decoder_sequence_length + 1,
+    }
+    found, num_cut, problems = {}, {}, []
+    for side in _SIDES:
+        texts = getattr(pairs, f"{side}s")
+        rows = tokenized(preprocessor.tokenizer.op, texts, side == "target" and starts_with_end)
+        empty = 3 if side == "target" and starts_with_end else 2
+        for number, row in enumerate(rows, 1):
+            place = f"{pairs.path}, line {number}"
+            if len(row) == empty:
+                problems.append(
+                    f"{place}: the {side} must have a word that the vocabulary can write. "
+                    f"Received: {texts[number - 1]!r:.80}"
+                )
+            elif len(row) > most[side] and not cut_long:
+                extra = side == "target"  # the end token, which the decoder does not read
+                problems.append(
+                    f"{place}: the {side} must have at most {most[side] - extra} tokens, special "
+                    f"ones included; give a larger --max-{side}-length, or --cut-long. Received: "
+                    f"{len(row) - extra} tokens"
+                )
+        num_cut[side] = sum(len(row) > most[side] for row in rows)
+        found[side] = [row[: most[side]] for row in rows]
+    _refuse(problems, pairs.path)
+    return Tokens(found["source"], found["target"], num_cut)
+
+
+def tokenized(tokenizer, texts, starts_with_end):
+    """Returns the tokens of texts between start and end token, a list of int32 arrays.
+
+    Args:
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`.
+        texts: list of strings.
+        starts_with_end: whether the end token comes before the start token too, as in BART.
+    """
+    from keras_tupe.tokenizers.pack_text import framed
+
+    found = []
+    first = [np.int32(tokenizer.end_id)] if starts_with_end else []
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        ids = tokenizer.tokenize(texts[start : start + _TEXTS_AT_ONCE])
+        rows = framed(tokenizer, ids, True, True)
+        splits = rows.row_splits.numpy()[1:-1]
+        parts = np.split(rows.flat_values.numpy(), splits)
+        found += [np.concatenate([first, row]).astype("int32") for row in parts]
+    return found
+
+
+def _pair(line):
+    """Returns the source and the target of a line of bytes."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the text must be UTF-8. Received: {error.reason}") from None
+    columns = text.split("\t")
+    if len(columns) != 2:
+        raise ValueError(
+            "a line must have two columns, source and target, with one tab between them. Received: "
+            f"{len(columns)} column{'s'[: len(columns) != 1]}, {text!r:.80}"
+        )
+    for side, column in zip(_SIDES, columns, strict=True):
+        if not column.strip():
+            raise ValueError(f"the {side} must not be empty. Received: {text!r:.80}")
+    return columns
+
+
+def _refuse(problems, path):
+    if len(problems) > _TOLD:
+        problems = [*problems[:_TOLD], f"{path}: {len(problems) - _TOLD} more such lines"]
+    if problems:
+        raise ValueError("\n".join(problems))

@@ -1,0 +1,134 @@
+"""The settings of `training.finetune_seq2seq`."""
+
+import dataclasses
+
+from training.command import config_file
+from training.command.settings import COMMAND_LINE, setting
+from training.command.without_keras import without_keras
+from training.finetune_seq2seq.checks import SCHEDULES, find_problems
+from training.machine import settings as machine
+from training.pretrain.method import MethodChoice
+
+with without_keras():
+    from keras_tupe.models.sizes import SIZES
+
+# How and where the work is done, and what counts by its content.
+_NO_MATTER = (
+    *("preset", "train", "valid", "test", "out", "config", "given", "seeds", "position_file"),
+    *("strategy", "xla", "remat", "deterministic", "log_every", "valid_every", "save_every"),
+)
+# What is done with a trained model: a checkpoint is of any of these.
+_AFTERWARDS = ("num_beams", "length_penalty")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(MethodChoice):
+    """Settings of `training.finetune_seq2seq`."""
+
+    preset: str | None = setting(
+        None, "Folder of a preset to train further. Default: a new model.", positional=True
+    )
+    train: str | None = setting(None, "File to train on: source, tab, target in each line.")
+    valid: str | None = setting(None, "File to score on, in the same format.")
+    test: str | None = setting(None, "File to score on besides, at the end. Default: none.")
+    out: str | None = setting(None, "Folder of the runs; the same command continues what is there.")
+    config: str | None = setting(
+        None,
+        f"Named settings: {', '.join(config_file.names('finetune_seq2seq'))}, or the path of a "
+        ".toml file.",
+    )
+    # === New model ===
+    size: str = setting("tiny", f"Size of encoder and decoder: {', '.join(SIZES)}.")
+    position: str = setting("tupe_r", "Positional method, see `keras-tupe methods`.")
+    position_options: str = setting("{}", "Options of the positional method, as JSON.")
+    position_file: str | None = setting(
+        None, "Python file that defines a positional method; the method is then that one."
+    )
+    vocabulary_size: int = setting(
+        8000, "Pieces of the vocabulary of both columns, >= 100; few words give fewer."
+    )
+    lowercase: bool = setting(False, "Whether the vocabulary lower-cases texts.")
+    normalize_first: bool = setting(False, "Whether blocks are pre-LN instead of post-LN.")
+    initializer_range: float = setting(0.02, "Standard deviation of new weights, > 0.")
+    normalize_embeddings: bool = setting(
+        True, "Whether there is a layer normalization after the embeddings."
+    )
+    scale_embeddings: bool = setting(
+        False, "Whether token vectors are multiplied by the root of their width."
+    )
+    # === Rows ===
+    max_source_length: int = setting(128, "Tokens of a source, special ones included, >= 2.")
+    max_target_length: int = setting(128, "Tokens of a target with its start token, >= 2.")
+    cut_long: bool = setting(
+        False, "Whether longer texts are cut and counted, instead of ending with an error."
+    )
+    # === Training ===
+    dropout: float = setting(0.1, "Dropout rate, 0 to below 1.")
+    label_smoothing: float = setting(
+        0.1, "Share of each label that goes to all other tokens, 0 to below 1."
+    )
+    learning_rate: float = setting(1e-3, "Highest learning rate, > 0.")
+    schedule: str = setting(
+        SCHEDULES[0], f"How the rate falls after the warm-up: {', '.join(SCHEDULES)}."
+    )
+    steps: int | None = setting(None, "Optimizer steps, >= 1. Give this or --epochs.")
+    epochs: int | None = setting(None, "Passes over the pairs, >= 1. Default: 10.")
+    warmup_steps: int | None = setting(
+        None, "Steps in which the learning rate rises, >= 0. Default: 0.06 of all."
+    )
+    batch_size: int = setting(64, "Pairs per step, all replicas together, >= 1.")
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
+    beta_1: float = setting(0.9, "Decay of the first moment, 0 to below 1.")
+    beta_2: float = setting(0.98, "Decay of the second moment, 0 to below 1.")
+    clip_norm: float | None = setting(1.0, "Largest norm of all gradients together, > 0.")
+    seeds: int = setting(1, "Runs, >= 1; their seeds are 0, 1, ...")
+    # === What is written ===
+    num_beams: int = setting(1, "Beginnings that are kept, >= 1; 1 takes the likeliest token.")
+    length_penalty: float = setting(
+        1.0, "Power of a text's length that its log-probability is divided by, >= 0; with beams."
+    )
+    # === Record ===
+    valid_every: int | None = setting(
+        None, "Steps between two held-out losses, >= 1. Default: a twentieth of all."
+    )
+    save_every: int = setting(1000, "Steps between two checkpoints, >= 1.")
+    log_every: int | None = setting(
+        None, "Steps between two lines of the log, >= 1. Default: a hundredth of all."
+    )
+    # === Machine ===
+    strategy: str = machine.strategy()
+    precision: str = machine.precision()
+    xla: str = machine.xla()
+    micro_batches: int = machine.micro_batches()
+    remat: bool = machine.remat()
+    deterministic: bool = machine.deterministic()
+    given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+    @staticmethod
+    def fitted(values, from_file, given):
+        """Returns the values, where epochs or steps of the command line win over the file's."""
+        for name, other in (("steps", "epochs"), ("epochs", "steps")):
+            if given.get(name) == COMMAND_LINE and given.get(other) not in (None, COMMAND_LINE):
+                values = {key: value for key, value in values.items() if key != other}
+        return values
+
+    def problems(self):
+        """Returns a sentence for each mistake."""
+        return find_problems(self)
+
+    def identity(self):
+        """Returns the settings that change what comes out, a dictionary of JSON values.
+
+        Preset and pairs are left out: they count by their content.
+        """
+        values = dataclasses.asdict(self)
+        kept = {name: values[name] for name in values if name not in _NO_MATTER}
+        if self.position_file is not None:
+            from keras_tupe.data import file_hash
+
+            kept["position_file"] = file_hash(self.position_file)
+        return kept
+
+    def training_identity(self):
+        """Returns those of `identity` that change what is trained."""
+        return {name: x for name, x in self.identity().items() if name not in _AFTERWARDS}
