@@ -56,6 +56,7 @@ GPT_2 = Frame(
     _END,
 )
 LONGFORMER = Frame("byte_pair", _classes("Longformer", "Roberta"), _FAIRSEQ, "<s>")
+BART = Frame("byte_pair", _classes("Bart", "Roberta"), _FAIRSEQ, "<s>")
 ROBERTA = Frame("byte_pair", _classes("Roberta"), _FAIRSEQ, "<s>")
 MPNET = Frame(
     "wordpiece", _classes("MPNet"), {**_FAIRSEQ, "unk_token": "[UNK]"}, "<s>", also=("<unk>",)
