@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-# By name: sizes, and the first columns that are no tokens of the third source.
+# The configuration of each, by name.
 CASES = {
     "small": {
         **{"encoder_layers": 1, "decoder_layers": 1, "d_model": 12, "vocab_size": 23},
@@ -32,12 +32,14 @@ CASES = {
         **{"encoder_ffn_dim": 8, "decoder_ffn_dim": 8, "max_position_embeddings": 24},
     },
 }
+# Of the weights, such that sources matter and some texts end; and the scale of token vectors.
+SEEDS = {"small": (21, 0.4), "deep": (28, 0.2), "text": (2, 0.4)}
 TEXTS = ["The quick brown  fox.", "it's\n caf\u00e9", "the the the the"]
 BEAMS = {"sum": 0.0, "root": 0.6, "mean": 1.0}
 
 
-def model_of(more, seed):
-    """Returns a model in evaluation, with random weights; tokens' vectors are small."""
+def model_of(more, seed, scale):
+    """Returns a model in evaluation, with random weights that float32 holds too."""
     import torch
     import transformers
 
@@ -46,7 +48,11 @@ def model_of(more, seed):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in model.parameters():
-            weight.copy_(0.4 * torch.randn(weight.shape, generator=generator))
+            weight.copy_(torch.randn(weight.shape, generator=generator))
+        model.model.shared.weight.mul_(scale)
+        model.model.shared.weight[model.config.eos_token_id].mul_(2)
+        for layer in model.model.decoder.layers:
+            layer.encoder_attn.out_proj.weight.mul_(3)
     return model
 
 
@@ -140,8 +146,9 @@ def main(folder, vocabulary):
     """Does what is said above."""
     import torch
 
-    for seed, (name, more) in enumerate(CASES.items()):
-        model = model_of(more, seed)
+    for name, more in CASES.items():
+        seed, scale = SEEDS[name]
+        model = model_of(more, seed, scale)
         model.save_pretrained(folder / name)
         (folder / name / "generation_config.json").unlink(missing_ok=True)
         model = model.double()
