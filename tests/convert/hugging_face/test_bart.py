@@ -1,0 +1,305 @@
+"""BART: what it computes and writes in transformers, both ways, and what it may not be."""
+
+import functools
+import json
+import re
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+from bert_cases import scrambled
+from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+from hf_cases import check_equal, golden_copy, values
+
+from keras_tupe.convert import from_hf, from_hf_bart, to_hf, to_hf_bart
+from keras_tupe.models import (
+    BeamSearch,
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeSeq2SeqBackbone,
+    TupeSeq2SeqLM,
+    TupeSeq2SeqLMPreprocessor,
+    TupeTokenizer,
+)
+
+SIDES = ("encoder", "decoder")
+SIZES = {"position": "absolute", "num_decoder_layers": 1, "max_sequence_length": 9}
+NOT_ON_JAX = pytest.mark.skipif(
+    keras.backend.backend() == "jax",
+    reason="KerasHub's samplers mix integers of 32 and 64 bits, which tests have on JAX",
+)
+
+
+@functools.cache
+def golden(name):
+    """Returns the numbers of transformers for a golden folder."""
+    return dict(np.load(GOLDEN / "bart" / f"{name}.npz"))
+
+
+def states(model, inputs):
+    """Returns the states of both sides behind the embeddings and each block."""
+    backbone, found = model.backbone, {}
+    for side in SIDES:
+        part, count = getattr(backbone, side), len(getattr(backbone, f"{side}_blocks"))
+        names = ["embeddings_dropout", *(f"block_{index}" for index in range(count))]
+        given = {name: inputs[f"{side}_{name}"] for name in ("token_ids", "padding_mask")}
+        if side == "decoder":
+            given["encoder_states"] = found["encoder"][-1]
+            given["encoder_padding_mask"] = inputs["encoder_padding_mask"]
+        probe = keras.Model(part.input, [part.get_layer(name).output for name in names])
+        found[side] = [keras.ops.convert_to_numpy(x) for x in probe(given)]
+    return found
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+@pytest.mark.parametrize("name", ["small", "deep", "text"])
+def test_a_released_folder_computes_what_it_does_in_transformers(name, dtype, tolerance):
+    skip_float64_on_jax(dtype)
+    numbers = golden(name)
+    model, report = from_hf(GOLDEN / "bart" / name, dtype=dtype)
+    assert isinstance(model, TupeSeq2SeqLM)
+    inputs = {key: numbers[key].astype("int32") for key in model.backbone.input}
+    real = {side: inputs[f"{side}_padding_mask"].astype(bool) for side in SIDES}
+    assert not real["encoder"][2, 0], "padding before a text is part of the comparison"
+    found = states(model, inputs)
+    for side in SIDES:
+        for ours, theirs in zip(found[side], numbers[f"{side}_states"], strict=True):
+            assert_close(ours[real[side]], theirs[real[side]], tolerance)
+    logits = keras.ops.convert_to_numpy(model(inputs))[1]
+    assert_close(logits[real["decoder"][1]], numbers["logits"][real["decoder"][1]], tolerance)
+    assert len(report.kept) == len(model.weights)
+    assert report.new == {}
+    assert set(report.dropped) == {"final_logits_bias"}
+
+
+def rows_of(ids, mask=None):
+    """Returns rows as lists, up to the end that is written."""
+    ends = [[*row[2:].tolist(), 2].index(2) + 3 for row in ids]
+    lengths = ends if mask is None else mask.sum(axis=1)
+    return [row[:length].tolist() for row, length in zip(ids, lengths, strict=True)]
+
+
+@NOT_ON_JAX
+@pytest.mark.parametrize("name", ["small", pytest.param("deep", marks=pytest.mark.slow)])
+def test_it_writes_the_tokens_that_it_writes_in_transformers(name):
+    numbers = golden(name)
+    model, _ = from_hf_bart(GOLDEN / "bart" / name)
+    ids = np.zeros_like(numbers["greedy"], "int32")
+    ids[:, 0] = 2  # </s><s>
+    mask = np.zeros_like(ids)
+    mask[:, :2] = 1
+    inputs = {
+        "encoder_token_ids": numbers["sources"].astype("int32"),
+        "encoder_padding_mask": numbers["source_mask"].astype("int32"),
+        "decoder_token_ids": ids,
+        "decoder_padding_mask": mask,
+    }
+    samplers = {
+        "greedy": "greedy",
+        "beams_sum": BeamSearch(4, length_penalty=0),
+        "beams_root": BeamSearch(4, length_penalty=0.6),
+        "beams_mean": BeamSearch(4, length_penalty=1),
+    }
+    for kind, sampler in samplers.items():
+        model.compile(sampler=sampler)
+        found = model.generate(inputs, stop_token_ids=[2])
+        ours = [found[f"decoder_{part}"] for part in ("token_ids", "padding_mask")]
+        ours = rows_of(*map(keras.ops.convert_to_numpy, ours))
+        expected = rows_of(numbers[kind])
+        assert min(map(len, expected)) < ids.shape[1], "some texts end"
+        assert len(set(map(tuple, expected))) > 1, "sources matter"
+        assert ours == expected, kind
+
+
+def with_text(folder, **changes):
+    """Copies the golden folder whose vocabulary is in another one, with that."""
+    copy = golden_copy("bart/text", folder, **changes)
+    for file in (GOLDEN / "byte_pairs" / "roberta").iterdir():
+        shutil.copy(file, copy / file.name)
+    return copy
+
+
+@NOT_ON_JAX
+def test_it_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_path):
+    numbers = golden("text")
+    model, report = from_hf(with_text(tmp_path / "bart"))
+    assert any("special token" in note for note in report.notes)
+    texts = numbers["texts"].tolist()
+    ids = model.preprocessor.generate_preprocess(texts)["encoder_token_ids"]
+    expected = numbers["text_ids"]
+    np.testing.assert_array_equal(np.asarray(ids)[:, : expected.shape[1]], expected)
+    model.compile(sampler="greedy")
+    written = model.generate(texts, max_length=20)
+    assert written == numbers["written"].tolist()
+    model.save_to_preset(str(tmp_path / "preset"))
+    again = TupeSeq2SeqLM.from_preset(str(tmp_path / "preset"))
+    assert again.preprocessor.decoder_starts_with_end
+    again.compile(sampler="greedy")
+    assert again.generate(texts, max_length=20) == written
+
+
+def test_all_spellings_of_a_checkpoint_give_the_same_model(tmp_path):
+    def of_2020(weights):
+        found = {name.removeprefix("model."): value for name, value in weights.items()}
+        found["lm_head.weight"] = found["shared.weight"].copy()
+        found["encoder.version"] = np.array([3.0], "f")
+        found["classification_head.dense.weight"] = np.ones((2, 12), "f")
+        return found
+
+    def without_shared(weights):
+        found = dict(weights)
+        found["model.decoder.embed_tokens.weight"] = found.pop("model.shared.weight")
+        return found
+
+    plain, _ = from_hf_bart(GOLDEN / "bart" / "small")
+    old, report = from_hf_bart(golden_copy("bart/small", tmp_path / "old", weights=of_2020))
+    extra = {"encoder.version", "classification_head.dense.weight", "lm_head.weight"}
+    assert set(report.dropped) == {"final_logits_bias", *extra}
+    check_equal(values(old), values(plain))
+    other = golden_copy("bart/small", tmp_path / "other", weights=without_shared)
+    check_equal(values(from_hf_bart(other)[0]), values(plain))
+
+
+@pytest.mark.parametrize("has_head", [True, False])
+def test_a_model_comes_back_from_their_format_bit_by_bit(has_head, tmp_path):
+    more = {"activation": "gelu_approximate", "scale_embeddings": has_head, "dropout": 0.25}
+    backbone = TupeSeq2SeqBackbone(13, 2, 3, 15, 8, **SIZES, **more, initializer_range=0.5)
+    model = scrambled(TupeSeq2SeqLM(backbone))
+    to_hf(model if has_head else backbone, tmp_path / "bart")
+    config = json.loads((tmp_path / "bart" / "config.json").read_text())
+    name = "BartForConditionalGeneration" if has_head else "BartModel"
+    assert config["architectures"] == [name]
+    assert (config["decoder_start_token_id"], config["forced_bos_token_id"]) == (2, 0)
+    weights = safetensors.numpy.load_file(tmp_path / "bart" / "model.safetensors")
+    prefix = "model." if has_head else ""
+    table = weights[f"{prefix}encoder.embed_positions.weight"]
+    assert table.shape == (11, 15)
+    assert not table[:2].any()
+    again, report = from_hf(tmp_path / "bart")
+    assert report.new == {}
+    check_equal(values(again), values(model))
+    assert len(values(model)) == len(model.weights)
+    ours = {**backbone.get_config(), "name": again.backbone.name}
+    assert again.backbone.get_config() == ours
+
+
+@pytest.mark.parametrize("starts_with_end", [True, False])
+def test_a_tokenizer_comes_back_too(starts_with_end, tensorflow, tmp_path):
+    start = {"decoder_start_token_id": 2 if starts_with_end else 0}
+    model, _ = from_hf(with_text(tmp_path / "bart", config=start))
+    assert model.preprocessor.decoder_starts_with_end == starts_with_end
+    to_hf(model, tmp_path / "again")
+    config = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert config["decoder_start_token_id"] == start["decoder_start_token_id"]
+    assert config["forced_bos_token_id"] == (0 if starts_with_end else None)
+    again, report = from_hf(tmp_path / "again")
+    assert not any("ids only" in note for note in report.notes)
+    assert again.preprocessor.get_config().keys() == model.preprocessor.get_config().keys()
+    assert again.preprocessor.decoder_starts_with_end == starts_with_end
+    texts = ["It's \u65e5\u672c\n\n", "a  b"]
+    assert again.preprocessor.tokenizer(texts) == model.preprocessor.tokenizer(texts)
+
+
+def refused(folder):
+    """Returns what is said about a folder."""
+    with pytest.raises(ValueError, match="Received: ") as raised:
+        from_hf(folder)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "expected"),
+    [
+        ("model_type", "mbart", "no counterpart here. The nearest is 'bart'. Received"),
+        ("architectures", ["BartForCausalLM"], "architectures must be among"),
+        ("activation_function", "relu", "activation_function must be one of ['gelu'"),
+        ("decoder_attention_heads", 2, "decoder_attention_heads=2 must be encoder_attention_heads"),
+        ("decoder_ffn_dim", 7, "decoder_ffn_dim=7 must be encoder_ffn_dim=20"),
+        ("decoder_layers", None, "decoder_layers is missing"),
+        ("encoder_layers", 0, "encoder_layers must be an integer > 0, not 0"),
+        ("d_model", 13, "d_model=13 must be divisible by encoder_attention_heads=3"),
+        ("max_position_embeddings", 16, "embed_positions.weight: shape (17, 12), expected (18, 12"),
+        ("scale_embedding", 1, "scale_embedding must be true or false, not 1"),
+        ("decoder_start_token_id", 1, "decoder_start_token_id=1 must be eos_token_id=2 or bos_"),
+        ("eos_token_id", [2], "eos_token_id must be an integer >= 0, not [2]"),
+        ("is_encoder_decoder", False, "a side without the other cannot be converted"),
+        ("tie_word_embeddings", False, "an output matrix of its own cannot be converted"),
+        ("normalize_before", True, "normalize_before=True: pre-LN blocks cannot be converted"),
+        ("normalize_embedding", False, "embeddings that are not normalized cannot be converted"),
+        ("static_position_embeddings", True, "sinusoids cannot be converted"),
+        ("encoder_layerdrop", 1, "encoder_layerdrop must be a share in [0, 1), not 1"),
+        ("init_std", 0, "init_std must be a number > 0"),
+    ],
+)
+def test_a_configuration_of_something_else_is_named(entry, value, expected, tmp_path):
+    assert expected in refused(golden_copy("bart/small", tmp_path / "bart", {entry: value}))
+
+
+def test_what_is_not_taken_over_is_noted(tmp_path):
+    changes = {"num_beams": 4, "activation_dropout": 0.1, "attention_dropout": 0.1, "what": 1}
+    _, report = from_hf(golden_copy("bart/small", tmp_path / "bart", changes))
+    notes = " ".join(report.notes)
+    assert "num_beams=4, forced_eos_token_id=2" in notes
+    assert "activation_dropout=0.1 not used" in notes
+    assert "attention_dropout" not in notes
+    assert "rows 0 and 1 of both position tables" in notes
+    assert "not looked at: what" in notes
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("model.decoder.layers.0.encoder_attn.k_proj.bias", None, "encoder_attn.k_proj.bias: miss"),
+        ("model.decoder.layers.1.fc1.bias", np.ones(20, "f"), "layers.1.fc1.bias: left over"),
+        ("lm_head.weight", np.ones((23, 12), "f"), "'lm_head.weight', which differs from 'shared"),
+        ("model.shared.weight", None, "shared.weight: missing"),
+        (
+            "final_logits_bias",
+            np.eye(1, 23, 5, dtype="f") + np.eye(1, 23, 7, dtype="f"),
+            "Received: 'final_logits_bias', of whose 23 numbers 2 are not zero",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(name, value, expected, tmp_path):
+    def change(weights):
+        found = {**weights, name: value}
+        return {key: array for key, array in found.items() if array is not None}
+
+    assert expected in refused(golden_copy("bart/small", tmp_path / "bart", weights=change))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"position": "rope"}, "position='rope' must be 'absolute'"),
+        ({"normalize_first": True}, "normalize_first=True must be False"),
+        ({"normalize_embeddings": False}, "normalize_embeddings=False must be True"),
+        ({"layer_norm_epsilon": 1e-12}, "layer_norm_epsilon=1e-12 must be 1e-05"),
+    ],
+)
+def test_what_their_bart_cannot_do_is_named(changes, expected, tmp_path):
+    backbone = TupeSeq2SeqBackbone(13, 1, 3, 18, 8, **{**SIZES, **changes})
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        to_hf_bart(backbone, tmp_path / "bart")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bart_is_no_bert_and_a_masked_lm_no_bart(tmp_path):
+    pairs = TupeSeq2SeqBackbone(13, 1, 3, 15, 8, **SIZES)
+    with pytest.raises(TypeError, match="Received: a TupeSeq2SeqBackbone"):
+        to_hf(pairs, tmp_path / "bert", model_type="bert")
+    masked = TupeMaskedLM(TupeBackbone(13, 1, 3, 15, 8, position="absolute"))
+    with pytest.raises(TypeError, match="must be a `TupeSeq2SeqLM` or a `TupeSeq2SeqBackbone`"):
+        to_hf(masked, tmp_path / "bart", model_type="bart")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tokenizer_of_another_kind_is_not_written(tensorflow, tmp_path):
+    from bert_cases import PIECES
+
+    backbone = TupeSeq2SeqBackbone(len(PIECES), 1, 3, 15, 8, **SIZES)
+    preprocessor = TupeSeq2SeqLMPreprocessor(TupeTokenizer(PIECES), 9, 9)
+    with pytest.raises(ValueError, match="a wordpiece tokenizer, where byte pairs belong"):
+        to_hf(TupeSeq2SeqLM(backbone, preprocessor), tmp_path / "bart")
