@@ -202,6 +202,14 @@ def test_a_model_comes_back_from_their_format_bit_by_bit(has_head, tmp_path):
     assert again.backbone.get_config() == ours
 
 
+def test_the_scale_of_embeddings_has_the_precision_of_the_model():
+    skip_float64_on_jax("float64")
+    more = {"scale_embeddings": True, "dtype": "float64"}
+    backbone = TupeSeq2SeqBackbone(13, 1, 3, 12, 8, **SIZES, **more)
+    scaled = backbone.encoder.get_layer("embeddings_scale")(np.ones((1, 2, 12)))
+    assert float(scaled[0, 0, 0]) == 12**0.5
+
+
 @pytest.mark.parametrize("starts_with_end", [True, False])
 def test_a_tokenizer_comes_back_too(starts_with_end, tensorflow, tmp_path):
     start = {"decoder_start_token_id": 2 if starts_with_end else 0}
