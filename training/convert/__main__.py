@@ -17,8 +17,8 @@ BART, BERT, DeBERTa, ELECTRA, GPT-2, Longformer, MPNet, RoBERTa or RoFormer, of 
 sentence-transformers, of a preset of KerasHub's BERT, or of a preset of ours; which of them is seen
 from its files. With `--graft` the positional method is replaced. `--format huggingface` writes a
 model of pairs as BART, one with causal attention as GPT-2, one with windows as Longformer, others
-by their position method, or as `--model-type` says. The report says which weights were kept, dropped and new. Nothing
-is downloaded, and no code in checkpoints is run.
+by their position method, or as `--model-type` says. The report says which weights were kept,
+dropped and new. Nothing is downloaded, and no code in checkpoints is run.
 """
 
 from training.command.settings import parse

@@ -231,7 +231,7 @@ def test_all_mistakes_are_named_at_once_before_any_work(tmp_path):
         ("{}", "must have `model_type`"),
         ('{"registered_name": "keras_tupe>TupeBackbone"}', "must be a whole preset"),
         ('{"registered_name": "keras_hub>GemmaBackbone"}', "keras_hub>GemmaBackbone"),
-        ('{"model_type": "llama"}', "must be one of ['albert', 'bert', 'deberta', "),
+        ('{"model_type": "llama"}', "must be one of ['albert', 'bart', 'bert', 'deberta', "),
         ('{"model_type": "gpt2"}', "vocab_size is missing; n_positions is missing"),
     ],
 )
