@@ -1,13 +1,15 @@
 """Weights of others: TUPE's and Hugging Face's checkpoints, KerasHub's presets, and new methods.
 
-For whoever has a trained BERT, MPNet, RoBERTa, DeBERTa, ELECTRA, ALBERT, RoFormer, GPT-2 or
-Longformer and wants it here, or here and wants it there.
+For whoever has a trained BERT, MPNet, RoBERTa, DeBERTa, ELECTRA, ALBERT, RoFormer, GPT-2,
+Longformer or BART and wants it here, or here and wants it there.
 Each conversion returns a `Report` beside the model, which names every weight that was kept, dropped
 or made new. Files of torch are read without torch, and nothing in them is run.
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.convert.graft_position import graft_position
+from keras_tupe.convert.hugging_face.bart.read import from_hf_bart
+from keras_tupe.convert.hugging_face.bart.write import to_hf_bart
 from keras_tupe.convert.hugging_face.dispatch import from_hf, to_hf
 from keras_tupe.convert.hugging_face.from_hf_bert import from_hf_bert
 from keras_tupe.convert.hugging_face.gpt_2.read import from_hf_gpt2
@@ -23,6 +25,7 @@ from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
 __all__ = [
     "Report",
     "from_hf",
+    "from_hf_bart",
     "from_hf_bert",
     "from_hf_gpt2",
     "from_hf_longformer",
@@ -31,6 +34,7 @@ __all__ = [
     "from_tupe_checkpoint",
     "graft_position",
     "to_hf",
+    "to_hf_bart",
     "to_hf_bert",
     "to_hf_gpt2",
     "to_hf_longformer",

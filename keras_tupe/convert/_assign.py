@@ -5,19 +5,36 @@ import numpy as np
 
 from keras_tupe._finite import check_finite
 from keras_tupe._keras_private.layers import all_layers
+from keras_tupe.models import TupeSeq2SeqBackbone
 
 
 def weights_by_path(model):
     """Returns the weights of a model by path, without the names of the models around them.
 
     Args:
-        model: a `TupeBackbone`, or a task with one.
+        model: a `TupeBackbone` or a `TupeSeq2SeqBackbone`, or a task with one.
 
     Returns:
         Dictionary from paths such as `"block_0/attention/query/kernel"` to variables, in the
-        order of `model.weights`. States of random generators are not weights.
+        order of `model.weights`; of an encoder and a decoder with the side in front, such as
+        `"decoder/block_0/attention/query/kernel"`, but for the token embedding, which they share.
+        States of random generators are not weights.
     """
+    backbone = getattr(model, "backbone", model)
+    if isinstance(backbone, TupeSeq2SeqBackbone):
+        return _of_both_sides(backbone)
     return {inner_path(model, weight.path): weight for weight in model.weights}
+
+
+def _of_both_sides(backbone):
+    shared = {weight.path: weight for weight in backbone.token_embedding.weights}
+    sides = {
+        f"{side}/{weight.path}": weight
+        for side in ("encoder", "decoder")
+        for weight in getattr(backbone, side).weights
+        if weight.path not in shared
+    }
+    return {**shared, **sides}
 
 
 def inner_path(model, path):

@@ -3,6 +3,7 @@
 import dataclasses
 
 import keras
+import numpy as np
 
 from keras_tupe.layers import (
     CombinedPositionBias,
@@ -149,7 +150,7 @@ class TrunkGraph:
         dims, settings = self._dims, self._settings
         x = self.token_embedding(self.inputs["token_ids"])
         if settings.scale_embeddings:
-            scale = dims.hidden_dim**0.5
+            scale = np.float64(dims.hidden_dim**0.5)  # Keras makes a float32 of a plain number
             x = keras.layers.Rescaling(scale, dtype=dims.dtype, name="embeddings_scale")(x)
         if settings.num_segments:
             segments = self._embedding("segment_embedding", settings.num_segments)

@@ -3,6 +3,7 @@
     python -m training.convert checkpoint_best.pt --dictionary dict.txt --out presets/tupe_r
     python -m training.convert bert-base-uncased --out presets/bert
     python -m training.convert gpt2 --out presets/gpt2
+    python -m training.convert bart-base --out presets/bart
     python -m training.convert longformer-base-4096 --num-global 1 --out presets/longformer
     python -m training.convert mpnet-base --out presets/mpnet
     python -m training.convert all-mpnet-base-v2 --out presets/embedder
@@ -12,12 +13,12 @@
     python -m training.convert presets/bert --format huggingface --model-type roberta --out rob_hf
 
 SOURCE is a released TUPE checkpoint (a .pt file), or the local folder of a Hugging Face ALBERT,
-BERT, DeBERTa, ELECTRA, GPT-2, Longformer, MPNet, RoBERTa or RoFormer, of an embedder of
+BART, BERT, DeBERTa, ELECTRA, GPT-2, Longformer, MPNet, RoBERTa or RoFormer, of an embedder of
 sentence-transformers, of a preset of KerasHub's BERT, or of a preset of ours; which of them is seen
 from its files. With `--graft` the positional method is replaced. `--format huggingface` writes a
-model with causal attention as GPT-2, one with windows as Longformer, others by their position
-method, or as `--model-type` says. The report says which weights were kept, dropped and new. Nothing
-is downloaded, and no code in checkpoints is run.
+model of pairs as BART, one with causal attention as GPT-2, one with windows as Longformer, others
+by their position method, or as `--model-type` says. The report says which weights were kept,
+dropped and new. Nothing is downloaded, and no code in checkpoints is run.
 """
 
 from training.command.settings import parse

@@ -7,6 +7,8 @@ from keras_tupe import (
     TupeCausalLM,
     TupeMaskedLM,
     TupeMaskedPairLM,
+    TupeSeq2SeqBackbone,
+    TupeSeq2SeqLM,
     TupeTextClassifier,
     TupeTextEmbedder,
     TupeTokenDiscriminator,
@@ -27,6 +29,7 @@ _TASKS = {
         TupeMaskedPairLM,
         TupeTokenDiscriminator,
         TupeCausalLM,
+        TupeSeq2SeqLM,
         TupeTextClassifier,
         TupeTextEmbedder,
     )
@@ -136,9 +139,10 @@ def _config(folder):
 def _our_preset(folder):
     # absolute, since KerasHub reads a plain name as one of its own presets first
     folder = folder.resolve()
-    kind = TupeBackbone
+    name = read_json(folder / "config.json").get("class_name")
+    kind = TupeSeq2SeqBackbone if name == TupeSeq2SeqBackbone.__name__ else TupeBackbone
     if (folder / "task.json").is_file():
-        kind = _TASKS.get(read_json(folder / "task.json").get("class_name"), TupeBackbone)
+        kind = _TASKS.get(read_json(folder / "task.json").get("class_name"), kind)
     try:
         return kind.from_preset(str(folder), dtype=_dtype(folder))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

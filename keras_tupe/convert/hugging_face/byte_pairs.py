@@ -44,7 +44,9 @@ def hf_byte_pairs(folder, vocabulary_size, frame):
     different = _differences(read_files(folder), frame, vocabulary)
     if different:
         return None, refusal(different)
-    checked_size(vocabulary, vocabulary_size, folder / VOCABULARY)
+    mask = frame.special.get("mask_token")
+    if not (frame.spare_mask and vocabulary.get(mask) == vocabulary_size == len(vocabulary) - 1):
+        checked_size(vocabulary, vocabulary_size, folder / VOCABULARY)
     if not can_read_text():
         contents = [(folder / name).read_bytes() for name in (VOCABULARY, MERGES)]
         return kept_tokenizer("byte_pair", contents), (ONLY_SAVED, AS_TEXT)

@@ -4,6 +4,8 @@ import functools
 import pathlib
 
 from keras_tupe._keywords import did_you_mean
+from keras_tupe.convert.hugging_face.bart.read import from_hf_bart
+from keras_tupe.convert.hugging_face.bart.write import to_hf_bart
 from keras_tupe.convert.hugging_face.config import read_json
 from keras_tupe.convert.hugging_face.encoders import (
     albert,
@@ -21,17 +23,19 @@ from keras_tupe.convert.hugging_face.gpt_2.write import to_hf_gpt2
 from keras_tupe.convert.hugging_face.longformer.read import from_hf_longformer
 from keras_tupe.convert.hugging_face.longformer.write import to_hf_longformer
 from keras_tupe.convert.hugging_face.to_hf_bert import to_hf_bert
-from keras_tupe.models import TupeTokenDiscriminator
+from keras_tupe.models import TupeSeq2SeqBackbone, TupeTokenDiscriminator
 
 _MODULES = (albert, deberta, electra, mpnet, roberta, roformer)
 ENCODERS = {module.ENCODER.model_type: module.ENCODER for module in _MODULES}
 _READERS = {
+    "bart": from_hf_bart,
     "bert": from_hf_bert,
     "gpt2": from_hf_gpt2,
     "longformer": from_hf_longformer,
     **{kind: functools.partial(read_encoder, encoder) for kind, encoder in ENCODERS.items()},
 }
 _WRITERS = {
+    "bart": to_hf_bart,
     "bert": to_hf_bert,
     "gpt2": to_hf_gpt2,
     "longformer": to_hf_longformer,
@@ -47,6 +51,7 @@ def from_hf(folder, dtype=None, num_global=None, pair_head=False):
 
     The kind of model is the `model_type` in `config.json`:
 
+        bart        `from_hf_bart`        a `TupeSeq2SeqLM`
         bert        `from_hf_bert`        a `TupeMaskedLM`, three position methods
         gpt2        `from_hf_gpt2`        a `TupeCausalLM`
         longformer  `from_hf_longformer`  a `TupeMaskedLM`
@@ -110,7 +115,8 @@ def from_hf(folder, dtype=None, num_global=None, pair_head=False):
 def to_hf(model, folder, model_type=None):
     """Writes a model in the format of Hugging Face.
 
-    Unless `model_type` says which, the attention pattern and the position method do:
+    Unless `model_type` says which, the attention pattern and the position method do; a model of
+    pairs is written as a "bart", see `to_hf_bart`:
 
         pattern "causal"          gpt2        `to_hf_gpt2`
         pattern "sliding_window"  longformer  `to_hf_longformer`
@@ -124,8 +130,8 @@ def to_hf(model, folder, model_type=None):
     a "roberta".
 
     Args:
-        model: a `TupeMaskedLM`, `TupeMaskedPairLM`, `TupeTokenDiscriminator`, `TupeCausalLM` or
-            `TupeBackbone`.
+        model: a `TupeMaskedLM`, `TupeMaskedPairLM`, `TupeTokenDiscriminator`, `TupeCausalLM`,
+            `TupeSeq2SeqLM`, `TupeBackbone` or `TupeSeq2SeqBackbone`.
         folder: path of a folder that does not exist yet; it appears when it is complete.
         model_type: kind of model, as `from_hf` has them. Defaults to the one above.
 
@@ -145,6 +151,8 @@ def to_hf(model, folder, model_type=None):
 
 def _kind_of(model):
     backbone = getattr(model, "backbone", model)
+    if isinstance(backbone, TupeSeq2SeqBackbone):
+        return "bart"
     pattern = getattr(backbone, "attention_pattern", None)
     position = getattr(backbone, "position", None)
     kind = _BY_PATTERN.get(pattern) or _BY_POSITION.get(position, "bert")

@@ -15,6 +15,8 @@ class Frame:
         cuts_words: whether the tokenizer there cuts Chinese text into words of the vocabulary, as
             ours does not. Defaults to `False`.
         also: tokens that are never cut there either, and are text here as those of `special` are.
+        spare_mask: whether the mask may be a last piece for which the model has no token vector.
+            Defaults to `False`.
     """
 
     kind: str
@@ -23,6 +25,7 @@ class Frame:
     start: str
     cuts_words: bool = False
     also: tuple = ()
+    spare_mask: bool = False
 
 
 def _classes(*names):
@@ -56,6 +59,8 @@ GPT_2 = Frame(
     _END,
 )
 LONGFORMER = Frame("byte_pair", _classes("Longformer", "Roberta"), _FAIRSEQ, "<s>")
+# fine-tuned BARTs, such as that for CNN's news, have no token vector of the mask
+BART = Frame("byte_pair", _classes("Bart", "Roberta"), _FAIRSEQ, "<s>", spare_mask=True)
 ROBERTA = Frame("byte_pair", _classes("Roberta"), _FAIRSEQ, "<s>")
 MPNET = Frame(
     "wordpiece", _classes("MPNet"), {**_FAIRSEQ, "unk_token": "[UNK]"}, "<s>", also=("<unk>",)

@@ -67,7 +67,8 @@ def vocabulary_problems(tokenizer, backbone, frame):
         return []
     found = []
     size = tokenizer.vocabulary_size()
-    if size != backbone.vocabulary_size:
+    is_spare = frame.spare_mask and tokenizer.mask_token_id == backbone.vocabulary_size == size - 1
+    if size != backbone.vocabulary_size and not is_spare:
         found.append(f"a tokenizer of {size} pieces for {backbone.vocabulary_size} token vectors")
     if tokenizer.start_token != frame.start:
         found.append(

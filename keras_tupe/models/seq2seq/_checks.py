@@ -24,7 +24,8 @@ def check_preprocessor(preprocessor, backbone):
         backbone: a `TupeSeq2SeqBackbone`.
 
     Raises:
-        ValueError: if its rows are longer than position tables, or its vocabulary is larger.
+        ValueError: if its rows are longer than position tables, or its vocabulary is larger, but
+            for the mask, which no text has.
     """
     if preprocessor is None:
         return
@@ -38,11 +39,14 @@ def check_preprocessor(preprocessor, backbone):
                 f"{side}_sequence_length={length}"
             )
     tokenizer = preprocessor.tokenizer
-    if tokenizer.has_vocabulary and tokenizer.vocabulary_size() > backbone.vocabulary_size:
+    if not tokenizer.has_vocabulary:
+        return
+    size = tokenizer.vocabulary_size()
+    if size - (tokenizer.mask_token_id == size - 1) > backbone.vocabulary_size:
         raise ValueError(
             "The tokenizer's vocabulary must not be larger than the backbone's, which has "
             f"{backbone.vocabulary_size} token vectors. Received: a tokenizer of "
-            f"{tokenizer.vocabulary_size()} pieces"
+            f"{size} pieces"
         )
 
 

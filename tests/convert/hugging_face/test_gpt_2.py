@@ -169,7 +169,7 @@ def refused(folder):
     ("entry", "value", "expected"),
     [
         ("model_type", "gpt_neo", "no counterpart here. The nearest is 'gpt2'. Received"),
-        ("model_type", ["gpt2"], "must be one of ['albert', 'bert', "),
+        ("model_type", ["gpt2"], "must be one of ['albert', 'bart', 'bert', "),
         ("architectures", ["T5Model"], "architectures must be among"),
         ("activation_function", "relu", "activation_function must be one of ['gelu_new'"),
         ("scale_attn_weights", False, "not divided by sqrt(head size) cannot be converted"),

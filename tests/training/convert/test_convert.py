@@ -13,6 +13,7 @@ from keras_tupe.models import (
     TupeBackbone,
     TupeCausalLM,
     TupeMaskedLM,
+    TupeSeq2SeqLM,
     TupeTextClassifier,
     TupeTextEmbedder,
 )
@@ -85,6 +86,19 @@ def test_a_gpt_2_becomes_a_preset_that_can_be_grafted_and_written_again(tmp_path
     grafted = TupeCausalLM.from_preset(str(tmp_path / "rope")).backbone
     assert (grafted.position, grafted.attention_pattern) == ("rope", "causal")
     assert not grafted.normalize_embeddings
+
+
+def test_a_bart_becomes_a_preset_that_can_be_written_again(tmp_path):
+    printed = commands.done("convert", GOLDEN / "bart" / "small", "--out", tmp_path / "bart")
+    assert "kept     49 weights" in printed
+    model = TupeSeq2SeqLM.from_preset(str(tmp_path / "bart"))
+    commands.done("convert", tmp_path / "bart", "--out", tmp_path / "hf", "--format", "huggingface")
+    wanted, _ = from_hf(GOLDEN / "bart" / "small")
+    for each in (model, from_hf(tmp_path / "hf")[0]):
+        for ours, theirs in zip(weights(each), weights(wanted), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    said = refuse(tmp_path / "bart", "--out", tmp_path / "rope", "--graft", "rope")
+    assert "must be a `TupeBackbone` or a task with one" in said
 
 
 def test_a_folder_of_sentence_transformers_becomes_an_embedder(tmp_path, tensorflow):
@@ -217,7 +231,7 @@ def test_all_mistakes_are_named_at_once_before_any_work(tmp_path):
         ("{}", "must have `model_type`"),
         ('{"registered_name": "keras_tupe>TupeBackbone"}', "must be a whole preset"),
         ('{"registered_name": "keras_hub>GemmaBackbone"}', "keras_hub>GemmaBackbone"),
-        ('{"model_type": "llama"}', "must be one of ['albert', 'bert', 'deberta', "),
+        ('{"model_type": "llama"}', "must be one of ['albert', 'bart', 'bert', 'deberta', "),
         ('{"model_type": "gpt2"}', "vocab_size is missing; n_positions is missing"),
     ],
 )

@@ -1,0 +1,251 @@
+"""BART: what it computes and writes in transformers, both ways."""
+
+import functools
+import json
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+from bert_cases import scrambled
+from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+from hf_cases import check_equal, golden_copy, values
+
+from keras_tupe.convert import from_hf, from_hf_bart, to_hf
+from keras_tupe.models import BeamSearch, TupeSeq2SeqBackbone, TupeSeq2SeqLM
+
+SIDES = ("encoder", "decoder")
+SIZES = {"position": "absolute", "num_decoder_layers": 1, "max_sequence_length": 9}
+NOT_ON_JAX = pytest.mark.skipif(
+    keras.backend.backend() == "jax",
+    reason="KerasHub's samplers mix integers of 32 and 64 bits, which tests have on JAX",
+)
+
+
+@functools.cache
+def golden(name):
+    """Returns the numbers of transformers for a golden folder."""
+    return dict(np.load(GOLDEN / "bart" / f"{name}.npz"))
+
+
+def states(model, inputs):
+    """Returns the states of both sides behind the embeddings and each block."""
+    backbone, found = model.backbone, {}
+    for side in SIDES:
+        part, count = getattr(backbone, side), len(getattr(backbone, f"{side}_blocks"))
+        names = ["embeddings_dropout", *(f"block_{index}" for index in range(count))]
+        given = {name: inputs[f"{side}_{name}"] for name in ("token_ids", "padding_mask")}
+        if side == "decoder":
+            given["encoder_states"] = found["encoder"][-1]
+            given["encoder_padding_mask"] = inputs["encoder_padding_mask"]
+        probe = keras.Model(part.input, [part.get_layer(name).output for name in names])
+        found[side] = [keras.ops.convert_to_numpy(x) for x in probe(given)]
+    return found
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+@pytest.mark.parametrize("name", ["small", "deep", "text"])
+def test_a_released_folder_computes_what_it_does_in_transformers(name, dtype, tolerance):
+    skip_float64_on_jax(dtype)
+    numbers = golden(name)
+    model, report = from_hf(GOLDEN / "bart" / name, dtype=dtype)
+    assert isinstance(model, TupeSeq2SeqLM)
+    inputs = {key: numbers[key].astype("int32") for key in model.backbone.input}
+    real = {side: inputs[f"{side}_padding_mask"].astype(bool) for side in SIDES}
+    assert not real["encoder"][2, 0], "padding before a text is part of the comparison"
+    found = states(model, inputs)
+    for side in SIDES:
+        for ours, theirs in zip(found[side], numbers[f"{side}_states"], strict=True):
+            assert_close(ours[real[side]], theirs[real[side]], tolerance)
+    logits = keras.ops.convert_to_numpy(model(inputs))[1]
+    assert_close(logits[real["decoder"][1]], numbers["logits"][real["decoder"][1]], tolerance)
+    assert len(report.kept) == len(model.weights)
+    assert report.new == {}
+    assert set(report.dropped) == {"final_logits_bias"}
+
+
+def rows_of(ids, mask=None):
+    """Returns rows as lists, up to the end that is written."""
+    ends = [[*row[2:].tolist(), 2].index(2) + 3 for row in ids]
+    lengths = ends if mask is None else mask.sum(axis=1)
+    return [row[:length].tolist() for row, length in zip(ids, lengths, strict=True)]
+
+
+def written_inputs(numbers):
+    """Returns what a model writes to, behind `</s><s>`."""
+    ids = np.zeros_like(numbers["greedy"], "int32")
+    ids[:, 0] = 2
+    mask = np.zeros_like(ids)
+    mask[:, :2] = 1
+    return {
+        "encoder_token_ids": numbers["sources"].astype("int32"),
+        "encoder_padding_mask": numbers["source_mask"].astype("int32"),
+        "decoder_token_ids": ids,
+        "decoder_padding_mask": mask,
+    }
+
+
+def score(model, inputs, index, row, penalty):
+    """Returns log p / length^penalty of a row behind its beginning, for the source at an index."""
+    given = {name: inputs[name][index : index + 1] for name in inputs}
+    given["decoder_token_ids"] = np.array([row], "int32")
+    given["decoder_padding_mask"] = np.ones((1, len(row)), "int32")
+    found = model.score(given)["log_probabilities"][0, 1:]
+    return found.sum() / len(found) ** penalty
+
+
+# How many of 24 texts are those of transformers: it drops an end that is not among the `num_beams`
+# likeliest tokens of its step, which ours keeps; where one was dropped ours has the better score.
+SAME = {
+    "small": {"greedy": 24, "beams_sum": 8, "beams_root": 23, "beams_mean": 24},
+    "deep": {"greedy": 24, "beams_sum": 24, "beams_root": 24, "beams_mean": 24},
+}
+PENALTIES = {"beams_sum": 0, "beams_root": 0.6, "beams_mean": 1}
+
+
+@NOT_ON_JAX
+@pytest.mark.parametrize("name", ["small", pytest.param("deep", marks=pytest.mark.slow)])
+def test_it_writes_the_tokens_that_it_writes_in_transformers(name):
+    numbers = golden(name)
+    model, _ = from_hf_bart(GOLDEN / "bart" / name)
+    inputs = written_inputs(numbers)
+    distinct = {tuple(row) for kind in SAME[name] for row in rows_of(numbers[kind])}
+    assert {len(row) == 14 for row in distinct} == {True, False}, "some texts end"
+    assert len(distinct) > 2, "sources matter"
+    for kind, same in SAME[name].items():
+        penalty = PENALTIES.get(kind, 1)
+        sampler = BeamSearch(4, penalty) if kind in PENALTIES else "greedy"
+        model.compile(sampler=sampler)
+        found = model.generate(inputs, stop_token_ids=[2])
+        ours = [found[f"decoder_{part}"] for part in ("token_ids", "padding_mask")]
+        ours = rows_of(*map(keras.ops.convert_to_numpy, ours))
+        theirs = rows_of(numbers[kind])
+        other = [index for index, row in enumerate(theirs) if row != ours[index]]
+        assert len(theirs) - len(other) == same, kind
+        for index in other:
+            assert ours[index][-1] == 2
+            known = numbers[kind.replace("beams", "scores")][index]
+            assert score(model, inputs, index, ours[index], penalty) > known + 0.01
+            assert abs(score(model, inputs, index, theirs[index], penalty) - known) < 1e-4
+
+
+def with_text(folder, **changes):
+    """Copies the golden folder whose vocabulary is in another one, with that."""
+    copy = golden_copy("bart/text", folder, **changes)
+    for file in (GOLDEN / "byte_pairs" / "roberta").iterdir():
+        shutil.copy(file, copy / file.name)
+    return copy
+
+
+@NOT_ON_JAX
+def test_it_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_path):
+    numbers = golden("text")
+    model, report = from_hf(with_text(tmp_path / "bart"))
+    assert any("special token" in note for note in report.notes)
+    texts = numbers["texts"].tolist()
+    ids = model.preprocessor.generate_preprocess(texts)["encoder_token_ids"]
+    expected = numbers["text_ids"]
+    np.testing.assert_array_equal(np.asarray(ids)[:, : expected.shape[1]], expected)
+    model.compile(sampler="greedy")
+    written = model.generate(texts, max_length=20)
+    assert written == numbers["written"].tolist()
+    model.save_to_preset(str(tmp_path / "preset"))
+    again = TupeSeq2SeqLM.from_preset(str(tmp_path / "preset"))
+    assert again.preprocessor.decoder_starts_with_end
+    again.compile(sampler="greedy")
+    assert again.generate(texts, max_length=20) == written
+
+
+def test_all_spellings_of_a_checkpoint_give_the_same_model(tmp_path):
+    def of_2020(weights):
+        found = {name.removeprefix("model."): value for name, value in weights.items()}
+        found["lm_head.weight"] = found["shared.weight"].copy()
+        found["encoder.version"] = np.array([3.0], "f")
+        found["classification_head.dense.weight"] = np.ones((2, 12), "f")
+        return found
+
+    def without_shared(weights):
+        found = dict(weights)
+        found["model.decoder.embed_tokens.weight"] = found.pop("model.shared.weight")
+        return found
+
+    plain, _ = from_hf_bart(GOLDEN / "bart" / "small")
+    old, report = from_hf_bart(golden_copy("bart/small", tmp_path / "old", weights=of_2020))
+    extra = {"encoder.version", "classification_head.dense.weight", "lm_head.weight"}
+    assert set(report.dropped) == {"final_logits_bias", *extra}
+    check_equal(values(old), values(plain))
+    other = golden_copy("bart/small", tmp_path / "other", weights=without_shared)
+    check_equal(values(from_hf_bart(other)[0]), values(plain))
+
+
+@pytest.mark.parametrize("has_head", [True, False])
+def test_a_model_comes_back_from_their_format_bit_by_bit(has_head, tmp_path):
+    more = {"activation": "gelu_approximate", "scale_embeddings": has_head, "dropout": 0.25}
+    backbone = TupeSeq2SeqBackbone(13, 2, 3, 15, 8, **SIZES, **more, initializer_range=0.5)
+    model = scrambled(TupeSeq2SeqLM(backbone))
+    to_hf(model if has_head else backbone, tmp_path / "bart")
+    config = json.loads((tmp_path / "bart" / "config.json").read_text())
+    name = "BartForConditionalGeneration" if has_head else "BartModel"
+    assert config["architectures"] == [name]
+    assert (config["decoder_start_token_id"], config["forced_bos_token_id"]) == (2, 0)
+    weights = safetensors.numpy.load_file(tmp_path / "bart" / "model.safetensors")
+    prefix = "model." if has_head else ""
+    table = weights[f"{prefix}encoder.embed_positions.weight"]
+    assert table.shape == (11, 15)
+    assert not table[:2].any()
+    again, report = from_hf(tmp_path / "bart")
+    assert report.new == {}
+    check_equal(values(again), values(model))
+    assert len(values(model)) == len(model.weights)
+    ours = {**backbone.get_config(), "name": again.backbone.name}
+    assert again.backbone.get_config() == ours
+
+
+def test_the_scale_of_embeddings_has_the_precision_of_the_model():
+    skip_float64_on_jax("float64")
+    more = {"scale_embeddings": True, "dtype": "float64"}
+    backbone = TupeSeq2SeqBackbone(13, 1, 3, 12, 8, **SIZES, **more)
+    scaled = backbone.encoder.get_layer("embeddings_scale")(np.ones((1, 2, 12)))
+    assert float(scaled[0, 0, 0]) == 12**0.5
+
+
+@pytest.mark.parametrize("starts_with_end", [True, False])
+def test_a_tokenizer_comes_back_too(starts_with_end, tensorflow, tmp_path):
+    start = {"decoder_start_token_id": 2 if starts_with_end else 0}
+    model, _ = from_hf(with_text(tmp_path / "bart", config=start))
+    assert model.preprocessor.decoder_starts_with_end == starts_with_end
+    to_hf(model, tmp_path / "again")
+    config = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert config["decoder_start_token_id"] == start["decoder_start_token_id"]
+    assert config["forced_bos_token_id"] == (0 if starts_with_end else None)
+    again, report = from_hf(tmp_path / "again")
+    assert not any("ids only" in note for note in report.notes)
+    assert again.preprocessor.get_config().keys() == model.preprocessor.get_config().keys()
+    assert again.preprocessor.decoder_starts_with_end == starts_with_end
+    texts = ["It's \u65e5\u672c\n\n", "a  b"]
+    assert again.preprocessor.tokenizer(texts) == model.preprocessor.tokenizer(texts)
+
+
+def test_a_vocabulary_may_have_a_mask_more(tensorflow, tmp_path):
+    """As that of the BARTs which were fine-tuned on news: 50,265 pieces for 50,264 vectors."""
+
+    def without_last(weights):
+        cut = {"model.shared.weight": 0, "final_logits_bias": 1}
+        return {
+            name: np.ascontiguousarray(np.delete(value, 480, cut[name])) if name in cut else value
+            for name, value in weights.items()
+        }
+
+    folder = with_text(tmp_path / "bart", config={"vocab_size": 480}, weights=without_last)
+    model, _ = from_hf(folder)
+    tokenizer = model.preprocessor.tokenizer
+    assert (tokenizer.vocabulary_size(), model.backbone.vocabulary_size) == (481, 480)
+    rows = model.preprocessor.generate_preprocess(["the <mask>"])
+    assert np.asarray(rows["encoder_token_ids"]).max() < 480
+    to_hf(model, tmp_path / "again")
+    again, _ = from_hf(tmp_path / "again")
+    check_equal(values(again), values(model))
+    assert again.preprocessor.tokenizer.vocabulary_size() == 481
+    with pytest.raises(ValueError, match="which is 479"):
+        from_hf(with_text(tmp_path / "other", config={"vocab_size": 479}))
