@@ -62,9 +62,9 @@ def test_the_update_is_the_same_for_every_method(position):
 
 
 def test_a_block_is_computed_once_more_in_the_backward_pass(tensorflow, monkeypatch):
-    calls, encoded = [], EncoderBlock._encoded
+    calls, around = [], EncoderBlock._around
     monkeypatch.setattr(
-        EncoderBlock, "_encoded", lambda self, *args: calls.append(1) or encoded(self, *args)
+        EncoderBlock, "_around", lambda self, *args: calls.append(1) or around(self, *args)
     )
     attention = positions.get("none").attention(positions.Dims(2, 4, 8), {})
     block = EncoderBlock(attention, 16)

@@ -16,7 +16,9 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
     The rows are, with WordPiece and padded on the right (SentencePiece has <s> and </s>),
 
         encoder_token_ids [CLS] source [SEP]
-        decoder_token_ids [CLS] target          labels target [SEP]
+        decoder_token_ids [CLS] target [SEP]    labels target [SEP] [PAD]
+
+    where the last label has no weight: nothing follows the end of a text.
 
     **Text that is longer than its row is cut at the end, without a warning**, when models are
     trained; to `generate` and `score` it is an error. A target that is cut has no end token.
@@ -54,7 +56,7 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
         >>> texts = {"encoder_text": ["the cat"], "decoder_text": ["cat sat"]}
         >>> x, y, weights = preprocessor(texts)
         >>> keras.ops.convert_to_numpy(x["decoder_token_ids"]).tolist()
-        [[2, 6, 7, 0]]
+        [[2, 6, 7, 3]]
         >>> keras.ops.convert_to_numpy(y).tolist()
         [[6, 7, 3, 0]]
     """

@@ -25,7 +25,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
         >>> loss = SmoothedCrossentropy(0.1, reduction=None)
         >>> found = loss([[0]], [[[2.0, 0.0, 0.0]]])
         >>> round(float(found[0, 0]), 4)
-        0.3727
+        0.3729
     """
 
     def __init__(self, label_smoothing, reduction="mean_with_sample_weight", **kwargs):
