@@ -1,0 +1,1 @@
+"""Targets longer than any of training, by position method."""
