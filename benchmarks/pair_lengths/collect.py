@@ -10,8 +10,12 @@ from keras_tupe._json_file import read_json_object
 from training.ablate.report_parts import plain
 from training.ablate.statistics import summarize
 
-# Those of a run besides its method, its seeds and the settings of the benchmark.
-_WORDS = ("--normalize-first", "--dropout", "0", "--label-smoothing", "0")
+# Those of a run besides its method, its seeds and the settings of the benchmark. Token vectors are
+# as large as sinusoids: from 0.02 and not scaled, `sinusoidal` wrote nothing right.
+_WORDS = (
+    *("--normalize-first", "--dropout", "0", "--label-smoothing", "0"),
+    *("--scale-embeddings", "--initializer-range", "0.09"),
+)
 _PREDICTIONS = {"valid": "predictions.tsv", "test": "predictions-test.tsv"}
 _BINS = 6  # of the lengths of a file's targets, with about as many pairs each
 
