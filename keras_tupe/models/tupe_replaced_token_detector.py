@@ -235,12 +235,18 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
             **{name: keras.saving.serialize_keras_object(x) for name, x in parts.items()},
             "embedding_sharing": self.embedding_sharing,
             "discriminator_weight": self.discriminator_weight,
+            "head_activation": self.parts["generator"].head_activation,
         }
 
     @classmethod
     def from_config(cls, config):
+        activation = config.get("head_activation", "gelu")  # files of before have none
+        config = {name: value for name, value in config.items() if name != "head_activation"}
         parts = {
             name: keras.saving.deserialize_keras_object(config[name])
             for name in ("generator", "discriminator")
         }
-        return cls(**{**config, **parts})
+        generator = TupeMaskedLM(
+            parts.pop("generator"), head_activation=activation, name="generator"
+        )
+        return cls(**{**config, **parts, "generator": generator})

@@ -274,6 +274,18 @@ def test_a_keras_file_goes_on(tmp_path):
     assert any(name.startswith("model/discriminator/block_0") for name in names)
 
 
+def test_a_keras_file_keeps_the_activation_of_the_head(tmp_path):
+    generator = TupeMaskedLM(backbone(), head_activation="gelu_approximate", name="generator")
+    whole = TupeReplacedTokenDetector(generator, backbone())
+    whole.save(tmp_path / "whole.keras")
+    again = keras.saving.load_model(tmp_path / "whole.keras")
+    assert again.parts["generator"].head_activation == "gelu_approximate"
+    config = whole.get_config()
+    del config["head_activation"]  # as files of before
+    before = TupeReplacedTokenDetector.from_config(config)
+    assert before.parts["generator"].head_activation == "gelu"
+
+
 # === Bad input ===
 
 
