@@ -1,0 +1,186 @@
+"""Small models of pairs under every position method, their inputs, and their equations in NumPy."""
+
+import functools
+import math
+
+import keras
+import numpy as np
+from keras import ops
+from position_cases import HEADS, KEY_DIM, MAX_LENGTH, VOCABULARY, WIDTH, Case, random_ids, scramble
+
+from keras_tupe import positions
+from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM
+
+SIDES = ("encoder", "decoder")
+# KerasHub's samplers mix integers of 32 and 64 bits, which tests have on JAX.
+NOT_ON_JAX = keras.backend.backend() == "jax"
+
+
+def backbone(case="tupe_r", dtype="float64", scale=0.4, **kwargs):
+    """Returns a small backbone with the method and scrambled weights."""
+    case = case if isinstance(case, Case) else Case(case)
+    given = {"num_layers": 1, "num_decoder_layers": 2, "dropout": 0.0, **kwargs}
+    model = TupeSeq2SeqBackbone(
+        given.pop("vocabulary_size", VOCABULARY),
+        num_heads=HEADS,
+        hidden_dim=WIDTH,
+        intermediate_dim=13,
+        position=case.name,
+        position_options=dict(case.options),
+        dtype=dtype,
+        **{"max_sequence_length": MAX_LENGTH, **given},
+    )
+    if scale:
+        scramble(model.weights, scale=scale)
+    return model
+
+
+def pair_lm(*args, **kwargs):
+    """Returns a language model of pairs on `backbone`, without a preprocessor."""
+    return TupeSeq2SeqLM(backbone(*args, **kwargs))
+
+
+@functools.cache
+def shared_lm(case, dtype="float64"):
+    """Returns a model made once; nobody changes its weights."""
+    return pair_lm(case, dtype)
+
+
+def pair_inputs(sources, targets, source_lengths=None, target_lengths=None):
+    """Returns the inputs of pairs; of row b the first `lengths[b]` tokens are real."""
+    found = {}
+    for side, ids, lengths in zip(
+        SIDES, (sources, targets), (source_lengths, target_lengths), strict=True
+    ):
+        ids = np.asarray(ids, "int32")
+        lengths = [ids.shape[1]] * len(ids) if lengths is None else lengths
+        real = np.arange(ids.shape[1]) < np.asarray(lengths)[:, None]
+        found |= {f"{side}_token_ids": ids, f"{side}_padding_mask": real.astype("int32")}
+    return found
+
+
+def some_pairs(source_lengths=(6, 3, 1), target_lengths=(7, 4, 1)):
+    """Returns inputs of random pairs, as long as the longest of each side."""
+    sources = random_ids(len(source_lengths), max(source_lengths), seed=1)
+    targets = random_ids(len(target_lengths), max(target_lengths), seed=2)
+    return pair_inputs(sources, targets, source_lengths, target_lengths)
+
+
+def logits_of(model, given):
+    """Returns the logits of an eager call as an array."""
+    return ops.convert_to_numpy(model(given))
+
+
+def log_softmax(logits):
+    """Returns log-probabilities of logits."""
+    logits = logits - logits.max(-1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+# The equations: Vaswani et al. 2017 around the oracle of a position method
+
+
+def pair_equation(model, given):
+    """Returns what a float64 `TupeSeq2SeqLM` should answer, in NumPy.
+
+    Args:
+        model: the model, whose weights are read. What a method adds to embeddings is asked of its
+            layer: the oracles of methods, which add it themselves, cover that.
+        given: dictionary of its inputs as arrays.
+
+    Returns:
+        Dictionary of the `encoder` states, the `decoder` states and the `logits`.
+    """
+    masks = [given[f"{side}_padding_mask"].astype(bool) for side in SIDES]
+    encoder, decoder = (_Side(model.backbone, side) for side in SIDES)
+    states = encoder(given["encoder_token_ids"], masks[0])
+    decoded = decoder(given["decoder_token_ids"], masks[1], states, masks[0])
+    table = encoder.weights["token_embedding/embeddings"]
+    return {"encoder": states, "decoder": decoded, "logits": decoded @ table.T}
+
+
+class _Side:
+    def __init__(self, backbone, side):
+        self.backbone, self.part = backbone, getattr(backbone, side)
+        self.count = {
+            "encoder": backbone.num_layers,
+            "decoder": backbone.num_decoder_layers,
+        }[side]
+        self.weights = {w.path: ops.convert_to_numpy(w) for w in self.part.weights}
+
+    def __call__(self, token_ids, is_real, states=None, has_state=None):
+        x = self.weights["token_embedding/embeddings"][token_ids]
+        if self.backbone.scale_embeddings:
+            x = x * math.sqrt(self.backbone.hidden_dim)
+        added, length = self._added(x), token_ids.shape[1]
+        x = x + added
+        if self.backbone.normalize_embeddings:
+            x = self.norm("embeddings_layer_norm", x)
+        seen = is_real[:, None, None]
+        if states is not None:
+            seen = seen & np.tril(np.ones((length, length), bool))
+        for number in range(self.count):
+            name = f"block_{number}"
+            parts = [("attention", functools.partial(self._before, name, added, seen))]
+            if states is not None:
+                has = has_state[:, None, None]
+                parts.append(
+                    ("cross_attention", functools.partial(self._across, name, states, has))
+                )
+            parts.append(("feedforward", functools.partial(self._fed_forward, name)))
+            for part, function in parts:
+                norm = functools.partial(self.norm, f"{name}/{part}_layer_norm")
+                first = self.backbone.normalize_first
+                x = x + function(norm(x)) if first else norm(x + function(x))
+        return self.norm("final_layer_norm", x) if self.backbone.normalize_first else x
+
+    def _added(self, x):
+        if "position_embedding" not in [layer.name for layer in self.part.layers]:
+            return np.zeros_like(x)
+        return ops.convert_to_numpy(self.part.get_layer("position_embedding")(np.zeros_like(x)))
+
+    def norm(self, name, x):
+        centered = x - x.mean(-1, keepdims=True)
+        deviation = np.sqrt(
+            (centered**2).mean(-1, keepdims=True) + self.backbone.layer_norm_epsilon
+        )
+        return centered / deviation * self.weights[f"{name}/gamma"] + self.weights[f"{name}/beta"]
+
+    def _before(self, block, added, seen, x):
+        dims = positions.Dims(
+            HEADS,
+            KEY_DIM,
+            self.backbone.max_sequence_length,
+            layer_norm_epsilon=self.backbone.layer_norm_epsilon,
+        )
+        own = {path.removeprefix(f"{block}/"): w for path, w in self.weights.items()}
+        oracle = positions.get(self.backbone.position).logits_oracle
+        options = dict(self.backbone.position_options)
+        # it adds the positions itself
+        logits = np.stack([oracle(row, own, dims, options) for row in x - added])
+        return self._sums(f"{block}/attention", logits, seen, x)
+
+    def _across(self, block, states, has_state, x):
+        name = f"{block}/cross_attention"
+        query, key = self._heads(f"{name}/query", x), self._heads(f"{name}/key", states)
+        logits = query @ key.swapaxes(-1, -2) / math.sqrt(KEY_DIM)
+        return self._sums(name, logits, has_state, states)
+
+    def _sums(self, name, logits, seen, others):
+        logits = np.where(seen, logits, -np.inf)
+        scores = np.exp(logits - logits.max(-1, keepdims=True))
+        context = scores / scores.sum(-1, keepdims=True) @ self._heads(f"{name}/value", others)
+        out = np.einsum("bhtd,hdm->btm", context, self.weights[f"{name}/output/kernel"])
+        return out + self.weights[f"{name}/output/bias"]
+
+    def _heads(self, name, x):
+        found = np.einsum("btm,mhd->bhtd", x, self.weights[f"{name}/kernel"])
+        return found + self.weights[f"{name}/bias"][None, :, None]
+
+    def _fed_forward(self, block, x):
+        x = self._dense(f"{block}/feedforward_intermediate", x)
+        x = x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
+        return self._dense(f"{block}/feedforward_output", x)
+
+    def _dense(self, name, x):
+        return x @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
