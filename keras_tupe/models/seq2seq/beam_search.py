@@ -1,5 +1,7 @@
 """The likeliest text that a few beginnings lead to."""
 
+import math
+
 import keras
 import keras_hub
 from keras import ops
@@ -27,13 +29,15 @@ class BeamSearch(keras_hub.samplers.Sampler):
     penalty. There is no coverage penalty.
 
     Args:
-        num_beams: number of beginnings, at least 1; with 1 it is greedy search. Defaults to 5.
-        length_penalty: alpha, at least 0: 0 favours short texts, 1 takes the mean over tokens.
-            Defaults to 1.
+        num_beams: number of beginnings, at least 1. With 1 it goes on as greedy search does, but
+            still returns a text that could have ended before, if that is better. Defaults to 5.
+        length_penalty: alpha, finite and at least 0: 0 favours short texts, 1 takes the mean over
+            tokens. Defaults to 1.
         temperature: logits are divided by it. Defaults to 1.
 
     Raises:
-        ValueError: if `num_beams` is not a positive integer, or `length_penalty` is negative.
+        ValueError: if `num_beams` is not a positive integer, or `length_penalty` is negative or not
+            finite.
 
     Example:
         >>> BeamSearch(4, length_penalty=0.6).num_beams
@@ -46,10 +50,11 @@ class BeamSearch(keras_hub.samplers.Sampler):
     def __init__(self, num_beams=5, length_penalty=1.0, temperature=1.0):
         super().__init__(temperature=temperature)
         check_positive_integers(num_beams=num_beams)
-        if not isinstance(length_penalty, int | float) or not length_penalty >= 0:
+        if not isinstance(length_penalty, int | float) or not 0 <= length_penalty < math.inf:
             raise ValueError(
-                "`length_penalty` must be a number >= 0, the power of a text's length by which its "
-                f"log-probability is divided. Received: length_penalty={length_penalty!r}"
+                "`length_penalty` must be a finite number >= 0, the power of a text's length by "
+                "which its log-probability is divided. "
+                f"Received: length_penalty={length_penalty!r}"
             )
         self.num_beams = num_beams
         self.length_penalty = length_penalty

@@ -102,6 +102,7 @@ def pair_equation(model, given):
 class _Side:
     def __init__(self, backbone, side):
         self.backbone, self.part = backbone, getattr(backbone, side)
+        self.pattern = {"encoder": "full", "decoder": "causal"}[side]
         self.count = {
             "encoder": backbone.num_layers,
             "decoder": backbone.num_decoder_layers,
@@ -152,6 +153,7 @@ class _Side:
             KEY_DIM,
             self.backbone.max_sequence_length,
             layer_norm_epsilon=self.backbone.layer_norm_epsilon,
+            attention_pattern=self.pattern,
         )
         own = {path.removeprefix(f"{block}/"): w for path, w in self.weights.items()}
         oracle = positions.get(self.backbone.position).logits_oracle

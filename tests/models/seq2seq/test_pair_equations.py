@@ -13,9 +13,18 @@ from training.check_method.cases import cases_of
 # What is added to embeddings, a bias for all blocks, and what acts inside of attention.
 FEW = (Case("absolute"), Case("tupe_r"), Case("shaw"))
 CASES = [case for name in METHOD_NAMES for case in (cases_of(name)[0], cases_of(name)[-1])]
+
+
+def fits_a_decoder(case):
+    """Whether its buckets, which look only to the left there, end behind the exact ones."""
+    options = case.resolved()
+    return "num_buckets" not in options or options["max_distance"] > options["num_buckets"] // 2
+
+
 EVERY = [
     pytest.param(case, id=str(case), marks=[] if case in FEW else pytest.mark.slow)
     for case in dict.fromkeys(CASES)
+    if fits_a_decoder(case)
 ]
 
 
@@ -35,7 +44,8 @@ def check_equation(model, given):
 
 @pytest.mark.parametrize("case", EVERY)
 def test_the_model_equals_the_equations_around_the_oracle(case):
-    check_equation(shared_lm(case), some_pairs())
+    # distances of more than 8, of which buckets of one direction and of two differ
+    check_equation(shared_lm(case), some_pairs(target_lengths=(13, 4, 1)))
 
 
 @pytest.mark.parametrize("name", ["absolute", pytest.param("tupe_r", marks=pytest.mark.slow)])
@@ -49,6 +59,13 @@ def test_the_model_equals_the_equations_around_the_oracle(case):
 )
 def test_every_switch_of_the_trunks_does_what_it_says(name, kwargs):
     check_equation(pair_lm(Case(name), **kwargs), some_pairs())
+
+
+def test_few_methods_lack_the_case_of_all_their_options():
+    assert [str(case) for case in CASES if not fits_a_decoder(case)] == [
+        "bert_r-untied-11",
+        "t5-untied-11",
+    ]
 
 
 # Leaks
