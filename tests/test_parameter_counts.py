@@ -6,7 +6,7 @@ import functools
 import keras
 import pytest
 
-from keras_tupe.models import SIZES, TupeBackbone
+from keras_tupe.models import SIZES, TupeBackbone, TupeSeq2SeqBackbone
 
 BLOCK = (
     4 * (768 * 768 + 768)  # query, key, value, output
@@ -132,6 +132,33 @@ def test_tupe_adds_1_179_648_projection_weights_in_one_layer_that_all_blocks_sha
     layers = parameters_by_layer("tupe_a", 12)
     assert layers["position_bias"] == 1_179_648 + 512 * 768 + 2 * 768 + 2 * 768
     assert [count for name, count in layers.items() if name.startswith("block_")] == [BLOCK] * 12
+
+
+def test_the_original_transformer_has_its_parameters():
+    attention = 4 * (512 * 512 + 512)  # query, key, value, output, with biases
+    feed_forward = (512 * 2048 + 2048) + (2048 * 512 + 512)
+    norm = 2 * 512
+    encoder_block = attention + feed_forward + 2 * norm
+    decoder_block = 2 * attention + feed_forward + 3 * norm
+    expected = (
+        37_000 * 512  # one embedding for sources, targets and the output layer
+        + 6 * encoder_block
+        + 6 * decoder_block
+        # no position table: sine and cosine; no layer normalization of embeddings
+    )
+    biases_of_attention = (6 + 2 * 6) * 4 * 512  # which the original lacks
+    assert expected - biases_of_attention == 63_045_632  # about the published 65 million
+    with keras.StatelessScope(initialize_variables=False):
+        model = TupeSeq2SeqBackbone(
+            37_000,
+            **dataclasses.asdict(SIZES["transformer_base"]),
+            position="sinusoidal",
+            normalize_embeddings=False,
+            scale_embeddings=True,
+        )
+    count = model.count_params()
+    keras.utils.clear_session(free_memory=False)
+    assert count == expected == 63_082_496
 
 
 def test_sizes_are_the_published_ones():

@@ -34,6 +34,9 @@ class DecoderBlock(EncoderBlock):
     Returns:
         Hidden states, as `EncoderBlock`.
 
+    Raises:
+        ValueError: for sizes as `EncoderBlock`, and without `encoder_states`.
+
     Masking: by `padding_mask` in the attention, by `encoder_padding_mask` in the cross-attention.
 
     Example:
@@ -73,6 +76,12 @@ class DecoderBlock(EncoderBlock):
         encoder_states=None,
         encoder_padding_mask=None,
     ):
+        if encoder_states is None:
+            raise ValueError(
+                "A decoder's block attends to the states of an encoder: hand it `encoder_states`, "
+                "(batch, source length, hidden_dim). Received: encoder_states=None"
+            )
+
         def decoded(
             x,
             position_bias,

@@ -6,7 +6,7 @@ import re
 import keras
 import numpy as np
 
-from keras_tupe.models._inputs import check_inputs, check_range, input_names
+from keras_tupe.models._inputs import check_inputs, check_range, check_token_ids, input_names
 
 # What TensorFlow says from inside a graph -> what it means. On GPUs and with XLA it says nothing:
 # the loss is then not a number, or the answers mean nothing.
@@ -104,9 +104,9 @@ class ChecksData:
             length = getattr(task.preprocessor, "sequence_length", None)
         elif isinstance(x, dict) and x and all(map(_is_array, x.values())):
             check_inputs(x, *input_names(task))
-            if "token_ids" in x and hasattr(task, "backbone"):
-                length = x["token_ids"].shape[1]
-                check_range("token_ids", np.asarray(x["token_ids"]), task.backbone.vocabulary_size)
+            if hasattr(task, "backbone"):
+                length = x["token_ids"].shape[1] if "token_ids" in x else None
+                check_token_ids(x, task.backbone.vocabulary_size)
                 if "segment_ids" in x and task.backbone.num_segments:
                     segments = np.asarray(x["segment_ids"])
                     check_range("segment_ids", segments, task.backbone.num_segments)
@@ -131,4 +131,5 @@ def _is_sparse(loss):
     return (
         isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
         or loss is keras.losses.sparse_categorical_crossentropy
+        or getattr(loss, "takes_class_numbers", False)
     )

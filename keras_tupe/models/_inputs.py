@@ -134,6 +134,21 @@ def check_range(name, values, size, bounds=""):
         )
 
 
+def check_token_ids(inputs, size):
+    """Refuses token ids outside of a vocabulary, on every side of a model.
+
+    Args:
+        inputs: dictionary of arrays or tensors with values.
+        size: number of tokens of the vocabulary.
+
+    Raises:
+        ValueError: if there are some.
+    """
+    for name, values in inputs.items():
+        if split_name(name)[1] == "token_ids":
+            check_range(name, keras.ops.convert_to_numpy(values), size)
+
+
 def _fits(shape, token_shape):
     return len(shape) == len(token_shape) == 2 and _same(shape, token_shape)
 

@@ -6,6 +6,7 @@ from keras import ops
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.layers._tied_products import tied_products
 from keras_tupe.models._compiled_method import compiled_method
+from keras_tupe.models._inputs import check_inputs, check_token_ids
 from keras_tupe.models._loss_in_chunks import LossInChunks
 
 
@@ -62,8 +63,15 @@ class LanguageModel(LossInChunks):
             that is the first of the text, and the end token is the last.
 
         Raises:
-            ValueError: if a text is longer than the preprocessor's `sequence_length`.
+            ValueError: if a text is longer than the preprocessor's `sequence_length`; without a
+                preprocessor as a call.
+            TypeError: for ids that are no integers.
         """
+        if self.preprocessor is None:
+            if isinstance(inputs, dict):
+                inputs = {name: ops.convert_to_tensor(value) for name, value in inputs.items()}
+            check_inputs(inputs, [tensor.name for tensor in self.backbone.inputs])
+            check_token_ids(inputs, self.backbone.vocabulary_size)
         x, labels, weights = self._scored(inputs)
         if self._score_function is None:
             self._score_function = compiled_method(self, self.log_probabilities)

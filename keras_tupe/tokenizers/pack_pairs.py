@@ -19,9 +19,11 @@ def pair_inputs(tokenizer, sources, targets, *, source_length, target_length, st
     Returns:
         Tuple of a dictionary (`encoder_token_ids`, `encoder_padding_mask`, `decoder_token_ids`,
         `decoder_padding_mask`), the labels int32 and the weights float32.
+
+    Raises:
+        ValueError: if there are not as many sources as targets, where the numbers are known.
     """
-    sources, is_batch = as_batch(sources)
-    targets, _ = as_batch(targets)
+    sources, targets, is_batch = _batches(sources, targets)
     ids, mask = _targets(tokenizer, targets, target_length + 1, starts_with_end)
     rows = {
         **_sources(tokenizer, sources, source_length),
@@ -48,17 +50,22 @@ def generation_inputs(
         Dictionary, as of `pair_inputs`.
 
     Raises:
-        ValueError: in eager calls, for a source without a word or longer than its row, and for a
-            target without room for a token.
+        ValueError: if there are not as many beginnings as sources; and, in eager calls, for a
+            source without a word or longer than its row, and for a target without room for a token.
     """
-    sources, is_batch = as_batch(sources)
     if beginnings is None:
+        sources, is_batch = as_batch(sources)
         beginnings = tf.fill(tf.shape(sources), "")
-    beginnings, _ = as_batch(beginnings)
+    else:
+        sources, beginnings, is_batch = _batches(sources, beginnings)
     ids, mask = _targets(tokenizer, beginnings, target_length, starts_with_end, add_end=False)
     if tf.executing_eagerly():
         check_sources(tokenizer, sources, source_length)
-        check_room(tokenizer, beginnings, target_length - starts_with_end)
+        sentence = (
+            f"What a target begins with must leave room for a token in its row of {target_length}, "
+            "special ones included. Shorten it, or make longer rows."
+        )
+        check_targets(tokenizer, beginnings, target_length - starts_with_end - 1, sentence)
     rows = {
         **_sources(tokenizer, sources, source_length),
         "decoder_token_ids": ids,
@@ -71,11 +78,17 @@ def whole_pairs(tokenizer, sources, targets, **settings):
     """As `pair_inputs` of batches, where nothing is cut.
 
     Raises:
-        ValueError: for a source without a word, or a source or target longer than its row.
+        ValueError: as `pair_inputs`, and for a source without a word, or a source or target longer
+            than its row.
     """
-    (sources, _), (targets, _) = as_batch(sources), as_batch(targets)
+    sources, targets, _ = _batches(sources, targets)
     check_sources(tokenizer, sources, settings["source_length"])
-    check_room(tokenizer, targets, settings["target_length"] - settings["starts_with_end"])
+    most = settings["target_length"] - settings["starts_with_end"]
+    sentence = (
+        f"A target must have at most {most} tokens, the start token included. Shorten it, or make "
+        "longer rows."
+    )
+    check_targets(tokenizer, targets, most, sentence)
     return pair_inputs(tokenizer, sources, targets, **settings)
 
 
@@ -105,14 +118,28 @@ def check_sources(tokenizer, sources, source_length):
         _refuse(is_wrong, sources, sentence)
 
 
-def check_room(tokenizer, targets, target_length):
-    """Raises `ValueError` for a target that has no room for a token behind it."""
+def check_targets(tokenizer, targets, most, sentence):
+    """Raises `ValueError` with a sentence for a target of more tokens than `most`, without an end.
+
+    Args:
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`.
+        targets: strings `(batch,)`.
+        most: number of tokens, the start token included.
+        sentence: what is wrong then.
+    """
     lengths = framed(tokenizer, tokenizer.tokenize(targets), True, False).row_lengths()
-    sentence = (
-        f"A target must be shorter than its row of {target_length} tokens, the start token "
-        "included. Shorten it, or make longer rows."
-    )
-    _refuse(lengths > target_length, targets, sentence)
+    _refuse(lengths > most, targets, sentence)
+
+
+def _batches(sources, targets):
+    """Returns both as batches of strings, and whether the sources were one."""
+    (sources, is_batch), (targets, _) = as_batch(sources), as_batch(targets)
+    if not sources.shape.is_compatible_with(targets.shape):
+        raise ValueError(
+            "There must be as many sources as targets: one text of each for each pair. Received: "
+            f"{sources.shape[0]} sources and {targets.shape[0]} targets"
+        )
+    return sources, targets, is_batch
 
 
 def _refuse(is_wrong, texts, sentence):

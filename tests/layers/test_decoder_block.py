@@ -151,3 +151,8 @@ def test_each_sublayer_has_its_dropout(where):
     still = ops.convert_to_numpy(made(x, encoder_states=m, training=False))
     moved = ops.convert_to_numpy(made(x, encoder_states=m, training=True))
     assert np.abs(moved - still).max() > 1e-3
+
+
+def test_a_block_without_an_encoder_is_refused():
+    with pytest.raises(ValueError, match="hand it `encoder_states`.*Received: encoder_states=None"):
+        block()(states(7))

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 
 import keras_hub
 
@@ -15,6 +16,11 @@ from keras_tupe.models.presets.weights_file import weight_shapes
 
 # How Keras's long messages of damaged files begin, and what stands before their reasons.
 _DAMAGED = ("could not be deserialized properly", "Full config", "Full object config")
+# How KerasHub tells that a preset holds something else than what is asked for.
+_OTHER_KINDS = (
+    r"Unable to find a subclass of (\w+) that is compatible with (\w+)",
+    r"which is not a subclass of calling class `(\w+)`.*directly on `(\w+)`",
+)
 _CAUSE, _EXAMPLE = "Exception encountered: ", "Example error message for object"
 _WEIGHTS = ("model.weights.h5", "model.weights.json", "task.weights.h5")
 # What each small file of a preset describes: one of these classes. The encoders and the tokenizer
@@ -76,6 +82,14 @@ def clear_errors(preset):
             isinstance(error, TypeError) and not is_damage
         ):
             raise
+        for pattern in _OTHER_KINDS:
+            found = re.search(pattern, text, re.DOTALL)
+            if found:
+                wanted, held = found.groups()
+                raise ValueError(
+                    f"`{wanted}` needs a preset of its own kind, and this one holds a `{held}`: "
+                    f"load it by a class for that. Received: {preset!r}"
+                ) from error
         _, _, reason = text.partition(_CAUSE)
         _, _, example = text.partition(_EXAMPLE)
         reason = reason or example.partition("\n\n")[2] or text

@@ -26,9 +26,15 @@ def check_preprocessor(preprocessor, backbone):
     Raises:
         ValueError: if its rows are longer than position tables, or its vocabulary is larger, but
             for the mask, which no text has.
+        TypeError: if it makes no pairs.
     """
     if preprocessor is None:
         return
+    if not all(hasattr(preprocessor, f"{side}_sequence_length") for side in SIDES):
+        raise TypeError(
+            "A model of pairs needs a `TupeSeq2SeqLMPreprocessor`, whose rows are pairs too. "
+            f"Received: {type(preprocessor).__name__}"
+        )
     limit = backbone.max_sequence_length
     for side in SIDES:
         length = getattr(preprocessor, f"{side}_sequence_length")
@@ -65,6 +71,8 @@ def check_sources(model, inputs, max_length, strip_prompt):
             "Targets are returned whole, with what they begin with. Leave `strip_prompt` out. "
             f"Received: strip_prompt={strip_prompt!r}"
         )
+    if isinstance(inputs, list | tuple) and not inputs:
+        raise ValueError("There must be at least one source. Received: no text")
     backbone = model.backbone
     if max_length is not None:
         check_positive_integers(max_length=max_length)
@@ -80,6 +88,13 @@ def check_sources(model, inputs, max_length, strip_prompt):
         )
     if not is_arrays:
         return
+    length = inputs["encoder_token_ids"].shape[1]
+    if backbone.has_length_limit and length > backbone.max_sequence_length:
+        raise ValueError(
+            f"The position tables of {backbone.position!r} end at max_sequence_length="
+            f"{backbone.max_sequence_length} tokens of a source. Shorten the sources. Received: a "
+            f"length of {length}"
+        )
     arrays = {name: keras.ops.convert_to_numpy(value) for name, value in inputs.items()}
     for side in SIDES:
         check_range(f"{side}_token_ids", arrays[f"{side}_token_ids"], backbone.vocabulary_size)

@@ -28,6 +28,8 @@ class SmoothedCrossentropy(keras.losses.Loss):
         0.3729
     """
 
+    takes_class_numbers = True  # as labels, which are checked before training then
+
     def __init__(self, label_smoothing, reduction="mean_with_sample_weight", **kwargs):
         kwargs.setdefault("name", "smoothed_crossentropy")
         super().__init__(reduction=reduction, **kwargs)

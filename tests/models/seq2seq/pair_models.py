@@ -9,7 +9,7 @@ from keras import ops
 from position_cases import HEADS, KEY_DIM, MAX_LENGTH, VOCABULARY, WIDTH, Case, random_ids, scramble
 
 from keras_tupe import positions
-from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM
+from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM, TupeSeq2SeqLMPreprocessor
 
 SIDES = ("encoder", "decoder")
 # KerasHub's samplers mix integers of 32 and 64 bits, which tests have on JAX.
@@ -186,3 +186,23 @@ class _Side:
 
     def _dense(self, name, x):
         return x @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
+
+
+# Models of texts
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"0123456789", "."]
+ROW = 8  # tokens of both rows of a text
+
+
+def text_lm(source_length=ROW, target_length=ROW, **kwargs):
+    """Returns a small, scrambled model of pairs of digits with a preprocessor."""
+    from keras_tupe import TupeTokenizer  # which needs TensorFlow to be used
+
+    model = backbone(vocabulary_size=len(WORDS), **{"max_sequence_length": ROW, **kwargs})
+    tokenizer = TupeTokenizer(WORDS, lowercase=False)
+    return TupeSeq2SeqLM(model, TupeSeq2SeqLMPreprocessor(tokenizer, source_length, target_length))
+
+
+def texts(sources, targets):
+    """Returns pairs of texts as models take them."""
+    return {"encoder_text": sources, "decoder_text": targets}

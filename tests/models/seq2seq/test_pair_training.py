@@ -1,0 +1,150 @@
+"""What models of pairs learn by: their losses, gradients, and pairs of texts."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from pair_models import log_softmax, logits_of, pair_inputs, pair_lm, some_pairs, text_lm, texts
+from position_cases import VOCABULARY, random_ids
+from tolerances import in_float64
+
+from keras_tupe.models import SmoothedCrossentropy
+
+LABELS = random_ids(3, 7, seed=5)
+WEIGHTS = some_pairs()["decoder_padding_mask"].astype("float64")
+
+
+def cross_entropy(logits, labels, share=0.0):
+    """The cross-entropy with labels of which a share goes to all tokens alike."""
+    wanted = np.eye(logits.shape[-1])[labels] * (1 - share) + share / logits.shape[-1]
+    return -(wanted * log_softmax(logits)).sum(-1)
+
+
+# Losses
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 0.7])
+def test_a_smoothed_loss_equals_its_equation(share):
+    logits = np.random.normal(scale=3, size=(3, 7, VOCABULARY))
+    wanted = cross_entropy(logits, LABELS, share)
+    loss = SmoothedCrossentropy(share, reduction=None, dtype="float64")
+    found = ops.convert_to_numpy(loss(LABELS, logits))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=in_float64(1e-12))
+    mean = SmoothedCrossentropy(share, dtype="float64")
+    found = ops.convert_to_numpy(mean(LABELS, logits, sample_weight=WEIGHTS))
+    wanted = (wanted * WEIGHTS).sum() / WEIGHTS.sum()
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=in_float64(1e-12))
+
+
+def test_no_smoothing_is_the_usual_loss_and_a_loss_survives_its_config():
+    logits = np.random.normal(size=(3, 7, VOCABULARY))
+    usual = keras.losses.SparseCategoricalCrossentropy(from_logits=True, dtype="float64")
+    found = SmoothedCrossentropy(0, reduction="sum_over_batch_size", dtype="float64")
+    assert float(found(LABELS, logits)) == pytest.approx(float(usual(LABELS, logits)), abs=1e-12)
+    loss = SmoothedCrossentropy(0.3, name="mine")
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
+    assert type(again) is SmoothedCrossentropy
+    assert again.get_config() == loss.get_config()
+
+
+@pytest.mark.parametrize("share", [None, 0.1])
+def test_the_loss_of_a_model_is_the_mean_over_real_tokens(share):
+    model, given = pair_lm(dtype="float32", num_decoder_layers=1), some_pairs()
+    losses = cross_entropy(logits_of(model, given).astype("float64"), LABELS, share or 0)
+    wanted = (losses * WEIGHTS).sum() / WEIGHTS.sum()
+    model.compile(**({} if share is None else {"loss": SmoothedCrossentropy(share)}))
+    got = model.test_on_batch(given, LABELS, sample_weight=WEIGHTS.astype("float32"))
+    assert np.ravel(got)[0] == pytest.approx(wanted, rel=1e-4)
+
+
+def test_scores_are_log_probabilities_of_the_next_tokens():
+    model, given = pair_lm(num_decoder_layers=1), some_pairs()
+    found, labels = model.score(given), given["decoder_token_ids"][:, 1:]
+    mask = given["decoder_padding_mask"][:, 1:]
+    wanted = -cross_entropy(logits_of(model, given)[:, :-1], labels) * mask
+    np.testing.assert_allclose(found["log_probabilities"], wanted, atol=in_float64(1e-12))
+    np.testing.assert_array_equal(found["token_ids"], labels)
+    np.testing.assert_array_equal(found["padding_mask"], mask)
+
+
+# Gradients
+
+
+def loss_and_gradients(model, given, labels, weights):
+    """Returns the loss of real tokens and its gradients by all weights, by path."""
+    trainable, others = model.trainable_variables, model.non_trainable_variables
+    names = [f"{index}:{weight.path}" for index, weight in enumerate(trainable)]
+
+    def loss_of(logits):
+        losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        return ops.sum(losses * weights) / np.sum(weights)
+
+    if keras.backend.backend() == "jax":
+        import jax
+
+        def run(values):
+            return loss_of(model.stateless_call(values, [v.value for v in others], given)[0])
+
+        loss, gradients = jax.value_and_grad(run)([v.value for v in trainable])
+    else:
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            loss = loss_of(model(given))
+        gradients = tape.gradient(loss, [v.value for v in trainable])
+    found = map(ops.convert_to_numpy, gradients)
+    return float(loss), dict(zip(names, found, strict=True))
+
+
+@pytest.mark.parametrize("name", ["tupe_r", pytest.param("absolute", marks=pytest.mark.slow)])
+def test_padding_changes_no_gradient(name):
+    model, sources, targets = pair_lm(name), random_ids(2, 9, 1), random_ids(2, 8, 2)
+    labels, weights = random_ids(2, 8, 3), np.arange(8) < [[5], [3]]
+    lengths = [6, 4], [5, 3]
+    found = []
+    for source_length, length in ((6, 5), (9, 8)):
+        given = pair_inputs(sources[:, :source_length], targets[:, :length], *lengths)
+        few = weights[:, :length].astype("float64")
+        found.append(loss_and_gradients(model, given, labels[:, :length], few))
+    (loss, gradients), (padded_loss, padded) = found
+    assert padded_loss == pytest.approx(loss, abs=in_float64(1e-12))
+    learning = 0
+    for path, gradient in gradients.items():
+        np.testing.assert_allclose(
+            padded[path], gradient, rtol=0, atol=in_float64(1e-12), err_msg=path
+        )
+        learning += np.abs(gradient).max() > 1e-6
+    dead = [path for path in gradients if path.endswith("key/bias")]
+    assert len(dead) == 1 + 2 * 2  # of every attention
+    assert learning >= len(gradients) - len(dead) - 2  # what is not seen of an untied first token
+
+
+# Texts
+
+PAIRS = texts(["1 2", "3 4 5", "6", "7 8"] * 2, ["2 1", "5 4 3", "6 .", "8 7"] * 2)
+
+
+def test_a_model_learns_pairs_of_texts(tensorflow):
+    model = text_lm(dtype="float32", num_decoder_layers=1)
+    model.compile(keras.optimizers.Adam(0.02), jit_compile=False)
+    before = model.evaluate(PAIRS, batch_size=8, verbose=0)[0]
+    history = model.fit(PAIRS, batch_size=8, epochs=20, verbose=0).history["loss"]
+    after = model.evaluate(PAIRS, batch_size=8, verbose=0)[0]
+    assert history[0] == pytest.approx(before, rel=1e-3)
+    assert after < 0.5 * before
+    assert history[-1] < 0.5 * history[0]
+
+
+@pytest.mark.slow
+def test_a_model_learns_pairs_by_heart_and_writes_them(tensorflow):
+    model = text_lm(dtype="float32", num_decoder_layers=1)
+    model.compile(keras.optimizers.Adam(0.02))
+    model.fit(PAIRS, batch_size=8, epochs=200, verbose=0)
+    assert model.generate(PAIRS["encoder_text"][:4]) == PAIRS["decoder_text"][:4]
+    begun = texts(PAIRS["encoder_text"][:2], ["2", "5 4"])
+    assert model.generate(begun) == PAIRS["decoder_text"][:2]
+    assert model.generate(texts("3 4 5", "5")) == "5 4 3"
+    likely, other = (
+        model.score(texts(["1 2"], [text]))["log_probabilities"].sum() for text in ("2 1", "8 7")
+    )
+    assert likely > -1 > -4 > other
