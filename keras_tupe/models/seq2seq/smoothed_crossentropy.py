@@ -16,7 +16,8 @@ class SmoothedCrossentropy(keras.losses.Loss):
     Args:
         label_smoothing: the share e, in [0, 1).
         reduction: of Keras. Defaults to the mean over weights.
-        **kwargs: `name` and `dtype`.
+        name: of Keras.
+        dtype: of Keras; losses are computed in it. Defaults to Keras's `floatx`.
 
     Raises:
         ValueError: if the share is none.
@@ -30,9 +31,14 @@ class SmoothedCrossentropy(keras.losses.Loss):
 
     takes_class_numbers = True  # as labels, which are checked before training then
 
-    def __init__(self, label_smoothing, reduction="mean_with_sample_weight", **kwargs):
-        kwargs.setdefault("name", "smoothed_crossentropy")
-        super().__init__(reduction=reduction, **kwargs)
+    def __init__(
+        self,
+        label_smoothing,
+        reduction="mean_with_sample_weight",
+        name="smoothed_crossentropy",
+        dtype=None,
+    ):
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
         if not isinstance(label_smoothing, int | float) or not 0 <= label_smoothing < 1:
             raise ValueError(
                 "`label_smoothing` must be a share in [0, 1), such as the 0.1 of the original "

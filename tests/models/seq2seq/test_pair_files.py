@@ -12,10 +12,17 @@ from keras import ops
 from pair_models import backbone, logits_of, pair_lm, some_pairs, text_lm, texts
 from position_cases import METHOD_NAMES, Case
 
-from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM, TupeSeq2SeqLMPreprocessor
+from keras_tupe.models import (
+    BeamSearch,
+    SmoothedCrossentropy,
+    TupeSeq2SeqBackbone,
+    TupeSeq2SeqLM,
+    TupeSeq2SeqLMPreprocessor,
+)
 
-FEW = ("absolute", "tupe_r")
-EVERY = [pytest.param(name, marks=[] if name in FEW else pytest.mark.slow) for name in METHOD_NAMES]
+EVERY = [
+    pytest.param(name, marks=[] if name == "tupe_r" else pytest.mark.slow) for name in METHOD_NAMES
+]
 SETTINGS = {
     "num_layers": 2,
     "num_decoder_layers": 1,
@@ -57,7 +64,7 @@ def test_a_preset_of_a_backbone_answers_as_before(name, tmp_path):
             np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_a_keras_file_gives_the_same_logits(dtype, tmp_path):
     model, given = pair_lm(dtype=dtype, **SETTINGS), some_pairs()
     model.save(tmp_path / "model.keras")
@@ -91,26 +98,48 @@ np.save(sys.argv[2], np.array(model(x)))
 """
 
 
-def test_a_preset_with_texts_answers_as_before_in_another_process_too(tmp_path, tensorflow):
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A model with a preprocessor, its preset, and its logits of `PAIRS`."""
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("texts need TensorFlow")
     model = text_lm(target_length=6, dtype="float32", num_decoder_layers=1)
     model.preprocessor.decoder_starts_with_end = True
-    model.save_to_preset(str(tmp_path / "preset"))
-    x, labels, _ = model.preprocessor(PAIRS)
-    wanted = logits_of(model, x)
-    for loader in (TupeSeq2SeqLM, keras_hub.models.Seq2SeqLM):
-        loaded = loader.from_preset(str(tmp_path / "preset"))
-        assert type(loaded) is TupeSeq2SeqLM
-        assert type(loaded.preprocessor) is TupeSeq2SeqLMPreprocessor
-        np.testing.assert_array_equal(logits_of(loaded, loaded.preprocessor(PAIRS)[0]), wanted)
-        np.testing.assert_array_equal(loaded.preprocessor(PAIRS)[1], labels)
-    alone = TupeSeq2SeqLMPreprocessor.from_preset(str(tmp_path / "preset"))
-    assert alone.get_config()["decoder_starts_with_end"] is True
-    lengths = (alone.encoder_sequence_length, alone.decoder_sequence_length)
-    assert lengths == (8, 6)
+    folder = tmp_path_factory.mktemp("pairs") / "preset"
+    model.save_to_preset(str(folder))
+    return model, folder, logits_of(model, model.preprocessor(PAIRS)[0])
+
+
+@pytest.mark.parametrize(
+    "loader", [TupeSeq2SeqLM, pytest.param(keras_hub.models.Seq2SeqLM, marks=pytest.mark.slow)]
+)
+def test_a_preset_with_texts_answers_as_before(loader, saved):
+    model, folder, wanted = saved
+    loaded = loader.from_preset(str(folder))
+    assert type(loaded) is TupeSeq2SeqLM
+    assert type(loaded.preprocessor) is TupeSeq2SeqLMPreprocessor
+    x, labels, _ = loaded.preprocessor(PAIRS)
+    np.testing.assert_array_equal(logits_of(loaded, x), wanted)
+    np.testing.assert_array_equal(labels, model.preprocessor(PAIRS)[1])
+    alone = TupeSeq2SeqLMPreprocessor.from_preset(str(folder))
+    assert alone.decoder_starts_with_end is True
+    assert (alone.encoder_sequence_length, alone.decoder_sequence_length) == (8, 6)
+
+
+@pytest.mark.slow
+def test_another_process_answers_the_same(saved, tmp_path):
+    _, folder, wanted = saved
     path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    python("-c", PROGRAM, tmp_path / "preset", tmp_path / "found.npy", environment=path)
+    python("-c", PROGRAM, folder, tmp_path / "found.npy", environment=path)
     np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), wanted)
-    again = tmp_path / "model.keras"
-    model.save(again)
-    loaded = keras.saving.load_model(again)
+
+
+@pytest.mark.slow
+def test_a_keras_file_keeps_texts_and_a_smoothed_loss(saved, tmp_path):
+    model, _, wanted = saved
+    model.compile(loss=SmoothedCrossentropy(0.1), sampler=BeamSearch(2, length_penalty=0.6))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(logits_of(loaded, loaded.preprocessor(PAIRS)[0]), wanted)
+    assert loaded.loss.get_config() == model.loss.get_config()
+    assert loaded.evaluate(PAIRS, verbose=0) == model.evaluate(PAIRS, verbose=0)

@@ -47,7 +47,7 @@ def test_no_smoothing_is_the_usual_loss_and_a_loss_survives_its_config():
     assert again.get_config() == loss.get_config()
 
 
-@pytest.mark.parametrize("share", [None, 0.1])
+@pytest.mark.parametrize("share", [None, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_the_loss_of_a_model_is_the_mean_over_real_tokens(share):
     model, given = pair_lm(dtype="float32", num_decoder_layers=1), some_pairs()
     losses = cross_entropy(logits_of(model, given).astype("float64"), LABELS, share or 0)
@@ -126,13 +126,13 @@ PAIRS = texts(["1 2", "3 4 5", "6", "7 8"] * 2, ["2 1", "5 4 3", "6 .", "8 7"] *
 
 def test_a_model_learns_pairs_of_texts(tensorflow):
     model = text_lm(dtype="float32", num_decoder_layers=1)
-    model.compile(keras.optimizers.Adam(0.02), jit_compile=False)
-    before = model.evaluate(PAIRS, batch_size=8, verbose=0)[0]
-    history = model.fit(PAIRS, batch_size=8, epochs=20, verbose=0).history["loss"]
-    after = model.evaluate(PAIRS, batch_size=8, verbose=0)[0]
-    assert history[0] == pytest.approx(before, rel=1e-3)
-    assert after < 0.5 * before
-    assert history[-1] < 0.5 * history[0]
+    model.compile(keras.optimizers.Adam(0.03), jit_compile=False)
+    losses = model.fit(PAIRS, batch_size=8, epochs=12, verbose=0).history["loss"]
+    x, labels, weights = model.preprocessor(PAIRS)
+    after = cross_entropy(logits_of(model, x).astype("float64"), np.array(labels))
+    after = (after * np.array(weights)).sum() / np.array(weights).sum()
+    assert after < 0.5 * losses[0]
+    assert losses[-1] < 0.5 * losses[0]
 
 
 @pytest.mark.slow
