@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import keras
 import numpy as np
 import pytest
 from pair_models import ROW, WORDS, backbone, pair_lm, some_pairs, text_lm, texts
@@ -28,6 +29,8 @@ def model():
 
 @pytest.fixture(scope="module")
 def text_model():
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("texts need TensorFlow")
     return text_lm(num_decoder_layers=1)
 
 
