@@ -85,7 +85,7 @@ def loss_and_gradients(model, given, labels, weights):
         def run(values):
             return loss_of(model.stateless_call(values, [v.value for v in others], given)[0])
 
-        loss, gradients = jax.value_and_grad(run)([v.value for v in trainable])
+        loss, gradients = jax.jit(jax.value_and_grad(run))([v.value for v in trainable])
     else:
         import tensorflow as tf
 
