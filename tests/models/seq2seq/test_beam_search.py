@@ -25,7 +25,8 @@ ALPHAS = (0, 0.6, 1, 2)
 @functools.cache
 def toy(name):
     """Returns a model of five tokens, whose logits are neither flat nor sure; it stays as it is."""
-    return pair_lm(name, scale=0.25, vocabulary_size=TOKENS, num_decoder_layers=1)
+    scale = {"tupe_r": 0.5, "absolute": 0.25}[name]  # with 0.5 it matters what came before
+    return pair_lm(name, scale=scale, vocabulary_size=TOKENS, num_decoder_layers=1)
 
 
 def given(rows=slice(None)):
@@ -101,7 +102,7 @@ def test_with_enough_beams_the_best_of_all_texts_is_found(name):
         assert answers[alpha] == wanted, alpha
     found = [text for texts in answers.values() for text in texts]
     assert len({texts[0][1:] for texts in answers.values()}) > 1, "the penalty matters"
-    assert len({len(text) for text in found}) > 2, "texts end early and late"
+    assert len({len(text) for text in found}) > 1, "texts end early and late"
     greedy = by_greed(name, (END,))
     assert any(texts != greedy for texts in answers.values()), "there is something to search"
 
