@@ -99,6 +99,22 @@ def source_problems(tokenizer, sources, source_length):
     )
 
 
+def target_problems(tokenizer, targets, target_length):
+    """Returns what may be wrong with targets behind which a token stands; as `source_problems`.
+
+    Args:
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`.
+        targets: strings `(batch,)`.
+        target_length: length of their rows from the start token on, an integer.
+    """
+    lengths = framed(tokenizer, tokenizer.tokenize(targets), True, False).row_lengths()
+    sentence = (
+        f"A target must be shorter than its row of {target_length} tokens, the start token "
+        "included. Shorten it, or make longer rows."
+    )
+    return ((lengths > target_length, sentence),)
+
+
 def check_sources(tokenizer, sources, source_length):
     """Raises `ValueError` for what `source_problems` finds, with the text."""
     for is_wrong, sentence in source_problems(tokenizer, sources, source_length):
@@ -106,13 +122,9 @@ def check_sources(tokenizer, sources, source_length):
 
 
 def check_room(tokenizer, targets, target_length):
-    """Raises `ValueError` for a target that has no room for a token behind it."""
-    lengths = framed(tokenizer, tokenizer.tokenize(targets), True, False).row_lengths()
-    sentence = (
-        f"A target must be shorter than its row of {target_length} tokens, the start token "
-        "included. Shorten it, or make longer rows."
-    )
-    _refuse(lengths > target_length, targets, sentence)
+    """Raises `ValueError` for what `target_problems` finds, with the text."""
+    for is_wrong, sentence in target_problems(tokenizer, targets, target_length):
+        _refuse(is_wrong, targets, sentence)
 
 
 def _refuse(is_wrong, texts, sentence):
