@@ -23,12 +23,7 @@ def check_model(model):
         TypeError: if `model` is no `TupeBackbone`, nor a task with one.
         ValueError: as `check_weights`.
     """
-    if isinstance(model, (TupeSeq2SeqBackbone, TupeSeq2SeqLM)):
-        raise TypeError(
-            "A model of pairs of texts is exported by `export_seq2seq`, as a SavedModel that takes "
-            "strings; there is no other form of it. Received: a "
-            f"`{type(model).__name__}`"
-        )
+    refuse_pairs(model)
     if not isinstance(model, (TupeBackbone, *_TASKS)):
         first = ", ".join(f"`{kind.__name__}`" for kind in _TASKS[:-1])
         raise TypeError(
@@ -37,6 +32,15 @@ def check_model(model):
         )
     check_weights(model)
     return getattr(model, "backbone", model)
+
+
+def refuse_pairs(model):
+    """Raises `TypeError` for a model of pairs of texts, which has an export of its own."""
+    if isinstance(model, (TupeSeq2SeqBackbone, TupeSeq2SeqLM)):
+        raise TypeError(
+            "A model of pairs of texts is exported by `export_seq2seq`, as a SavedModel that takes "
+            f"strings; there is no other form of it. Received: a `{type(model).__name__}`"
+        )
 
 
 def check_weights(model):

@@ -3,6 +3,7 @@
 import keras_hub
 import tensorflow as tf
 
+from keras_tupe.export._checks import refuse_pairs
 from keras_tupe.export._text_functions import checked_parts, save_text_functions, text_signature
 from keras_tupe.export._writing import (
     check_top_k,
@@ -68,6 +69,7 @@ def generator_functions(model, tokenizer, max_length=None, top_k=40):
     Raises:
         TypeError, ValueError: as `export_generator`.
     """
+    refuse_pairs(model)
     if not isinstance(model, TupeCausalLM):
         raise TypeError(f"`model` must be a `TupeCausalLM`. Received: model={model!r:.200}")
     backbone, packing, length = checked_parts(model, tokenizer, max_length)
