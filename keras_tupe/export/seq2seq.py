@@ -194,6 +194,6 @@ class _Writer:
 def _narrowed(rows, side):
     """Returns rows without the columns of a side that no text of the batch reaches."""
     mask = rows[f"{side}_padding_mask"]
-    width = tf.reduce_max(tf.reduce_sum(mask, axis=1, keepdims=True), axis=0)[0]
+    width = tf.maximum(tf.reduce_max(tf.reduce_sum(mask, axis=1)), 1)  # of an empty batch too
     names = (f"{side}_token_ids", f"{side}_padding_mask")
     return {**rows, **{name: rows[name][:, :width] for name in names}}
