@@ -12,6 +12,7 @@ from keras_tupe.export.portable.difference import portable_difference
 from keras_tupe.export.portable.litert import export_litert
 from keras_tupe.export.portable.onnx import export_onnx
 from keras_tupe.export.preprocessor import export_preprocessor
+from keras_tupe.export.seq2seq import export_seq2seq
 from keras_tupe.export.text_model import export_text_model
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "export_litert",
     "export_onnx",
     "export_preprocessor",
+    "export_seq2seq",
     "export_text_model",
     "portable_difference",
     "replaceable_folder",

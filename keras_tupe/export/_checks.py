@@ -7,6 +7,8 @@ from keras_tupe.models import (
     TupeBackbone,
     TupeCausalLM,
     TupeMaskedLM,
+    TupeSeq2SeqBackbone,
+    TupeSeq2SeqLM,
     TupeTextClassifier,
     TupeTextEmbedder,
 )
@@ -19,15 +21,35 @@ def check_model(model):
 
     Raises:
         TypeError: if `model` is no `TupeBackbone`, nor a task with one.
-        ValueError: if Keras runs on another backend than TensorFlow, or a layer has no weights
-            yet.
+        ValueError: as `check_weights`.
     """
+    refuse_pairs(model)
     if not isinstance(model, (TupeBackbone, *_TASKS)):
         first = ", ".join(f"`{kind.__name__}`" for kind in _TASKS[:-1])
         raise TypeError(
             f"`model` must be a `TupeBackbone`, or a {first} or `{_TASKS[-1].__name__}` with one. "
             f"Received: model={model!r:.200}"
         )
+    check_weights(model)
+    return getattr(model, "backbone", model)
+
+
+def refuse_pairs(model):
+    """Raises `TypeError` for a model of pairs of texts, which has an export of its own."""
+    if isinstance(model, (TupeSeq2SeqBackbone, TupeSeq2SeqLM)):
+        raise TypeError(
+            "A model of pairs of texts is exported by `export_seq2seq`, as a SavedModel that takes "
+            f"strings; there is no other form of it. Received: a `{type(model).__name__}`"
+        )
+
+
+def check_weights(model):
+    """Refuses a model that TensorFlow cannot save.
+
+    Raises:
+        ValueError: if Keras runs on another backend than TensorFlow, or a layer has no weights
+            yet.
+    """
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
             "A SavedModel is made of TensorFlow functions. Write a preset with `save_to_preset`, "
@@ -40,7 +62,6 @@ def check_model(model):
             "The model has no weights to export yet. Call it on data first. Received: a model "
             f"whose layers {unbuilt} are not built"
         )
-    return getattr(model, "backbone", model)
 
 
 def check_length(backbone, length):

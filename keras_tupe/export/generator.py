@@ -3,13 +3,15 @@
 import keras_hub
 import tensorflow as tf
 
-from keras_tupe.export._text_functions import (
-    assertion,
-    checked_parts,
-    save_text_functions,
-    text_signature,
+from keras_tupe.export._checks import refuse_pairs
+from keras_tupe.export._text_functions import checked_parts, save_text_functions, text_signature
+from keras_tupe.export._writing import (
+    check_top_k,
+    scored_tokens,
+    seeded_top_k,
+    tests_of,
+    written_texts,
 )
-from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._exporting import saved_function
 from keras_tupe.models import TupeCausalLM
 from keras_tupe.models._prompts import check_position_terms
@@ -67,16 +69,12 @@ def generator_functions(model, tokenizer, max_length=None, top_k=40):
     Raises:
         TypeError, ValueError: as `export_generator`.
     """
+    refuse_pairs(model)
     if not isinstance(model, TupeCausalLM):
         raise TypeError(f"`model` must be a `TupeCausalLM`. Received: model={model!r:.200}")
     backbone, packing, length = checked_parts(model, tokenizer, max_length)
     check_position_terms(backbone)
-    check_positive_integers(top_k=top_k)
-    if top_k > backbone.vocabulary_size:
-        raise ValueError(
-            "`top_k` must not exceed the size of the vocabulary, "
-            f"{backbone.vocabulary_size}. Received: top_k={top_k}"
-        )
+    check_top_k(top_k, backbone.vocabulary_size)
     generator = _Generator(model, packing, length, top_k)
     drawn = {"temperature": tf.float32, "seed": tf.int32}
     return {
@@ -94,81 +92,33 @@ class _Generator:
         self.model, self.tokenizer = model, packing.tokenizer
         self.frame = (packing.add_start_token, packing.add_end_token)
         self.length, self.top_k = length, top_k
-        self.pieces = tf.constant(self.tokenizer.pieces)
 
     def generate(self, text):
         return self._generated(text, keras_hub.samplers.GreedySampler())
 
     def generate_top_k(self, text, temperature, seed):
-        with tf.control_dependencies([assertion(temperature > 0, "`temperature` must be above 0")]):
-            temperature = tf.identity(temperature)
-        return self._generated(text, SeededTopK(self.top_k, seed, temperature))
+        return self._generated(text, seeded_top_k(self.top_k, temperature, seed))
 
     def _generated(self, text, sampler):
         start, _ = self.frame
         ids = self.tokenizer.tokenize(text)
         lengths = framed(self.tokenizer, ids, start, False).row_lengths()
-        tests = [
-            assertion(~tf.reduce_any(is_wrong), sentence)
-            for is_wrong, sentence in prompt_problems(ids, lengths, self.length)
-        ]
+        tests = tests_of(*prompt_problems(ids, lengths, self.length))
         with tf.control_dependencies(tests), saved_function():
             rows = pack_text(self.tokenizer, ids, self.length, start, False)
             rows = dict(zip(("token_ids", "padding_mask"), map(tf.identity, rows), strict=True))
             found = self.model.generated(rows, [self.tokenizer.end_id], sampler)
-        kept = tf.ragged.boolean_mask(found["token_ids"], found["padding_mask"])
-        return {
-            "text": self.tokenizer.detokenize(kept),
-            "num_tokens": tf.cast(kept.row_lengths(), tf.int32),
-        }
+        return written_texts(self.tokenizer, found["token_ids"], found["padding_mask"])
 
     def score(self, text):
         rows = framed(self.tokenizer, self.tokenizer.tokenize(text), *self.frame)
-        longest = tf.reduce_max(rows.row_lengths())
+        is_long = rows.row_lengths() > self.length
         sentence = f"A text to score must have at most {self.length} tokens, special ones included"
-        with tf.control_dependencies([assertion(longest <= self.length, sentence)]):
+        with tf.control_dependencies(tests_of((is_long, sentence))):
             token_ids = rows.to_tensor(self.tokenizer.pad_id)
             mask = tf.ones_like(rows).to_tensor(0)
         inputs = {"token_ids": token_ids[:, :-1], "padding_mask": mask[:, :-1]}
         labels, weights = token_ids[:, 1:], mask[:, 1:]
         with saved_function():
             found = self.model.log_probabilities(inputs, labels, weights)
-        found = tf.cast(found, tf.float32)
-        return {
-            "log_probability": tf.reduce_sum(found, axis=1),
-            "num_tokens": tf.reduce_sum(weights, axis=1),
-            "log_probabilities": found,
-            "tokens": tf.where(weights > 0, tf.gather(self.pieces, labels), ""),
-        }
-
-
-class SeededTopK(keras_hub.samplers.Sampler):
-    """Draws one of the k likeliest tokens, by a seed and the position alone.
-
-    KerasHub's `TopKSampler` has a state, which requests to a server would share.
-
-    Args:
-        k: how many tokens.
-        seed: int32 scalar tensor.
-        temperature: float32 scalar tensor, by which logits are divided.
-    """
-
-    keeps_rows = True
-
-    def __init__(self, k, seed, temperature):
-        super().__init__(temperature=temperature)
-        self.k, self.seed = k, seed
-
-    def __call__(self, next, **kwargs):
-        def with_index(prompt, cache, index):
-            self._index = index
-            return next(prompt, cache, index)
-
-        return super().__call__(with_index, **kwargs)
-
-    def get_next_token(self, probabilities):
-        best = tf.math.top_k(probabilities, k=self.k)
-        drawn = tf.random.stateless_categorical(
-            tf.math.log(best.values), 1, seed=tf.stack([self.seed, self._index]), dtype=tf.int32
-        )
-        return tf.gather(best.indices, drawn, batch_dims=1)[:, 0]
+        return scored_tokens(self.tokenizer, found, labels, weights)

@@ -15,9 +15,9 @@ def written_rows(model, steps, rows, stop_token_ids, sampler, given=None):
     Args:
         model: a language model: `logits` of hidden states are those of the next token.
         steps: a `CachedBackbone`.
-        rows: `token_ids` int32 `(batch, length)` with a known length, booleans of the same shape
-            that say where a prompt stands, and the first columns of `token_ids`, at least as many
-            as the shortest prompt has tokens.
+        rows: `token_ids` int32 `(batch, length)` of at most as many columns as there are steps,
+            booleans of the same shape that say where a prompt stands, and the first columns of
+            `token_ids`, with a known count, at least as many as the shortest prompt has tokens.
         stop_token_ids: list of ids with which a text ends, or `None`.
         sampler: a `keras_hub.samplers.Sampler`.
         given: for each layer a dictionary of what the steps take besides, of tensors whose second
@@ -28,7 +28,7 @@ def written_rows(model, steps, rows, stop_token_ids, sampler, given=None):
     """
     token_ids, is_prompt, first = rows
     hidden_states, caches = steps.prefill(first, given)
-    sides = ((0, 0), (0, token_ids.shape[1] - first.shape[1]), (0, 0))
+    sides = ((0, 0), (0, steps.length - first.shape[1]), (0, 0))
     by_batch = _swapped if _changes_rows(sampler) else _same
 
     def next(prompt, cache, index):

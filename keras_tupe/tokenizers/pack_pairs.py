@@ -65,7 +65,8 @@ def generation_inputs(
             f"What a target begins with must leave room for a token in its row of {target_length}, "
             "special ones included. Shorten it, or make longer rows."
         )
-        check_targets(tokenizer, beginnings, target_length - starts_with_end - 1, sentence)
+        most = target_length - starts_with_end - 1
+        _refuse(_target_lengths(tokenizer, beginnings) > most, beginnings, sentence)
     rows = {
         **_sources(tokenizer, sources, source_length),
         "decoder_token_ids": ids,
@@ -84,11 +85,8 @@ def whole_pairs(tokenizer, sources, targets, **settings):
     sources, targets, _ = _batches(sources, targets)
     check_sources(tokenizer, sources, settings["source_length"])
     most = settings["target_length"] - settings["starts_with_end"]
-    sentence = (
-        f"A target must have at most {most} tokens, the start token included. Shorten it, or make "
-        "longer rows."
-    )
-    check_targets(tokenizer, targets, most, sentence)
+    for is_wrong, sentence in target_problems(tokenizer, targets, most):
+        _refuse(is_wrong, targets, sentence)
     return pair_inputs(tokenizer, sources, targets, **settings)
 
 
@@ -112,23 +110,30 @@ def source_problems(tokenizer, sources, source_length):
     )
 
 
+def target_problems(tokenizer, targets, most):
+    """Returns what may be wrong with targets that are to be scored; as `source_problems`.
+
+    Args:
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`.
+        targets: strings `(batch,)`.
+        most: number of tokens of the longest, the start token included, an integer.
+    """
+    sentence = (
+        f"A target must have at most {most} tokens, the start token included. Shorten it, or make "
+        "longer rows."
+    )
+    return ((_target_lengths(tokenizer, targets) > most, sentence),)
+
+
 def check_sources(tokenizer, sources, source_length):
     """Raises `ValueError` for what `source_problems` finds, with the text."""
     for is_wrong, sentence in source_problems(tokenizer, sources, source_length):
         _refuse(is_wrong, sources, sentence)
 
 
-def check_targets(tokenizer, targets, most, sentence):
-    """Raises `ValueError` with a sentence for a target of more tokens than `most`, without an end.
-
-    Args:
-        tokenizer: a tokenizer of `keras_tupe.tokenizers`.
-        targets: strings `(batch,)`.
-        most: number of tokens, the start token included.
-        sentence: what is wrong then.
-    """
-    lengths = framed(tokenizer, tokenizer.tokenize(targets), True, False).row_lengths()
-    _refuse(lengths > most, targets, sentence)
+def _target_lengths(tokenizer, targets):
+    """Returns the number of tokens `(batch,)` of targets with a start token, without an end."""
+    return framed(tokenizer, tokenizer.tokenize(targets), True, False).row_lengths()
 
 
 def _batches(sources, targets):

@@ -11,6 +11,7 @@ from golden_cases import GOLDEN
 BYTE_PAIRS = {
     "gpt2": GOLDEN / "byte_pairs" / "gpt2",
     "longformer": GOLDEN / "byte_pairs" / "roberta",
+    "bart/text": GOLDEN / "byte_pairs" / "roberta",
 }
 
 

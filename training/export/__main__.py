@@ -5,11 +5,11 @@
 
 A SavedModel's folder holds the encoder itself (ids in), `text/` (strings in: embeddings, blanks
 to fill, classes; of a causal language model the text after prompts, and scores; of an embedder its
-vectors),
-`preprocessor/` (strings to ids) and `card.json`; `text/` and `preprocessor/` only if the preset
-has a tokenizer. `--with-preset` adds `preset/`, from which Keras makes the model again. What is
-written is loaded again, by another process or by the format's own runtime, and compared with the
-model before it gets its name.
+vectors), `preprocessor/` (strings to ids) and `card.json`; `text/` and `preprocessor/` only if the
+preset has a tokenizer. Of a model of pairs there is `text/` alone: sources in, targets out, and
+scores; `--num-beams` and `--length-penalty` say how it writes. `--with-preset` adds `preset/`, from
+which Keras makes the model again. What is written is loaded again, by another process or by the
+format's own runtime, and compared with the model before it gets its name.
 """
 
 from training.command.settings import parse

@@ -20,7 +20,9 @@ from keras_tupe.export._packing import Packing
 from training.command.folder_lock import FolderLock
 from training.command.tables import table
 from training.export.check import check_in_another_process, random_inputs, write_example
-from training.presets.load import load_preset, origin
+from training.export.pairs import write_pairs
+from training.presets.checks import is_seq2seq
+from training.presets.load import load_preset, load_seq2seq, origin
 
 PRESET = "preset"  # where the preset itself is, in an export that has it
 _MISTAKES = (tf.errors.OpError, ValueError, TypeError, ImportError, RuntimeError, OSError)
@@ -58,30 +60,23 @@ def export_saved_model(settings, command):
     Raises:
         ValueError: if something cannot be exported.
     """
-    model, text = load_preset(settings.preset)
+    is_pairs = is_seq2seq(settings.preset)
+    model, text = (
+        (load_seq2seq(settings.preset), None) if is_pairs else load_preset(settings.preset)
+    )
     out = pathlib.Path(settings.out)
-    backbone = getattr(model, "backbone", model)
-    known = getattr(text, "sequence_length", None)  # of a preprocessor
-    length = settings.length or known or backbone.max_sequence_length
-    if text is not None:
-        Packing.of(text).check_length(length)
     with new_folder(out) as folder:
-        export_encoder(model, folder, length, settings.dynamic_length)
-        if text is not None and settings.text:
-            export_text = export_text_model
-            if isinstance(model, TupeCausalLM):
-                export_text = export_generator
-            export_text(model, text, folder / "text", length)
-        if text is not None:
-            export_preprocessor(text, folder / "preprocessor", length)
+        if is_pairs:
+            length = write_pairs(folder, model, settings)
+        else:
+            length = _write_encoder(folder, model, text, settings)
         if settings.with_preset:
             shutil.copytree(settings.preset, folder / PRESET)
-        write_example(folder, model, random_inputs(backbone, length))
         known = origin(settings.preset)
         write_card(
             folder,
             command=command,
-            config=backbone.get_config(),
+            config=getattr(model, "backbone", model).get_config(),
             length=length,
             data=known.pop("data", {}),
             metrics=known.pop("metrics", {}),
@@ -89,6 +84,25 @@ def export_saved_model(settings, command):
         )
         check_in_another_process(folder)
     _report(out)
+
+
+def _write_encoder(folder, model, text, settings):
+    """Writes an encoder with what its preset has besides, and its example; returns the length."""
+    backbone = getattr(model, "backbone", model)
+    known = getattr(text, "sequence_length", None)  # of a preprocessor
+    length = settings.length or known or backbone.max_sequence_length
+    if text is not None:
+        Packing.of(text).check_length(length)
+    export_encoder(model, folder, length, settings.dynamic_length)
+    if text is not None and settings.text:
+        export_text = export_text_model
+        if isinstance(model, TupeCausalLM):
+            export_text = export_generator
+        export_text(model, text, folder / "text", length)
+    if text is not None:
+        export_preprocessor(text, folder / "preprocessor", length)
+    write_example(folder, model, random_inputs(backbone, length))
+    return length
 
 
 def _report(folder):

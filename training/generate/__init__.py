@@ -1,1 +1,1 @@
-"""`keras-tupe generate`: text that a causal language model writes after prompts."""
+"""`keras-tupe generate`: text that a language model writes after prompts, or to sources."""

@@ -1,12 +1,14 @@
-"""Writes text after prompts, with the preset of a causal language model.
+"""Writes text after prompts, with the preset of a causal language model, or of a model of pairs.
 
     python -m training.generate runs/rope/preset --prompt "The king" --max-length 64
     python -m training.generate runs/rope/preset --prompt "The king" --sampler top_k --num 3
 
-The preset is that of a run with `--objective causal_lm`; a masked language model cannot write.
-Texts end with the end token, or when they have --max-length tokens, those of the prompt and
-special ones included. Every prompt gives one block of lines, with --num texts. The same seed and
-prompts give the same texts.
+The preset is that of a run with `--objective causal_lm`; a masked language model cannot write. A
+model of pairs, as `finetune_seq2seq` trains it and BART is one, takes the prompt as the source and
+writes its target.
+Texts end with the end token, or when they have --max-length tokens, special ones included and, of a
+causal model, those of the prompt. Every prompt gives one block of lines, with --num texts. The same
+seed and prompts give the same texts.
 """
 
 from training.command.settings import parse

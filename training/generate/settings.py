@@ -4,7 +4,7 @@ import dataclasses
 
 from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, out_of_range, wrong_choices
 from training.command.settings import setting
-from training.presets.checks import preset_problems
+from training.presets.checks import is_seq2seq, preset_problems
 
 SAMPLERS = ("greedy", "top_k", "top_p", "random", "beam")
 _DRAWS = ("top_k", "top_p", "random")  # the others give one text per prompt
@@ -23,11 +23,15 @@ class Settings:
     """Settings of `training.generate`."""
 
     preset: str | None = setting(
-        None, "Folder of the preset of a causal language model.", positional=True
+        None,
+        "Folder of the preset of a causal language model, or of a model of pairs.",
+        positional=True,
     )
-    prompt: tuple = setting((), "Text to go on with; may be given again.", each=True)
+    prompt: tuple = setting((), "Text to go on with, or source; may be given again.", each=True)
     max_length: int | None = setting(
-        None, "Tokens of a whole text, prompt included. Default: as many as the model was made for."
+        None,
+        "Tokens of a whole text, prompt included, or of a target. Default: as many as the model "
+        "was made for.",
     )
     sampler: str = setting(SAMPLERS[0], f"How the next token is chosen: {', '.join(SAMPLERS)}.")
     temperature: float = setting(1.0, "By what logits are divided: above 1 for bolder texts.")
@@ -52,10 +56,11 @@ class Settings:
                 f"write the same text each time. Received: --num {self.num} --sampler "
                 f"{self.sampler}"
             )
-        if config is not None and config.get("attention_pattern", "full") == "full":
+        is_full = config is not None and config.get("attention_pattern", "full") == "full"
+        if is_full and not is_seq2seq(self.preset):
             found.append(
                 "PRESET must be that of a causal language model, which `keras-tupe pretrain "
-                "--objective causal_lm` trains; the tokens of this one see later ones. Received: "
-                f"{self.preset!r}"
+                "--objective causal_lm` trains, or of a model of pairs; the tokens of this one see "
+                f"later ones. Received: {self.preset!r}"
             )
         return found

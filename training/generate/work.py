@@ -1,9 +1,11 @@
-"""Text after prompts."""
+"""Text after prompts, and targets of sources."""
 
 import keras_hub
 
 from keras_tupe import TupeBackbone, TupeCausalLM, TupeCausalLMPreprocessor, positions
-from training.presets.load import load_preset
+from keras_tupe.models import BeamSearch
+from training.presets.checks import is_seq2seq
+from training.presets.load import load_preset, load_seq2seq
 
 
 def generate(settings):
@@ -13,12 +15,13 @@ def generate(settings):
         settings: a `Settings` without problems.
 
     Raises:
-        ValueError: if the preset is none of a causal language model, or a prompt does not fit.
+        ValueError: if the preset is none of a model that writes, or a prompt does not fit.
     """
     if settings.position_file:
         positions.load_file(settings.position_file)
-    model = causal_lm(settings.preset)
-    model.compile(sampler=sampler_of(settings))
+    is_pairs = is_seq2seq(settings.preset)
+    model = load_seq2seq(settings.preset) if is_pairs else causal_lm(settings.preset)
+    model.compile(sampler=sampler_of(settings, is_pairs))
     prompts = [prompt for prompt in settings.prompt for _ in range(settings.num)]
     texts = model.generate(prompts, max_length=settings.max_length)
     for number, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
@@ -56,11 +59,18 @@ def causal_lm(folder):
     return model
 
 
-def sampler_of(settings):
-    """Returns KerasHub's sampler that settings ask for."""
+def sampler_of(settings, is_pairs=False):
+    """Returns the sampler that settings ask for: KerasHub's, but for the beams of pairs.
+
+    Args:
+        settings: a `Settings` without problems.
+        is_pairs: whether targets are written.
+    """
     samplers, both = keras_hub.samplers, {"temperature": settings.temperature}
     if settings.sampler == "greedy":
         return samplers.GreedySampler(**both)
+    if settings.sampler == "beam" and is_pairs:
+        return BeamSearch(settings.k, **both)
     if settings.sampler == "beam":
         return samplers.BeamSampler(settings.k, **both)
     drawn = {**both, "seed": settings.seed}

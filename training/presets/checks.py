@@ -76,6 +76,12 @@ def measurement_problems(settings, content, is_data=os.path.isdir):
     return found + (no_folder(settings.out) if settings.out is not None else [])
 
 
+def is_seq2seq(folder):
+    """Returns whether a folder holds the preset of a model of pairs of texts."""
+    name = read_object(pathlib.Path(folder) / "config.json").get("registered_name")
+    return name == "keras_tupe>TupeSeq2SeqBackbone"
+
+
 def read_object(path):
     """Returns the dictionary of a JSON file; an empty one where there is no such file."""
     try:

@@ -11,6 +11,8 @@ from keras_tupe import (
     TupeMaskedLMPreprocessor,
     TupeMaskedPairLM,
     TupeMaskedPairLMPreprocessor,
+    TupeSeq2SeqLM,
+    TupeSeq2SeqLMPreprocessor,
     TupeSpanExtractor,
     TupeTextClassifier,
     TupeTextClassifierPreprocessor,
@@ -19,7 +21,7 @@ from keras_tupe import (
     TupeTokenizer,
 )
 from keras_tupe.models.presets.check import check_known, check_preset
-from training.presets.checks import read_object
+from training.presets.checks import is_seq2seq, read_object
 
 _TASKS = {
     kind.__name__: kind
@@ -70,18 +72,17 @@ def load_preset(folder, dtype=None):
             "`keras-tupe pretrain`, `keras-tupe convert` and `save_to_preset` write it. "
             f"Received: {str(folder)!r}"
         )
-    if config["registered_name"] == "keras_tupe>TupeSeq2SeqBackbone":
+    if is_seq2seq(folder):
         raise ValueError(
             "The preset must be that of a TupeBackbone; a model of pairs is for `keras-tupe "
-            "finetune_seq2seq` and `TupeSeq2SeqLM.from_preset`. Received: a TupeSeq2SeqBackbone in "
-            f"{str(folder)!r}"
+            "finetune_seq2seq`, `generate` and `export`, and `TupeSeq2SeqLM.from_preset`. "
+            f"Received: a TupeSeq2SeqBackbone in {str(folder)!r}"
         )
     check_known(folder, _dictionary(config, "config"), only_carried=False)
     check_preset(str(folder))
     task = read_object(folder / "task.json").get("class_name")
-    is_float64 = '"float64"' in json.dumps(config["config"].get("dtype"))
     kind = TupeBackbone
-    keywords = {"dtype": dtype or ("float64" if is_float64 else "float32")}
+    keywords = {"dtype": dtype or _dtype(config)}
     if task in _TASKS:
         kind, keywords = _TASKS[task], {**keywords, "preprocessor": None}
     preprocessor = read_object(folder / "preprocessor.json").get("class_name")
@@ -92,6 +93,26 @@ def load_preset(folder, dtype=None):
     if isinstance(model, TupeMaskedPairLM):
         model = model.masked_lm()
     return model, made.masked_lm() if isinstance(made, TupeMaskedPairLMPreprocessor) else made
+
+
+def load_seq2seq(folder):
+    """Returns the `TupeSeq2SeqLM` of a preset, with its preprocessor.
+
+    Args:
+        folder: what `save_to_preset` of a `TupeSeq2SeqLM` wrote.
+
+    Raises:
+        ValueError, OSError: if it has no preprocessor, or cannot be loaded.
+    """
+    folder = pathlib.Path(folder).resolve()
+    if not (folder / "preprocessor.json").is_file():
+        raise ValueError(
+            "The preset of a model of pairs must have a preprocessor, which makes rows of texts. "
+            f"Save the model with one. Received: {str(folder)!r}, without preprocessor.json"
+        )
+    dtype = _dtype(read_object(folder / "config.json"))
+    text = TupeSeq2SeqLMPreprocessor.from_preset(str(folder))
+    return TupeSeq2SeqLM.from_preset(str(folder), preprocessor=text, dtype=dtype)
 
 
 def origin(folder):
@@ -122,6 +143,12 @@ def origin(folder):
         return {**found, "metrics": dict(zip(names.split(","), values, strict=True))}
     except (OSError, ValueError):
         return found
+
+
+def _dtype(config):
+    """Returns the dtype policy of a preset's model: float64 if it was saved in that."""
+    is_float64 = '"float64"' in json.dumps(_dictionary(config, "config").get("dtype"))
+    return "float64" if is_float64 else "float32"
 
 
 def _dictionary(content, name):

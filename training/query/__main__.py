@@ -8,10 +8,10 @@
 Checks the export against the outputs stored beside it, then answers the questions: fills the
 blank with the five likeliest pieces, ranks a small set of sentences by the cosine of their
 vectors with the question's. Its own questions are in the manner, of a few, that the vocabulary
-writes in the fewest pieces. A causal language model goes on with prompts instead. A text that is
-longer than what the model reads is cut, and told; a question without a blank that the model reads
-is a mistake. The strings of an export without text/ are answered by its preset/, if it has one,
-which keras_tupe loads.
+writes in the fewest pieces. A causal language model goes on with prompts instead, and a model of
+pairs writes their targets. A text that is longer than what the model reads is cut, and told; a
+question without a blank that the model reads is a mistake. The strings of an export without text/
+are answered by its preset/, if it has one, which keras_tupe loads.
 """
 
 import sys

@@ -41,6 +41,30 @@ def check_example(folder):
     Of each output the largest difference, relative to its largest value if that is above 1.
     """
     example = _read_example(folder / "example.npz")
+    found = _of_pairs(folder, example) if "target" in example else _of_encoder(folder, example)
+    differences = [
+        float(np.abs(value - example[name]).max() / max(1, np.abs(example[name]).max()))
+        for name, value in found
+        if example[name].size
+    ]
+    worst = max(differences, default=0.0) if np.isfinite(differences).all() else np.inf
+    print(
+        f"parity with the model that was exported: largest relative difference {worst:.1e}",
+        flush=True,
+    )
+    return worst
+
+
+def _of_pairs(folder, example):
+    """Returns the names and answers of a model of pairs: log-probabilities of targets."""
+    model = strings.load(folder, "text")
+    texts = {name: tf.constant(example[name].astype(bytes)) for name in ("text", "target")}
+    answer = model.signatures["score"](**texts)
+    return [("log_probability", answer["log_probability"].numpy())]
+
+
+def _of_encoder(folder, example):
+    """Returns the names and answers of an encoder, as far as the example has them."""
     encoder = tf.saved_model.load(str(folder))  # kept: its functions die with it
     names = ("input_word_ids", "input_mask", "input_type_ids")
     inputs = {name: tf.constant(example[name]) for name in names}
@@ -53,18 +77,12 @@ def check_example(folder):
     if hasattr(encoder, "mlm"):
         positions = tf.constant(example["masked_lm_positions"])
         answers["mlm"] = encoder.mlm({**inputs, "masked_lm_positions": positions})
-    differences = [
-        float(np.abs(value.numpy() - example[name]).max() / max(1, np.abs(example[name]).max()))
+    return [
+        (name, value.numpy())
         for answer in answers.values()
         for name, value in answer.items()
         if name in example
     ]
-    worst = max(differences) if np.isfinite(differences).all() else np.inf
-    print(
-        f"parity with the model that was exported: largest relative difference {worst:.1e}",
-        flush=True,
-    )
-    return worst
 
 
 def _read_example(path):
@@ -145,7 +163,7 @@ def answer(settings):
     if "generate" in model.signatures:
         return write_on(model, settings)
     if settings.prompt:
-        raise ValueError("--prompt needs the export of a causal language model.")
+        raise ValueError("--prompt needs the export of a causal model or of a model of pairs.")
     can_fill = "fill_mask" in model.signatures
     if settings.fill and not can_fill:
         raise ValueError("--fill needs the export of a masked language model.")
@@ -162,19 +180,22 @@ def answer(settings):
 
 
 def write_on(model, settings):
-    """Prints what a causal language model writes after prompts, some of its own if there are none.
+    """Prints what a language model writes after prompts, some of its own if there are none.
+
+    A model of pairs writes the targets of these sources.
 
     Raises:
         ValueError: if there is another question.
     """
     if settings.fill or settings.nearest:
         raise ValueError(
-            "--fill and --nearest need the export of a masked language model or of an encoder: a "
-            "causal language model goes on with --prompt."
+            "--fill and --nearest need the export of a masked language model or of an encoder: one "
+            "that writes takes --prompt."
         )
+    write = model.signatures["serving_default"]
     for prompt in settings.prompt or BEGINNINGS:
         try:
-            answer = model.signatures["generate"](text=tf.constant([prompt]))["text"].numpy()[0]
+            answer = write(text=tf.constant([prompt]))["text"].numpy()[0]
         except tf.errors.InvalidArgumentError as error:
             if not settings.prompt:
                 continue  # the texts of this model are shorter

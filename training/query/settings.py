@@ -15,7 +15,9 @@ class Settings:
     fill: tuple = setting((), "Text with a [MASK]; may be given again.", each=True)
     nearest: tuple = setting((), "Any text; may be given again.", each=True)
     prompt: tuple = setting(
-        (), "Text that a causal language model goes on with; may be given again.", each=True
+        (),
+        "Text to go on with, or source; may be given again.",
+        each=True,
     )
 
     @property

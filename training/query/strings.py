@@ -27,6 +27,6 @@ def load(folder, source):
     from keras_tupe.export.text_model import text_functions
     from training.presets.load import load_preset
 
-    model, text = load_preset(place)
+    model, text = load_preset(place)  # the export of a model of pairs has text/ always
     functions = generator_functions if isinstance(model, TupeCausalLM) else text_functions
     return types.SimpleNamespace(signatures=functions(model, text))

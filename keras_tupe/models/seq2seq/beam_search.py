@@ -186,9 +186,10 @@ class _Search:
         beams = ops.cast(found // size, "int32")
 
         def moved(x):
-            apart = ops.reshape(x, (-1, self._beams, *x.shape[1:]))
+            sizes = ops.shape(x)[1:]
+            apart = ops.reshape(x, (-1, self._beams, *sizes))
             indices = ops.reshape(beams, (-1, self._beams, *[1] * (len(x.shape) - 1)))
-            return ops.reshape(ops.take_along_axis(apart, indices, axis=1), (-1, *x.shape[1:]))
+            return ops.reshape(ops.take_along_axis(apart, indices, axis=1), (-1, *sizes))
 
         rows, cache = keras.tree.map_structure(moved, (rows, cache))
         tokens = ops.reshape(ops.cast(found % size, rows.dtype), (-1,))

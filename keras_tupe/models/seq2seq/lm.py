@@ -160,16 +160,22 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
         """
         return self.generated(inputs, stop_token_ids, self.sampler)
 
-    def generated(self, inputs, stop_token_ids, sampler):
+    def generated(self, inputs, stop_token_ids, sampler, max_length=None):
         """As `generate_step`, with a sampler of its own.
 
         Args:
             inputs, stop_token_ids: as of `generate_step`.
             sampler: a `keras_hub.samplers.Sampler`.
+            max_length: columns of the rows that are written and returned, a scalar tensor.
+                Defaults to all.
         """
+        steps, rows = self._prepared(inputs)
+        if max_length is not None:
+            rows = (*(x[:, :max_length] for x in rows[:2]), rows[2])
         token_ids, mask = written_rows(
             self,
-            *self._prepared(inputs),
+            steps,
+            rows,
             stop_token_ids,
             sampler,
             self._encoded(inputs),

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import shutil
 
 import keras
 import numpy as np
@@ -132,10 +131,7 @@ def test_it_writes_the_tokens_that_it_writes_in_transformers(name):
 
 def with_text(folder, **changes):
     """Copies the golden folder whose vocabulary is in another one, with that."""
-    copy = golden_copy("bart/text", folder, **changes)
-    for file in (GOLDEN / "byte_pairs" / "roberta").iterdir():
-        shutil.copy(file, copy / file.name)
-    return copy
+    return golden_copy("bart/text", folder, with_text=True, **changes)
 
 
 @NOT_ON_JAX

@@ -2,9 +2,11 @@
 
 import commands
 import pytest
+import seq2seq_cases
 from generation_cases import text_model
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
+from keras_tupe.models import BeamSearch
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,25 @@ def test_wrong_options_are_told_at_once(preset, words, sentence):
 )
 def test_prompts_that_do_not_fit_are_refused(preset, words, sentence):
     assert sentence in commands.refusal("generate", preset, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "sampler"),
+    [
+        ((), "greedy"),
+        pytest.param(("--sampler", "beam", "--k", "3"), BeamSearch(3), marks=pytest.mark.slow),
+    ],
+)
+def test_a_model_of_pairs_writes_targets(words, sampler, tmp_path):
+    folder = seq2seq_cases.save_preset(tmp_path / "preset")
+    prompts = ("--prompt", "1 2 3", "--prompt", "4 5", "--max-length", "6")
+    told = commands.done("generate", folder, *prompts, *words)
+    model = seq2seq_cases.model()
+    model.compile(sampler=sampler)
+    texts = model.generate(["1 2 3", "4 5"], max_length=6)
+    assert told == "1 2 3\n    {}\n\n4 5\n    {}\n".format(*texts)
+    empty = commands.refusal("generate", folder, "--prompt", " ")
+    assert "A source must have at least one token" in empty
 
 
 def test_a_masked_language_model_is_refused(tmp_path):

@@ -1,0 +1,220 @@
+"""A model of pairs as a SavedModel: sources in, targets out, in a process without us."""
+
+import functools
+import json
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+import tensorflow as tf
+import tiny_vocabularies
+from golden_cases import GOLDEN
+from hf_cases import golden_copy
+from interpreters import python
+from seq2seq_cases import LENGTH, WORDS, model
+
+from keras_tupe import TupeTokenizer
+from keras_tupe.convert import from_hf
+from keras_tupe.export import (
+    export_encoder,
+    export_generator,
+    export_litert,
+    export_onnx,
+    export_seq2seq,
+    export_text_model,
+)
+from keras_tupe.export.seq2seq import seq2seq_functions
+from keras_tupe.models import (
+    BeamSearch,
+    TupeSeq2SeqBackbone,
+    TupeSeq2SeqLM,
+    TupeSeq2SeqLMPreprocessor,
+)
+
+SOURCES = ["1 2 3", "4", "9 7 1 2 3 4 5 6 7"]
+TARGETS = ["3 3", "4 5 6 7 8 9 0 1 2", ""]
+BEAMS = BeamSearch(3, length_penalty=2.0)
+SHORT = 7  # tokens of the targets of `generate`
+WRITE = """
+import json, sys
+import tensorflow as tf
+import tensorflow_text
+
+model = tf.saved_model.load(sys.argv[1])
+text, target = (tf.constant(json.loads(word)) for word in sys.argv[2:4])
+short, found = {"text": text, "max_length": tf.constant(int(sys.argv[4]))}, {}
+found["serving_default"] = model.signatures["serving_default"](text=text)
+found["generate"] = model.signatures["generate"](**short)
+found["score"] = model.signatures["score"](text=text, target=target)
+for seed in (1, 1, 2):
+    drawn = {"temperature": tf.constant(0.8), "seed": tf.constant(seed)}
+    answer = model.signatures["generate_top_k"](**short, **drawn)["text"]
+    found.setdefault("drawn", []).append([x.decode() for x in answer.numpy()])
+ours = [name for name in sys.modules if name.split(".")[0] in ("keras_tupe", "keras_hub")]
+print(json.dumps({
+    "ours": ours,
+    "drawn": found.pop("drawn"),
+    **{name: {
+        key: [x.decode() if isinstance(x, bytes) else x for x in value.numpy().ravel().tolist()]
+        for key, value in answer.items()} for name, answer in found.items()},
+}))
+"""
+
+
+@functools.cache
+def scrambled():
+    """Returns a model that writes something else to each source; nobody changes its weights."""
+    made = model()
+    generator = np.random.default_rng(3)
+    made.set_weights([0.7 * generator.normal(size=x.shape) for x in made.weights])
+    return made
+
+
+def texts(answer):
+    """Returns the texts of an answer."""
+    return [text.decode() for text in answer["text"].numpy()]
+
+
+@pytest.mark.parametrize(
+    "sampler", ["greedy", pytest.param(BEAMS, marks=pytest.mark.slow)], ids=["greedy", "beams"]
+)
+def test_another_process_writes_the_same_targets(sampler, tmp_path):
+    ours = scrambled()
+    ours.compile(sampler=sampler)
+    export_seq2seq(ours, ours.preprocessor, tmp_path / "model", top_k=9)
+    given = (json.dumps(SOURCES), json.dumps(TARGETS), SHORT)
+    found = json.loads(python("-c", WRITE, tmp_path / "model", *given).splitlines()[-1])
+    assert found["ours"] == []
+    wanted = ours.generate(SOURCES)
+    assert found["serving_default"]["text"] == wanted
+    assert len(set(wanted)) == len(wanted)
+    assert max(found["generate"]["num_tokens"]) == SHORT
+    first, again, other = found["drawn"]
+    assert first == again != other
+    scores = ours.score({"encoder_text": SOURCES, "decoder_text": TARGETS})
+    wanted = scores["log_probabilities"].sum(1)
+    np.testing.assert_allclose(found["score"]["log_probability"], wanted, rtol=1e-5)
+    assert found["score"]["num_tokens"] == scores["padding_mask"].sum(1).tolist() == [3, 10, 1]
+    assert [x for x in found["score"]["tokens"] if x][:4] == ["3", "3", "[SEP]", "4"]
+
+
+@pytest.mark.parametrize(
+    "sampler", [pytest.param("greedy", marks=pytest.mark.slow), BEAMS], ids=["greedy", "beams"]
+)
+def test_shorter_targets_are_those_of_the_model(sampler):
+    ours = scrambled()
+    ours.compile(sampler=sampler)
+    functions = seq2seq_functions(ours, ours.preprocessor, top_k=5)
+    found = functions["generate"](text=tf.constant(SOURCES), max_length=SHORT)
+    assert texts(found) == ours.generate(SOURCES, max_length=SHORT)
+    assert len(set(texts(found))) == len(SOURCES)
+
+
+@pytest.mark.slow
+def test_a_converted_bart_writes_as_transformers_does(tmp_path):
+    """Its texts are byte pairs, and its targets begin with two tokens."""
+    ours, _ = from_hf(golden_copy("bart/text", tmp_path / "bart", with_text=True))
+    numbers = np.load(GOLDEN / "bart" / "text.npz")
+    sources = numbers["texts"].tolist()
+    text = tf.constant(sources)
+    functions = seq2seq_functions(ours, ours.preprocessor, sampler="greedy")
+    found = functions["generate"](text=text, max_length=20)
+    assert texts(found) == numbers["written"].tolist()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be from 3 to"):
+        functions["generate"](text=text, max_length=2)
+    found = functions["score"](text=text, target=text)
+    wanted = ours.score({"encoder_text": sources, "decoder_text": sources})
+    wanted = wanted["log_probabilities"].sum(1)
+    np.testing.assert_allclose(found["log_probability"], wanted, rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("position", ["tupe_r", "absolute", "t5", "xlnet"])
+def test_a_sentencepiece_model_writes_the_same_targets(position):
+    keras.utils.set_random_seed(0)
+    words = tiny_vocabularies.sentencepiece_model()
+    text = TupeSeq2SeqLMPreprocessor(TupeTokenizer(sentencepiece=words), LENGTH, LENGTH)
+    options = {"position": position, "max_sequence_length": LENGTH, "initializer_range": 0.7}
+    ours = TupeSeq2SeqLM(TupeSeq2SeqBackbone(150, 1, 2, 8, 16, **options), text)
+    functions = seq2seq_functions(ours, text)
+    sources = ["a cat", "she sells sea"]
+    given = {"text": tf.constant(sources)}
+    assert texts(functions["serving_default"](**given)) == ours.generate(sources)
+    found = texts(functions["generate"](**given, max_length=SHORT))
+    assert found == ours.generate(sources, max_length=SHORT)
+
+
+@pytest.fixture(scope="module")
+def functions():
+    ours = scrambled()
+    return seq2seq_functions(ours, ours.preprocessor, sampler="greedy", top_k=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [
+        ("generate", {"text": ["1", " "], "max_length": 5}, "A source must have at least one"),
+        ("generate", {"text": ["1 " * LENGTH], "max_length": 5}, "A source must have at most 12"),
+        ("generate", {"text": ["1"], "max_length": LENGTH + 1}, "must be from 2 to 12"),
+        ("generate", {"text": ["1"], "max_length": 1}, "must be from 2 to 12"),
+        ("score", {"text": ["1", ""], "target": ["1", "2"]}, "A source must have at least one"),
+        ("score", {"text": ["1"], "target": ["1 " * LENGTH]}, "A target must be shorter than"),
+        ("score", {"text": ["1"], "target": ["1", "2"]}, "must be a target for each source"),
+        pytest.param(
+            "generate_top_k",
+            {"text": ["1"], "max_length": 3, "temperature": 0.0, "seed": 1},
+            "`temperature` must be above 0",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_batch_that_cannot_be_answered_is_an_error(functions, name, given, sentence):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=sentence):
+        functions[name](**{key: tf.constant(value) for key, value in given.items()})
+
+
+@pytest.mark.slow
+def test_targets_do_not_depend_on_the_rest_of_the_batch(functions):
+    together = texts(functions["serving_default"](text=tf.constant(SOURCES)))
+    alone = [texts(functions["serving_default"](text=tf.constant([x])))[0] for x in SOURCES]
+    assert alone == together
+
+
+def test_nothing_is_written_of_what_cannot_be_exported(tmp_path):
+    ours = scrambled()
+    text = ours.preprocessor
+    limited = model(position="absolute")
+    other = TupeSeq2SeqLMPreprocessor(TupeTokenizer([*WORDS, "more", "words"]), LENGTH, LENGTH)
+    for wrong, preprocessor, given, sentence in (
+        (ours.backbone, text, {}, "must be a `TupeSeq2SeqLM`"),
+        (ours, text.tokenizer, {}, "must be a `TupeSeq2SeqLMPreprocessor`"),
+        (ours, other, {}, "vocabulary must not be larger than the backbone's"),
+        (ours, text, {"max_length": 1}, "`max_length` must be at least 2"),
+        (ours, text, {"max_length": 0}, "must be a positive integer"),
+        (ours, text, {"top_k": 10**6}, "must not exceed the size of the vocabulary"),
+        (ours, text, {"sampler": keras_hub.samplers.TopKSampler(5)}, "Received: a TopKSampler"),
+        (limited, text, {"max_length": 13}, "must not exceed the model's max_sequence_length=12"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=sentence):
+            export_seq2seq(wrong, preprocessor, tmp_path / "new", **{"top_k": 3, **given})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "export",
+    [
+        lambda model, text, path: export_encoder(model, path),
+        lambda model, text, path: export_text_model(model, text, path),
+        lambda model, text, path: export_generator(model, text, path),
+        lambda model, text, path: export_onnx(model, path.with_suffix(".onnx")),
+        lambda model, text, path: export_litert(model, path.with_suffix(".tflite")),
+    ],
+    ids=["encoder", "text", "generator", "onnx", "litert"],
+)
+def test_other_exports_name_the_one_of_pairs(export, tmp_path):
+    ours = scrambled()
+    for wrong in (ours, ours.backbone):
+        with pytest.raises(TypeError, match="is exported by `export_seq2seq`"):
+            export(wrong, ours.preprocessor.tokenizer, tmp_path / "new")
+    assert not list(tmp_path.iterdir())
