@@ -17,7 +17,7 @@ from training.pretrain import model as models
 from training.pretrain.run import VALIDATION_SEED
 from training.pretrain.settings import Settings
 
-DENOISING = {"objective": "seq2seq", "mean_span": 2.0, "dropout": 0.0}
+DENOISING = {"objective": "seq2seq", "mean_span": 2.0, "dropout": 0.0, "steps": 12}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_a_run_killed_during_a_save_ends_as_if_nothing_had_happened(restoring, r
     assert cases.steps(out) == [6]
     _, told = cases.run(rows, out, **DENOISING)
     assert "goes on from step 6" in told
-    cases.assert_same_run(out, restoring[0], 24, checkpoints=False)
+    cases.assert_same_run(out, restoring[0], 12, checkpoints=False)
 
 
 def test_new_models_of_one_seed_have_the_same_trunk(rows, tmp_path):
