@@ -90,8 +90,8 @@ def infilled_spans(token_ids, example_numbers, *, is_special, mask_id, pad_id, s
     """Returns rows in which spans of tokens stand behind one mask each.
 
     Of the n tokens of a row that are not special, m = int(share n + U[0, 1)) are covered by k spans
-    of lengths l_1 ... l_k, see `span_lengths`. What is then left has n - m + k items, and each k of
-    them are as likely as any other to be the masks: the j-th mask is that of l_j tokens. One of no
+    of lengths l_1 ... l_k, see `span_lengths`. What is then left has n - m + k items, and any k of
+    them, in any order, are as likely as any others to be the masks of these spans. A mask of no
     tokens is inserted. A span that special tokens interrupt has a mask on each side of them; if
     there would be more than m masks in all, the last ones of no tokens are left out, so that no row
     becomes longer.
@@ -117,8 +117,8 @@ def infilled_spans(token_ids, example_numbers, *, is_special, mask_id, pad_id, s
     if not totals.any():
         return token_ids.copy()
     lengths, counts = span_lengths(totals, numbers, limits, seed)
-    is_span = _chosen(numbers, size - totals + counts, counts, token_ids.shape[1], seed)
-    widths = _widths(is_span, lengths, size - totals + counts)  # tokens of each item: (b, t)
+    sizes = size - totals + counts
+    is_span, widths = _items(numbers, sizes, lengths, counts, token_ids.shape[1], seed)
 
     # the span of each token, -1 for none: the items' tokens are those of the text, in order
     item = np.repeat(np.arange(widths.size), widths.ravel())
@@ -137,24 +137,25 @@ def infilled_spans(token_ids, example_numbers, *, is_special, mask_id, pad_id, s
     return _joined(token_ids, (token_ids != pad_id) & (span < 0), masks, mask_id, pad_id)
 
 
-def _chosen(numbers, sizes, counts, length, seed):
-    """Returns which of the items of each row are spans: bool `(batch, length)`."""
+def _items(numbers, sizes, lengths, counts, length, seed):
+    """Returns which items of each row are spans, and the tokens of each: both `(batch, length)`.
+
+    The span of the j-th length is the item with the j-th smallest of the row's random numbers.
+    """
     place = np.arange(length, dtype="uint64")
+    is_item = place < sizes[:, np.newaxis].astype("uint64")
     keys = random_bits(seed, _PLACE, numbers[:, np.newaxis], place)
     shift = np.uint64(POSITION_BITS)
-    keys = (keys >> shift << shift) | place  # no two are equal
-    keys = np.where(place < sizes[:, np.newaxis].astype("uint64"), keys, np.uint64(2**64 - 1))
-    last = np.maximum(counts - 1, 0)[:, np.newaxis]
-    largest = np.take_along_axis(np.sort(keys, axis=1), last, axis=1)
-    return (keys <= largest) & (counts > 0)[:, np.newaxis]
-
-
-def _widths(is_span, lengths, sizes):
-    """Returns how many tokens each item of a row stands for: int64 `(batch, length)`."""
-    number = np.maximum(np.cumsum(is_span, axis=1) - 1, 0)
-    of_span = np.take_along_axis(lengths, np.minimum(number, lengths.shape[1] - 1), axis=1)
-    is_item = np.arange(is_span.shape[1]) < sizes[:, np.newaxis]
-    return np.where(is_span, of_span, is_item)
+    keys = (keys >> shift << shift) | place  # the key carries its position through the sort
+    keys = np.sort(np.where(is_item, keys, np.uint64(2**64 - 1)), axis=1)[:, : lengths.shape[1]]
+    order = (keys & np.uint64(2**POSITION_BITS - 1)).astype("int64")
+    is_used = np.arange(lengths.shape[1]) < counts[:, np.newaxis]
+    order = np.where(is_used, order, length)  # the rest goes into a column of its own
+    widths = np.pad(is_item.astype("int64"), ((0, 0), (0, 1)))
+    is_span = np.zeros(widths.shape, bool)
+    np.put_along_axis(widths, order, lengths, axis=1)
+    np.put_along_axis(is_span, order, is_used, axis=1)
+    return is_span[:, :-1], widths[:, :-1]
 
 
 def _joined(token_ids, is_visible, masks, mask_id, pad_id):

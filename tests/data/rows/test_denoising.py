@@ -88,11 +88,11 @@ def infilled(row, number, share, mean):
         left -= spans[-1]
     items = len(text) - total + len(spans)
     order = sorted(range(items), key=lambda item: (bits(10, number, item) >> 20, item))
-    masks = set(order[: len(spans)])
+    masks = dict(zip(order, spans, strict=False))
     # what stands before a token: masks of no tokens; and what a token's own span is
-    before, span_of, place, spans = [[] for _ in range(len(row) + 1)], {}, 0, list(spans)
+    before, span_of, place = [[] for _ in range(len(row) + 1)], {}, 0
     for item in range(items):
-        width = spans.pop(0) if item in masks else 1
+        width = masks.get(item, 1)
         if item in masks and not width:
             at = text[place] if place < len(text) else text[-1] + 1
             before[at].append(item)
@@ -279,6 +279,23 @@ def test_masks_are_at_any_items_alike():
     assert total > 15_000
     error = np.sqrt(total * share * (1 - share))
     assert max(abs(count - total * share) for count in counts.values()) < SIGMAS * error
+
+
+def test_spans_of_all_lengths_are_at_any_place_alike():
+    number, size = 30_000, 12
+    found = rule().noised(np.repeat(flat(size), number, axis=0), np.arange(number), 3)
+    last = (found != PAD).sum(axis=1) - 1
+    rows = np.arange(number)
+    ends = [
+        ((found[:, 0] == MASK) & (found[:, 1] == 6)).sum(),
+        ((found[rows, last] == MASK) & (found[rows, last - 1] == 6 + size - 1)).sum(),
+    ]
+    assert min(ends) > 100  # masks of no tokens at the begin and the end
+    assert abs(ends[0] - ends[1]) < SIGMAS * np.sqrt(sum(ends))
+    # a token is covered as often as that as far from the other end
+    shown = (found[:, :, np.newaxis] == flat(size)[0]).sum(axis=(0, 1))
+    error = np.sqrt(number * 0.3 * 0.7 * 2)
+    assert (abs(shown - shown[::-1]) < SIGMAS * error).all()
 
 
 def test_all_orders_of_sentences_are_alike_and_documents_keep_theirs():
