@@ -62,6 +62,7 @@ from keras_tupe.data.rows.dataset_writer import (
     seal,
     write_rows,
 )
+from keras_tupe.data.rows.denoising import Denoising
 from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
 from keras_tupe.data.rows.length_baseline import length_baseline
 from keras_tupe.data.rows.masking import Masking, mask_rows
@@ -94,6 +95,7 @@ __all__ = [
     "BlimpParadigm",
     "BucketedPairs",
     "BucketedRows",
+    "Denoising",
     "Document",
     "GlueRows",
     "GlueTask",

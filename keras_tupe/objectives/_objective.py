@@ -1,10 +1,12 @@
 """The record that every objective fills."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 
 import keras
 
+from keras_tupe.models import TupeBackbone
 from keras_tupe.trainer import step_flops
 
 _SIZES = ("num_layers", "hidden_dim", "intermediate_dim", "vocabulary_size")
@@ -68,6 +70,7 @@ class Objective:
             Required.
         predictions: what is counted, such as "masked token".
         accuracy: what the share of right predictions is called in tables.
+        backbone_cls: class of the backbone of a new model.
         attention_pattern: the pattern of a new model that names none.
         is_causal: whether the pattern must be one in which nothing sees what comes after it; or
             `None` if any will do.
@@ -93,6 +96,7 @@ class Objective:
     num_predictions: Callable
     predictions: str
     accuracy: str
+    backbone_cls: type = TupeBackbone
     attention_pattern: str = "full"
     is_causal: bool | None = None
     num_segments: int = 0
@@ -103,11 +107,16 @@ class Objective:
     flops: Callable | None = None
     numbers: Callable = _no_numbers
 
+    @property
+    def backbone_arguments(self):
+        """Names of what a new backbone can be made with."""
+        return tuple(inspect.signature(self.backbone_cls).parameters)
+
     def make_model(self, backbone, options):
         """Returns a new model of the objective.
 
         Args:
-            backbone: a `TupeBackbone`.
+            backbone: a `backbone_cls`.
             options: dictionary of all options.
         """
         return self.model(backbone, options) if self.model else self.task(backbone)

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_tupe import TupeBackbone, data, objectives
+from keras_tupe import data, objectives
 from keras_tupe.objectives.causal_lm import PER_CHARACTER, PER_TOKEN
 from keras_tupe.trainer import step_flops
 
@@ -18,9 +18,11 @@ class MadeUp:
     """As much of `PreparedRows` as the rule of an objective asks for."""
 
     class vocabulary:  # noqa: N801
-        size, mask_id, pad_id, end_id, special_ids = VOCABULARY, 4, 0, 3, (0, 1, 2, 3, 4)
+        size, mask_id, pad_id, start_id, end_id = VOCABULARY, 4, 0, 2, 3
+        special_ids, stop_ids = (0, 1, 2, 3, 4), (7,)
 
     record, directory = {"pairs": "next"}, "made up"
+    denoising = data.PreparedRows.denoising
     masking = data.PreparedRows.masking
     next_tokens = data.PreparedRows.next_tokens
     masked_pairs = data.PreparedRows.masked_pairs
@@ -62,13 +64,12 @@ def test_there_are_these_and_an_unknown_name_is_told_the_nearest():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rows_of_an_objective_are_what_its_model_and_its_loss_take(name):
     record, rule, (inputs, *targets) = batch(name)
-    backbone = TupeBackbone(
-        VOCABULARY,
-        *(1, 2, 8, 12),
-        attention_pattern=record.attention_pattern,
-        num_segments=record.num_segments,
-        dropout=0.0,
-    )
+    of_some = {
+        "attention_pattern": record.attention_pattern,
+        "num_segments": record.num_segments,
+    }
+    known = {name: of_some[name] for name in of_some if name in record.backbone_arguments}
+    backbone = record.backbone_cls(VOCABULARY, *(1, 2, 8, 12), dropout=0.0, **known)
     model = record.make_model(backbone, dict(record.options))
     model.compile()
     outputs, losses = model(inputs), model.loss
@@ -93,7 +94,7 @@ def test_the_rows_of_an_objective_are_what_its_model_and_its_loss_take(name):
     assert next(iter(outputs.values())).shape[-1] == VOCABULARY
     slots = record.num_predictions(LENGTH, dict(record.options))
     assert slots == rule.num_slots(LENGTH) == labels.shape[1]
-    assert record.is_causal in (None, backbone.is_causal)
+    assert record.is_causal is None or record.is_causal == backbone.is_causal
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -132,6 +133,30 @@ def test_operations_of_replaced_tokens_are_those_of_two_encoders():
     discriminator = step_flops(**trunk, vocabulary_size=1, num_slots=20, **rows)
     found = record.step_flops(sizes, 3, 20, {**record.options, "generator_share": 0.5})
     assert found == generator + discriminator
+
+
+def test_operations_of_denoising_are_those_of_encoder_decoder_and_head():
+    sizes = {"num_layers": 3, "hidden_dim": 8, "intermediate_dim": 16, "vocabulary_size": 50}
+    rows, n, d, m, f = 5, 20, 19, 8, 16
+    # matrix products of one step: (rows of the left factor, its columns, columns of the right one)
+    block = [(n, m, m)] * 4 + [(n, m, f), (n, f, m), (n, m, n), (n, n, m)]
+    products = block * 3
+    block = [(d, m, m)] * 4 + [(d, m, f), (d, f, m), (d, m, d), (d, d, m)]
+    across = [(d, m, m)] * 2 + [(n, m, m)] * 2 + [(d, m, n), (d, n, m)]
+    products += (block + across) * 3 + [(d, m, 50)]
+    record = objectives.get("seq2seq")
+    wanted = 3 * 2 * rows * sum(a * b * c for a, b, c in products)
+    assert record.step_flops(sizes, rows, n, dict(record.options)) == wanted
+    fewer = record.step_flops({**sizes, "num_decoder_layers": 1}, rows, n, dict(record.options))
+    assert wanted - fewer == 3 * 2 * rows * 2 * sum(a * b * c for a, b, c in block + across)
+
+
+def test_options_of_noise_reach_the_rule():
+    options = {"infill_share": 0.5, "mean_span": 7.0, "permute_sentences": False}
+    rule = objectives.get("seq2seq").rule(MadeUp(), options)
+    assert {name: getattr(rule, name) for name in options} == options
+    assert (rule.frame_ids, rule.stop_ids) == ((0, 2, 3), (7,))
+    assert set(objectives.get("seq2seq").options) == set(options)
 
 
 def test_perplexities_are_of_tokens_and_of_characters():

@@ -3,8 +3,8 @@
 import keras
 import numpy as np
 
-from keras_tupe import TupeBackbone, TupeMaskedLM, TupeReplacedTokenDetector, positions
-from keras_tupe.models import ReplacedTokenAccuracy
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeReplacedTokenDetector, data, positions
+from keras_tupe.models import ReplacedTokenAccuracy, TupeSeq2SeqBackbone, TupeSeq2SeqLM
 from keras_tupe.trainer import adamw
 
 NUM_STEPS, ROWS = 20, 16
@@ -30,16 +30,19 @@ LOSS_WEIGHTS = {  # of models with several losses
 }
 
 
+KINDS = (*LOSS_WEIGHTS, "seq2seq")
+
+
 def kind_of(words):
-    """Returns the kind of model that the words of a route name, "" for one with one loss."""
-    return next((word for word in words if word in LOSS_WEIGHTS), "")
+    """Returns the kind of model that the words of a route name, "" for that of masked tokens."""
+    return next((word for word in words if word in KINDS), "")
 
 
 def new_model(dropout=0.0, dtype="float32", kind=""):
     """Returns the model, the same every time, with random values in all of its weights.
 
     That of the kind `several` also says of each row which of two classes it is of; `replaced` is a
-    generator and a discriminator of replaced tokens.
+    generator and a discriminator of replaced tokens, `seq2seq` an encoder and a decoder.
     """
     keras.utils.set_random_seed(3)
     sizes = {"max_sequence_length": LENGTH, "num_segments": 2}  # a table with a sparse gradient
@@ -51,6 +54,9 @@ def new_model(dropout=0.0, dtype="float32", kind=""):
         sizes |= {"embedding_dim": WIDTH, "dropout": dropout, "dtype": dtype}
         other = TupeBackbone(VOCABULARY_SIZE, 1, 1, 6, 8, "absolute", **sizes)
         model = TupeReplacedTokenDetector(other, backbone)
+    elif kind == "seq2seq":
+        sizes = {"max_sequence_length": LENGTH, "dropout": dropout, "dtype": dtype}
+        model = TupeSeq2SeqLM(TupeSeq2SeqBackbone(VOCABULARY_SIZE, 1, HEADS, WIDTH, 14, **sizes))
     elif kind:
         pooled = backbone(backbone.input)["pooled_output"]
         pair = keras.layers.Dense(2, dtype=dtype, name="pair_dense")(pooled)
@@ -65,7 +71,7 @@ def new_model(dropout=0.0, dtype="float32", kind=""):
 
 def losses(kind=""):
     """Returns the arguments of `compile` that say what is lost and measured."""
-    if not kind:
+    if kind not in LOSS_WEIGHTS:
         return {"weighted_metrics": ["sparse_categorical_accuracy"]}
     if kind == "replaced":
         metrics = {"replaced_token": [ReplacedTokenAccuracy(name="accuracy")]}
@@ -82,9 +88,19 @@ def losses(kind=""):
 
 
 def rows(num_steps=NUM_STEPS, kind=""):
-    """Returns `(inputs, labels, weights)`; the first half of each batch has few masked tokens."""
+    """Returns `(inputs, labels, weights)`; the first half of each batch has few masked tokens.
+
+    Of the kind `seq2seq` it has short rows.
+    """
     random = np.random.default_rng(5)
     count = num_steps * ROWS
+    if kind == "seq2seq":
+        most = np.where(np.arange(count) % ROWS < ROWS // 2, 3, LENGTH)
+        sizes = random.integers(2, most + 1)[:, None]
+        ids = random.integers(2, VOCABULARY_SIZE, (count, LENGTH))
+        ids = np.where(np.arange(LENGTH) < sizes, ids, 0)
+        noise = data.Denoising(VOCABULARY_SIZE, mask_id=1, pad_id=0, stop_ids=(2, 3, 4))
+        return noise.examples(ids, np.arange(count), 6)
     lengths = random.integers(PREDICTIONS, LENGTH + 1, (count, 1))
     inputs = {
         "token_ids": random.integers(0, VOCABULARY_SIZE, (count, LENGTH), "int32"),

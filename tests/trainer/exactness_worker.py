@@ -3,8 +3,8 @@
 A process of its own, because logical devices and TF_CONFIG come before TensorFlow starts. A route
 is words joined by "-": where (`plain`, `onedevice`, `mirrored` on two logical CPUs, `gpus`,
 `workers`), optimizer (`sgd`, `momentum`, `adamw`), and any of `micro4`, `xla`, `noxla`, `group5`
-(steps per call; other numbers too), `remat`, `several` and `replaced` (models with several losses)
-and `stock` (Keras's own `fit`).
+(steps per call; other numbers too), `remat`, `several` and `replaced` (models with several losses),
+`seq2seq` (an encoder and a decoder) and `stock` (Keras's own `fit`).
 Updates, norms and
 losses go to an `.npz` file, and with `behaviour` what `replica_behaviour` finds:
 

@@ -9,7 +9,7 @@ import socket
 
 import numpy as np
 import pytest
-from exactness_case import CLIP_NORM, NUM_STEPS, kind_of, number_after
+from exactness_case import CLIP_NORM, LOSS_WEIGHTS, NUM_STEPS, kind_of, number_after
 from interpreters import python
 from made_once import made_once
 
@@ -21,6 +21,13 @@ WORKER_ROUTES = [
     "workers-adamw-micro4-group5",
     "workers-adamw-micro2-several",
     "workers-adamw-micro4-replaced",
+]
+SEQ2SEQ = [
+    "plain-adamw-seq2seq",
+    "plain-adamw-micro4-xla-group5-seq2seq",
+    "mirrored-adamw-noxla-seq2seq",
+    "mirrored-adamw-micro4-xla-group5-seq2seq",
+    "mirrored-adamw-micro2-remat-seq2seq",
 ]
 OPTIMIZERS = ("sgd", "momentum", "adamw")
 
@@ -95,7 +102,7 @@ def assert_exact(found, route, references):
     assert len(norms) == NUM_STEPS // number_after("group", route.split("-"))
     assert (norms > CLIP_NORM).all(), "nothing is clipped"
     single, several = history(references, reference_of(route)), history(found, route)
-    assert len(single) == (3 if kind_of(route.split("-")) else 2)
+    assert len(single) == (3 if kind_of(route.split("-")) in LOSS_WEIGHTS else 2)
     assert single.keys() == several.keys()
     for name, value in single.items():
         np.testing.assert_allclose(several[name], value, rtol=1e-4)
@@ -127,6 +134,14 @@ def test_keras_own_fit_is_far_from_the_update_of_one_replica(tmp_path):
     found = run_worker(tmp_path / "found.npz", "plain-sgd", "mirrored-sgd-stock")
     got = difference(found, "mirrored-sgd-stock", found)
     assert got > 0.1, "Keras is exact now: is the trainer still needed?"
+
+
+@pytest.mark.slow
+def test_encoder_and_decoder_have_the_update_of_one_replica(tmp_path):
+    found = run_worker(tmp_path / "found.npz", *SEQ2SEQ)
+    for route in SEQ2SEQ:
+        assert_exact(found, route, found)
+        assert difference(found, route, found) <= 1e-5
 
 
 @pytest.mark.slow

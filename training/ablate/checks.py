@@ -179,6 +179,12 @@ def _tasks(settings):
         return found
     tasks = tasks_of(settings)
     found = [sentence for task in tasks for sentence in task.problems()]
+    if tasks and settings.objective == "seq2seq":
+        found.append(
+            "--objective seq2seq has no tasks yet: the commands of --tasks, --squad-train and "
+            "--blimp take encoders, and this one trains an encoder and a decoder. Leave them out. "
+            f"Received: {', '.join(task.name for task in tasks)}"
+        )
     if settings.objective in ("causal_lm", "replaced_token"):
         found += [
             "--blimp-options cannot have --score word, which is for models of masked tokens. "

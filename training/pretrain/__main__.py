@@ -1,4 +1,4 @@
-"""Pre-trains an encoder by masked language modeling, on one device, several, or several machines.
+"""Pre-trains an encoder, by masked language modeling or another objective, on any devices.
 
     keras-tupe pretrain --config laptop --data rows --out runs/tupe_r
     keras-tupe pretrain --config tupe-base --data rows --out runs/base
@@ -7,7 +7,7 @@ The defaults are TUPE's (Ke et al. 2021, Table 2). `--data` is what `keras-tupe 
 same command goes on from the last checkpoint in `--out`: to the bit, on a CPU, as if it had never
 been stopped. On SIGTERM it saves and ends. The folder holds `settings.json`, `log.csv`,
 `valid.csv`, TensorBoard's files, `checkpoints/`, `curves.png` and, at the end, `preset/`, which
-`keras_tupe.TupeMaskedLM.from_preset` loads.
+`keras_tupe.TupeMaskedLM.from_preset` loads, or the class of the objective.
 
 Several machines: start it on each with its TF_CONFIG; see docs/pages/guides/machines.md.
 """

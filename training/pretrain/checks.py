@@ -33,6 +33,14 @@ with without_keras():
 
 SHARING = ("tied", "gradient_disentangled", "none")
 _CHOICES = {"size": SIZES, "embedding_sharing": SHARING, **MACHINE_CHOICES}
+# Settings that not every model has -> what its backbone is made with by them.
+_BACKBONE = {
+    "attention_pattern": "attention_pattern",
+    "pattern_options": "attention_pattern",
+    "pattern_file": "attention_pattern",
+    "embedding_dim": "embedding_dim",
+    "num_groups": "num_groups",
+}
 _RANGES = {
     "dropout": SHARE,
     "initializer_range": POSITIVE,
@@ -43,6 +51,8 @@ _RANGES = {
     "generator_share": ("above 0 and at most 1", lambda value: 0 < value <= 1),
     "discriminator_weight": NOT_NEGATIVE,
     "mask_rate": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "infill_share": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "mean_span": ("from 1 to 100", lambda value: 1 <= value <= 100),
     "batch_size": COUNT,
     "micro_batches": COUNT,
     "steps": COUNT,
@@ -141,14 +151,24 @@ def _objective(settings):
         ]
     # a file may have settings of masks that an objective on the command line has no use for
     places = {COMMAND_LINE, settings.given.get("objective")}
-    given = [one for one in OBJECTIVE_OPTIONS if settings.given.get(one) in places - {None}]
-    useless = [one for one in given if one not in settings.objective_record().options]
+    given = [
+        one
+        for one in (*OBJECTIVE_OPTIONS, *_BACKBONE)
+        if settings.given.get(one) in places - {None}
+    ]
+    useless = [one for one in given if not _has_use_for(settings.objective_record(), one)]
     if useless:
         return [
             f"--objective {name} has no use for {', '.join(map(option, useless))}: leave that out. "
             f"Received: {', '.join(f'{one}={getattr(settings, one)!r}' for one in useless)}"
         ]
     return []
+
+
+def _has_use_for(objective, name):
+    if name in _BACKBONE:
+        return _BACKBONE[name] in objective.backbone_arguments
+    return name in objective.options
 
 
 def _pattern(settings):

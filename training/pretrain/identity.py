@@ -8,6 +8,7 @@ import os
 OBJECTIVE_OPTIONS = (
     *("mask_rate", "whole_word", "mask_special"),
     *("generator_share", "embedding_sharing", "discriminator_weight"),
+    *("infill_share", "mean_span", "permute_sentences"),
 )
 # What the new model is made of; a preset brings its own.
 MODEL = (
@@ -41,6 +42,9 @@ CHANGEABLE = (
     "mask_rate",
     "whole_word",
     "mask_special",
+    "infill_share",
+    "mean_span",
+    "permute_sentences",
     "valid_batches",
 )
 # How and where the work is done, and what is written about it.

@@ -4,7 +4,7 @@ import dataclasses
 
 import keras
 
-from keras_tupe import SIZES, TupeBackbone, TupeTokenizer
+from keras_tupe import SIZES, TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 from training.presets.vocabulary import check_same_vocabulary
 
@@ -41,6 +41,30 @@ def _new_model(settings, prepared):
     """Returns a new model; of one seed, all methods have the same weights but for their own."""
     settings.method()  # loads a file that defines it
     objective, options = settings.objective_record(), settings.objective_options()
+    arguments = backbone_arguments(settings, prepared)
+    trunk = objective.backbone_cls(**arguments, position="none")
+    trunk = objective.make_model(trunk, options)
+    keras.utils.set_random_seed(settings.seed)
+    backbone = objective.backbone_cls(
+        **arguments, position=settings.method_name(), position_options=settings.method_options()
+    )
+    model = objective.make_model(backbone, options)
+    # initializers draw in the order of the layers, and a method's own layers are among them
+    for ours, theirs in _parts(model, trunk):
+        values = {weight.path: weight for weight in theirs.weights}
+        for weight in ours.weights:
+            if weight.path in values and weight.shape == values[weight.path].shape:
+                weight.assign(values[weight.path])
+    return model
+
+
+def backbone_arguments(settings, prepared):
+    """Returns what the backbone of a new model is made with, but for its positional method.
+
+    Args:
+        settings, prepared: as of `make_model`.
+    """
+    objective = settings.objective_record()
     arguments = {
         "vocabulary_size": prepared.vocabulary.size,
         **dataclasses.asdict(SIZES[settings.size]),
@@ -55,19 +79,7 @@ def _new_model(settings, prepared):
         "embedding_dim": settings.embedding_dim,
         "num_groups": settings.num_groups,
     }
-    trunk = objective.make_model(TupeBackbone(**arguments, position="none"), options)
-    keras.utils.set_random_seed(settings.seed)
-    backbone = TupeBackbone(
-        **arguments, position=settings.method_name(), position_options=settings.method_options()
-    )
-    model = objective.make_model(backbone, options)
-    # initializers draw in the order of the layers, and a method's own layers are among them
-    for ours, theirs in _parts(model, trunk):
-        values = {weight.path: weight for weight in theirs.weights}
-        for weight in ours.weights:
-            if weight.path in values and weight.shape == values[weight.path].shape:
-                weight.assign(values[weight.path])
-    return model
+    return {name: arguments[name] for name in arguments if name in objective.backbone_arguments}
 
 
 def _parts(model, other):
@@ -82,11 +94,13 @@ def save_preset(model, tokenizer, length, folder):
     Args:
         model: the trained model.
         tokenizer: the `TupeTokenizer` of its rows.
-        length: tokens per row of the preset's preprocessor.
+        length: tokens per row of the preset's preprocessor, of each side if it has two.
         folder: `pathlib.Path` of an empty folder.
     """
     model.compile()  # else the optimizer's state would go into the preset
-    model.preprocessor = type(model).preprocessor_cls(tokenizer, sequence_length=length)
+    preprocessor_cls = type(model).preprocessor_cls
+    names = getattr(preprocessor_cls, "length_names", ("sequence_length",))
+    model.preprocessor = preprocessor_cls(tokenizer, **dict.fromkeys(names, length))
     model.save_to_preset(str(folder))
 
 
@@ -130,7 +144,7 @@ def _with_dropout(model, dropout):
         return model
     config = model.get_config()
     for part in config.values():
-        if isinstance(part, dict) and part["class_name"] == TupeBackbone.__name__:
+        if isinstance(part, dict) and part["class_name"] == type(model.backbone).__name__:
             part["config"]["dropout"] = dropout
     again = type(model).from_config(config)
     again.set_weights(model.get_weights())

@@ -64,7 +64,7 @@ class Settings(MethodChoice):
     num_groups: int | None = setting(
         None, "Blocks with weights of their own; must divide the layers. Default: each layer's."
     )
-    # === Masking (all objectives but causal_lm) ===
+    # === Masking (all objectives but causal_lm and seq2seq) ===
     mask_rate: float = setting(0.15, "Share of the tokens that is masked, above 0 to 1.")
     whole_word: bool = setting(False, "Whether whole words are masked.")
     mask_special: bool = setting(False, "Whether special tokens are masked, as TUPE's code does.")
@@ -77,6 +77,16 @@ class Settings(MethodChoice):
     )
     discriminator_weight: float = setting(
         50.0, "Factor of the encoder's loss beside that of the generator, >= 0."
+    )
+    # === Noise (objective seq2seq) ===
+    infill_share: float = setting(
+        0.3, "Share of the tokens that spans cover, each behind one mask, above 0 to 1."
+    )
+    mean_span: float = setting(
+        3.0, "Mean length of these spans, tokens from 1 to 100; lengths are Poisson's."
+    )
+    permute_sentences: bool = setting(
+        True, "Whether the sentences of each document in a row are shuffled."
     )
     # === Optimizer ===
     batch_size: int = setting(256, "Rows per step, all replicas together, >= 1.")

@@ -8,6 +8,8 @@ import numpy as np
 
 from keras_tupe.data.corpus.word_starts import piece_characters, word_starts
 
+STOPS = (".", "\u3002")  # full stops, the second of Chinese and Japanese
+
 
 @dataclasses.dataclass(frozen=True)
 class PreparedVocabulary:
@@ -62,6 +64,12 @@ class PreparedVocabulary:
         found[list(self.special_ids)] = 0
         found[self.unknown_id] = 1
         return np.maximum(found, 0)
+
+    @functools.cached_property
+    def stop_ids(self):
+        """Ids of the pieces that a sentence ends with: those with a full stop at their end."""
+        found = [number for number, piece in enumerate(self.pieces) if piece.endswith(STOPS)]
+        return tuple(number for number in found if number not in self.special_ids)
 
 
 def _wordpiece(path):

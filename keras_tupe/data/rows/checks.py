@@ -1,6 +1,8 @@
-"""Token ids are checked once, at the door."""
+"""Token ids are checked once, at the door, and so are the numbers of examples."""
 
 import numpy as np
+
+from keras_tupe.data.rows._choose_positions import POSITION_BITS
 
 
 def check_rows(token_ids, vocabulary_size):
@@ -33,3 +35,32 @@ def check_rows(token_ids, vocabulary_size):
             f"make these rows? Received: token_ids[{row}, {column}]={rows[row, column]}"
         )
     return rows
+
+
+def check_example_numbers(example_numbers, shape):
+    """Returns the numbers of the examples of rows as an integer array.
+
+    Args:
+        example_numbers: integers >= 0, `(rows,)`.
+        shape: of the rows, `(rows, length)`.
+
+    Raises:
+        TypeError: if they are not integers.
+        ValueError: if there is not one number >= 0 per row, or the rows are too long.
+    """
+    numbers = np.asarray(example_numbers)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise TypeError(
+            f"`example_numbers` must be integers. Received: example_numbers.dtype={numbers.dtype}"
+        )
+    if numbers.shape != shape[:1] or numbers.min() < 0:
+        raise ValueError(
+            "`example_numbers` must have one number >= 0 per row. Received: "
+            f"example_numbers.shape={numbers.shape}, smallest={numbers.min(initial=0)}, "
+            f"token_ids.shape={shape}"
+        )
+    if shape[1] > 2**POSITION_BITS:
+        raise ValueError(
+            f"Rows must have at most 2**{POSITION_BITS} tokens. Received: token_ids.shape={shape}"
+        )
+    return numbers

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from keras_tupe.data.rows._choose_positions import POSITION_BITS, choose_positions
-from keras_tupe.data.rows.checks import check_rows
+from keras_tupe.data.rows._choose_positions import choose_positions
+from keras_tupe.data.rows.checks import check_example_numbers, check_rows
 from keras_tupe.data.rows.counter_rng import random_below, random_bits
 from keras_tupe.data.rows.whole_words import starts_of_words
 
@@ -164,7 +164,7 @@ def mask_rows(token_ids, example_numbers, masking, *, seed):
         ValueError, TypeError: as `check_rows`; or if there is not one number per row.
     """
     token_ids = check_rows(token_ids, masking.vocabulary_size).astype("int32", copy=False)
-    numbers = _check_numbers(example_numbers, token_ids.shape)
+    numbers = check_example_numbers(example_numbers, token_ids.shape)
     blocks = [
         choose_positions(
             token_ids[first : first + _BLOCK], numbers[first : first + _BLOCK], masking, seed
@@ -189,22 +189,3 @@ def mask_rows(token_ids, example_numbers, masking, *, seed):
         "mask_positions": positions.astype("int32"),
     }
     return inputs, np.where(used, labels, np.int32(masking.pad_id)), used.astype("float32")
-
-
-def _check_numbers(example_numbers, shape):
-    numbers = np.asarray(example_numbers)
-    if not np.issubdtype(numbers.dtype, np.integer):
-        raise TypeError(
-            f"`example_numbers` must be integers. Received: example_numbers.dtype={numbers.dtype}"
-        )
-    if numbers.shape != shape[:1] or numbers.min() < 0:
-        raise ValueError(
-            "`example_numbers` must have one number >= 0 per row. Received: "
-            f"example_numbers.shape={numbers.shape}, smallest={numbers.min(initial=0)}, "
-            f"token_ids.shape={shape}"
-        )
-    if shape[1] > 2**POSITION_BITS:
-        raise ValueError(
-            f"Rows must have at most 2**{POSITION_BITS} tokens. Received: token_ids.shape={shape}"
-        )
-    return numbers

@@ -9,6 +9,7 @@ from keras_tupe._array_file import read_npy
 from keras_tupe.data.rows._preparation import read_preparation
 from keras_tupe.data.rows._shard import Shard
 from keras_tupe.data.rows.dataset_writer import pairs_file
+from keras_tupe.data.rows.denoising import Denoising
 from keras_tupe.data.rows.masking import Masking
 from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.pairs import MaskedPairs
@@ -107,6 +108,23 @@ class PreparedRows:
         """The `NextTokens` of this vocabulary."""
         vocabulary = self.vocabulary
         return NextTokens(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)
+
+    def denoising(self, **settings):
+        """The `Denoising` of this vocabulary.
+
+        Args:
+            **settings: `infill_share`, `mean_span` and `permute_sentences` of `Denoising`.
+        """
+        vocabulary = self.vocabulary
+        return Denoising(
+            vocabulary.size,
+            mask_id=vocabulary.mask_id,
+            pad_id=vocabulary.pad_id,
+            frame_ids=(vocabulary.start_id, vocabulary.end_id),
+            special_ids=vocabulary.special_ids,
+            stop_ids=vocabulary.stop_ids,
+            **settings,
+        )
 
     def replaced_tokens(self, masking=None):
         """The `ReplacedTokens` of this vocabulary.

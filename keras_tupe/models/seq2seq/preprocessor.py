@@ -5,7 +5,7 @@ import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.models.presets.classes import PresetClass
-from keras_tupe.models.seq2seq.backbone import TupeSeq2SeqBackbone
+from keras_tupe.models.seq2seq.backbone import SIDES, TupeSeq2SeqBackbone
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
 
@@ -63,6 +63,7 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
 
     backbone_cls = TupeSeq2SeqBackbone
     tokenizer_cls = TupeTokenizer
+    length_names = tuple(f"{side}_sequence_length" for side in SIDES)
 
     def __init__(
         self,

@@ -75,6 +75,14 @@ def test_all_objectives_cost_what_the_first_one_does(rows):
     assert steps == [round(100 * flops[1] / flops[0]), 100]
 
 
+def test_encoder_and_decoder_count(rows):
+    found = ablations(settings_of(rows, objectives=("masked_lm", "seq2seq")))
+    masked, both = (flops_of_step(one) for one in found.values())
+    assert [one.steps for one in found.values()] == [100, round(100 * masked / both)]
+    assert 2 < both / masked < 4
+    assert all(one.problems() == [] for one in found.values())
+
+
 def test_warm_up_and_validations_keep_their_share_and_calls_their_length(rows):
     more = ("--warmup-steps", 20, "--valid-every", 40, "--steps-per-call", 4)
     more = (*more, "--save-every", 20, "--log-every", 4, "--steps", 400)
@@ -119,6 +127,7 @@ def test_a_file_may_name_an_objective_and_its_options(rows):
         (("masked_lm", "causal_lm"), ("--generator-share", 0.5), ["--generator-share is of no"]),
         (("masked_lm", "next_sentence"), (), ["next_sentence: Rows for pairs", "`--pairs next`"]),
         (NAMES, ("--blimp", ".", "--blimp-options", "--score word"), ["cannot have --score word"]),
+        (("masked_lm", "seq2seq"), ("--blimp", "."), ["--objective seq2seq has no tasks yet"]),
         (NAMES, ("--steps-per-call", 3), ["--steps-per-call must divide"]),
         (NAMES, ("--positions", "absolut"), ["no positional method 'absolut'"]),
     ],

@@ -26,9 +26,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-def words(folder, out):
+def words(folder, out, **more):
     options = {**pretrain_cases.OPTIONS, "seed": None, "positions": ["absolute"], "seeds": 1}
-    options |= {"blimp": folder / "blimp", "objectives": NAMES}
+    options |= more or {"blimp": folder / "blimp", "objectives": NAMES}
     return pretrain_cases.arguments(folder / "rows", out, **options)
 
 
@@ -60,3 +60,17 @@ def test_a_killed_comparison_goes_on_by_the_same_command(folder, tmp_path):
     assert record["costs"]["masked_lm"]["steps"] == pretrain_cases.OPTIONS["steps"]
     assert list(record["scores"]) == ["BLiMP"]
     assert set(record["scores"]["BLiMP"]["absolute"]) == set(NAMES)
+
+
+def test_encoder_and_decoder_are_compared_at_equal_cost(folder, tmp_path):
+    out, names = tmp_path / "out", ("masked_lm", "seq2seq")
+    told = commands.run_anew("ablate", *words(folder, out, objectives=names))
+    assert told.code == 0, told.err
+    record = json.loads((out / "objectives.json").read_text())
+    assert record["equal_flops"]
+    assert record["unfinished"] == []
+    assert record["scores"] == {}
+    steps = [record["costs"][name]["steps"] for name in names]
+    assert steps[0] == pretrain_cases.OPTIONS["steps"] > steps[1]
+    text = (out / "seq2seq" / "ablation.md").read_text()
+    assert "next-token accuracy" in text

@@ -238,6 +238,9 @@ OTHER = {
     "mask_rate": 0.4,
     "whole_word": True,
     "mask_special": True,
+    "infill_share": 0.4,
+    "mean_span": 5.0,
+    "permute_sentences": False,
     "batch_size": 64,
     "micro_batches": 2,
     "steps": 2_000_000,
@@ -289,6 +292,8 @@ def test_settings_that_change_the_result_make_another_run(name):
         before = dataclasses.replace(before, attention_pattern="sliding_window")
     if name in ("generator_share", "embedding_sharing", "discriminator_weight"):
         before = dataclasses.replace(before, objective="replaced_token")
+    if name in ("infill_share", "mean_span", "permute_sentences"):
+        before = dataclasses.replace(before, objective="seq2seq")
     identity = before.identity()
     changed = dataclasses.replace(before, **{name: OTHER[name]}).identity()
     differing = {key for key in identity if identity[key] != changed.get(key)}
