@@ -100,7 +100,7 @@ def test_another_process_writes_the_same_targets(sampler, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "sampler", [pytest.param("greedy", marks=pytest.mark.slow), BEAMS], ids=["greedy", "beams"]
+    "sampler", ["greedy", pytest.param(BEAMS, marks=pytest.mark.slow)], ids=["greedy", "beams"]
 )
 def test_shorter_targets_are_those_of_the_model(sampler):
     ours = scrambled()
@@ -159,7 +159,7 @@ def functions():
         ("generate", {"text": ["1"], "max_length": LENGTH + 1}, "must be from 2 to 12"),
         ("generate", {"text": ["1"], "max_length": 1}, "must be from 2 to 12"),
         ("score", {"text": ["1", ""], "target": ["1", "2"]}, "A source must have at least one"),
-        ("score", {"text": ["1"], "target": ["1 " * LENGTH]}, "A target must be shorter than"),
+        ("score", {"text": ["1"], "target": ["1 " * LENGTH]}, "A target must have at most"),
         ("score", {"text": ["1"], "target": ["1", "2"]}, "must be a target for each source"),
         pytest.param(
             "generate_top_k",

@@ -87,7 +87,7 @@ def of_next_tokens(name, row):
     }
 
 
-@pytest.mark.parametrize("name", ["tupe_r", "absolute"])
+@pytest.mark.parametrize("name", [pytest.param("tupe_r", marks=pytest.mark.slow), "absolute"])
 def test_with_enough_beams_the_best_of_all_texts_is_found(name):
     model, answers = toy(name), {}
     texts = [every_text(name, row) for row in range(3)]

@@ -124,6 +124,7 @@ def test_padding_changes_no_gradient(name):
 PAIRS = texts(["1 2", "3 4 5", "6", "7 8"] * 2, ["2 1", "5 4 3", "6 .", "8 7"] * 2)
 
 
+@pytest.mark.slow
 def test_a_model_learns_pairs_of_texts(tensorflow):
     model = text_lm(dtype="float32", num_decoder_layers=1)
     model.compile(keras.optimizers.Adam(0.03), jit_compile=False)
