@@ -1,21 +1,29 @@
 """Raw pairs of texts to masked rows of two segments."""
 
 import keras
+import keras_hub
 
+from keras_tupe.models.presets.classes import PresetClass
+from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
+from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
 
+# No `MaskedLMPreprocessor` of KerasHub: of two with one encoder its `from_preset` takes either.
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeMaskedPairLMPreprocessor(TupeMaskedLMPreprocessor):
+class TupeMaskedPairLMPreprocessor(PresetClass, keras_hub.models.Preprocessor):
     """Tokenizes pairs of texts, packs each into a row and hides some of their tokens.
 
-    A `TupeMaskedLMPreprocessor` that makes segment ids and gives the pairs' classes on, for a
-    `TupeMaskedPairLM`.
+    What a `TupeMaskedLMPreprocessor` makes of pairs, with segment ids, and the pairs' classes
+    beside, for a `TupeMaskedPairLM`.
 
     Args:
         tokenizer: a `TupeTokenizer`.
+        sequence_length, truncate: as of `TupeMaskedLMPreprocessor`.
+        mask_selection_rate, mask_selection_length, mask_token_rate, random_token_rate: likewise.
         segments: whether `segment_ids` are made. Defaults to `True`; the model needs them.
-        **kwargs: the other arguments of `TupeMaskedLMPreprocessor`.
+        add_start_token: as of `TupeMaskedLMPreprocessor`.
+        **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
         x: tuple of two strings or of two batches of strings `(batch,)`; call with
@@ -45,25 +53,77 @@ class TupeMaskedPairLMPreprocessor(TupeMaskedLMPreprocessor):
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    def __init__(self, tokenizer, segments=True, **kwargs):
-        super().__init__(tokenizer, segments=segments, **kwargs)
+    backbone_cls = TupeBackbone
+    tokenizer_cls = TupeTokenizer
+
+    def __init__(
+        self,
+        tokenizer,
+        sequence_length=512,
+        truncate="round_robin",
+        mask_selection_rate=0.15,
+        mask_selection_length=None,
+        mask_token_rate=0.8,
+        random_token_rate=0.1,
+        segments=True,
+        add_start_token=True,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.tokenizer = tokenizer
+        self._masked = TupeMaskedLMPreprocessor(
+            tokenizer,
+            sequence_length=sequence_length,
+            truncate=truncate,
+            mask_selection_rate=mask_selection_rate,
+            mask_selection_length=mask_selection_length,
+            mask_token_rate=mask_token_rate,
+            random_token_rate=random_token_rate,
+            segments=segments,
+            add_start_token=add_start_token,
+        )
+
+    @classmethod
+    def _config_parts(cls):
+        return {"tokenizer": TupeTokenizer}
+
+    @property
+    def segments(self):
+        """Whether `segment_ids` are made."""
+        return self._masked.segments
+
+    @property
+    def add_start_token(self):
+        """Whether rows begin with the start token."""
+        return self._masked.add_start_token
+
+    @property
+    def sequence_length(self):
+        """Length of the rows, in tokens, special ones included."""
+        return self._masked.sequence_length
+
+    @sequence_length.setter
+    def sequence_length(self, value):
+        self._masked.sequence_length = value
 
     def masked_lm(self):
         """Returns the `TupeMaskedLMPreprocessor` of the same settings, without classes."""
-        names = (
-            *("sequence_length", "truncate", "mask_selection_rate", "mask_selection_length"),
-            *("mask_token_rate", "random_token_rate", "segments", "add_start_token"),
-        )
-        settings = {name: getattr(self, name) for name in names}
-        return TupeMaskedLMPreprocessor(self.tokenizer, **settings)
+        return self._masked
+
+    def build(self, input_shape):
+        self._masked.build(input_shape)
+        self.built = True
 
     def call(self, x, y=None, sample_weight=None):
         from keras_tupe.tokenizers import keras_hub_calls
 
-        inputs, labels, weights = super().call(x, y)
+        inputs, labels, weights = self._masked.call(x, y)
         pair, weight = keras_hub_calls.labels_of_rows(y, sample_weight, labels)
         return (
             inputs,
             {"masked_lm": labels, "pair": pair},
             {"masked_lm": weights, "pair": weight},
         )
+
+    def get_config(self):
+        return {**self._masked.get_config(), **super().get_config()}

@@ -2,6 +2,8 @@
 
 # ruff: noqa: E402 - what follows the first skip needs TensorFlow
 
+import collections
+
 import keras
 import keras_hub
 import numpy as np
@@ -230,6 +232,21 @@ def test_a_masked_language_model_fits_a_dataset_of_raw_strings(layer):
     dataset = tf.data.Dataset.from_tensor_slices(SENTENCES * 8).batch(12)
     losses = model.fit(dataset, epochs=6, verbose=0).history["loss"]
     assert losses[-1] < losses[0] - 0.5
+
+
+def test_kerashub_finds_one_class_of_a_kind_and_an_encoder():
+    """Of several, `from_preset` of its classes takes the first of a set: any of them."""
+    registered = set(keras.saving.get_custom_objects().values())
+    ours = [x for x in registered if isinstance(x, type) and x.__module__.startswith("keras_tupe.")]
+    plain = (keras_hub.models.Preprocessor, keras_hub.models.Task)
+    found = collections.Counter(
+        (base.__name__, cls.backbone_cls.__name__)
+        for cls in ours
+        for base in cls.__mro__
+        if issubclass(base, plain) and base not in plain and base.__module__.startswith("keras_hub")
+    )
+    assert ("MaskedLMPreprocessor", "TupeBackbone") in found
+    assert set(found.values()) == {1}
 
 
 @pytest.mark.parametrize(
