@@ -67,7 +67,8 @@ def markdown(record, comparisons):
 def draw(path, record):
     """Draws both scores by the length of the target, a line per method; grey is longer."""
     figure = Figure(figsize=(11, 4.2), layout="constrained")
-    for axes, (measure, text) in zip(figure.subplots(1, 2), _MEASURES.items(), strict=True):
+    panels = figure.subplots(1, 2)
+    for axes, (measure, text) in zip(panels, _MEASURES.items(), strict=True):
         for number, (name, method) in enumerate(record["methods"].items()):
             groups = [*method["valid"]["by_length"], *method["test"]["by_length"]]
             words = [group["words"] for group in groups]
@@ -89,7 +90,8 @@ def draw(path, record):
         axes.set_xlabel("words of the target (grey: longer than any of training)")
         axes.set_ylabel(f"{text} (percent)")
         axes.grid(alpha=0.3)
-    axes.legend(title="mean of seeds, band: lowest to highest", fontsize=8, title_fontsize=8)
+    words = "mean of seeds, band: lowest to highest"
+    panels[0].legend(title=words, fontsize=8, title_fontsize=8, loc="upper right")
     figure.suptitle(record["text"])
     save(figure, path)
 
