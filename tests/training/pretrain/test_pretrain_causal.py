@@ -134,9 +134,7 @@ def test_settings_of_other_objectives_and_patterns_are_refused(rows, tmp_path):
     out = tmp_path / "run"
     window = {"attention_pattern": "sliding_window"}
     cases_of = {
-        "'replaced_token', 'sentence_order']; the nearest is 'causal_lm'": {
-            "objective": "casual_lm"
-        },
+        "'sentence_order', 'seq2seq']; the nearest is 'causal_lm'": {"objective": "casual_lm"},
         "--objective causal_lm has no use for --mask-rate": {**CAUSAL, "mask_rate": 0.2},
         "--attention-pattern must be one of": {"attention_pattern": "casual"},
         "such as --attention-pattern causal. Received: 'full'": {

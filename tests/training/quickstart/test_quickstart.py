@@ -59,7 +59,7 @@ def test_the_curve_has_a_point_for_each_eleventh_of_the_steps_or_fewer(
 
         def evaluate(self, step, progress, most=None):
             tests.append((step, most))
-            return step / 100, 0.5
+            return {"valid_loss": step / 100, "valid_accuracy": 0.5}
 
     monkeypatch.setattr(run, "Training", Recorder)
     corpus = types.SimpleNamespace(training=types.SimpleNamespace(batch_size=7), held_out=None)
