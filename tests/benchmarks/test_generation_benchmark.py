@@ -29,6 +29,7 @@ def test_a_small_run_writes_a_table_and_its_numbers(tmp_path, capsys):
     assert "| rope" in (tmp_path / "generation.md").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_compared_writes_the_same():
     backbone = TupeBackbone(
         VOCABULARY, 1, 2, 8, 8, max_sequence_length=8, attention_pattern="causal", dtype="float64"

@@ -237,7 +237,9 @@ def test_the_discriminator_moves_its_difference_alone():
 # === What is left ===
 
 
-@pytest.mark.parametrize("sharing", ["tied", "gradient_disentangled"])
+@pytest.mark.parametrize(
+    "sharing", ["tied", pytest.param("gradient_disentangled", marks=pytest.mark.slow)]
+)
 def test_presets_are_plain_models_that_fine_tune_and_train_on(sharing, tmp_path):
     model = detector("float32", embedding_sharing=sharing)
     model.save_to_preset(str(tmp_path))

@@ -104,7 +104,8 @@ PENALTIES = {"beams_sum": 0, "beams_root": 0.6, "beams_mean": 1}
 
 
 @NOT_ON_JAX
-@pytest.mark.parametrize("name", ["small", pytest.param("deep", marks=pytest.mark.slow)])
+@pytest.mark.slow  # by default, the text that it writes
+@pytest.mark.parametrize("name", ["small", "deep"])
 def test_it_writes_the_tokens_that_it_writes_in_transformers(name):
     numbers = golden(name)
     model, _ = from_hf_bart(GOLDEN / "bart" / name)
