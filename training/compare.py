@@ -30,6 +30,7 @@ _EXPECTED = {
     "config",
     "keep",
     "keep_steps",
+    "preset_steps",
     "log_every",
     "save_every",
     "tensorboard",

@@ -22,6 +22,7 @@ from keras_tupe import (
 )
 from keras_tupe.models.presets.check import check_known, check_preset
 from training.presets.checks import is_seq2seq, read_object
+from training.presets.of_run import run_of_preset
 
 _TASKS = {
     kind.__name__: kind
@@ -116,7 +117,7 @@ def load_seq2seq(folder):
 
 
 def origin(folder):
-    """Returns what is known of a preset's making: the run of `training.pretrain` that it ends.
+    """Returns what is known of a preset's making: the run of `training.pretrain` it is of.
 
     Another preset in the folder of a run, a converted one say, is not that run's.
 
@@ -127,21 +128,25 @@ def origin(folder):
         Dictionary with `command`, `commit`, `data` and `metrics`; empty if there is no such run.
     """
     folder = pathlib.Path(folder).resolve()
-    run = folder.parent
+    run, step = run_of_preset(folder)
+    if run is None:
+        return {}
     record = read_object(run / "settings.json")
     settings = _dictionary(record, "settings")
     position = settings.get("position")
     if isinstance(settings.get("position_file"), str):
         position = pathlib.Path(settings["position_file"]).stem
     config = _dictionary(read_object(folder / "config.json"), "config")
-    if folder.name != "preset" or config.get("position") != position:
+    if config.get("position") != position:
         return {}
     found = {name: record[name] for name in ("command", "commit", "data") if name in record}
     try:
-        names, *_, last = (run / "valid.csv").read_text(encoding="utf-8").split()
-        values = map(float, last.split(","))
-        return {**found, "metrics": dict(zip(names.split(","), values, strict=True))}
-    except (OSError, ValueError):
+        names, *lines = (run / "valid.csv").read_text(encoding="utf-8").split()
+        columns = names.split(",")
+        of_steps = [dict(zip(columns, map(float, x.split(",")), strict=True)) for x in lines]
+        of_steps = [one for one in of_steps if step in (None, one["step"])]
+        return {**found, "metrics": of_steps[-1]} if of_steps else found
+    except (OSError, ValueError, KeyError):
         return found
 
 

@@ -27,6 +27,7 @@ from training.command.without_keras import (
 )
 from training.pretrain.identity import CHANGEABLE, MODEL, OBJECTIVE_OPTIONS
 from training.pretrain.method import method_problems
+from training.pretrain.schedule import step_numbers
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -239,25 +240,23 @@ def _steps(settings, outside):
     if not outside.keys() & {"batch_size", "micro_batches"}:
         found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
     events = ("steps", "log_every", "valid_every", "save_every")
-    kept = ()
-    try:
-        kept = settings.keep_step_numbers()
-    except ValueError:
-        kept = (0,)
-    if any(step < 1 for step in kept):
-        found.append(
-            "--keep-steps must be steps >= 1 by commas, such as 100000,300000. Received: "
-            f"{settings.keep_steps!r}"
-        )
-    elif kept and "steps" not in outside and kept[-1] > settings.steps:
-        found.append(
-            f"--keep-steps must not be above --steps, {settings.steps}, which the run never "
-            f"passes. Received: {settings.keep_steps!r}"
-        )
+    kept = {name: _listed_steps(settings, name) for name in ("keep_steps", "preset_steps")}
+    for name, steps in kept.items():
+        received = f"Received: {getattr(settings, name)!r}"
+        if any(step < 1 for step in steps):
+            found.append(
+                f"{option(name)} must be steps >= 1 by commas, such as 100000,300000. {received}"
+            )
+        elif steps and "steps" not in outside and steps[-1] > settings.steps:
+            found.append(
+                f"{option(name)} must not be above --steps, {settings.steps}, which the run never "
+                f"passes. {received}"
+            )
     if outside.keys() & {"steps_per_call", *events}:
         return found
-    uneven = [name for name in events if getattr(settings, name) % settings.steps_per_call]
-    uneven += ["keep_steps"] if any(step % settings.steps_per_call for step in kept) else []
+    call = settings.steps_per_call
+    uneven = [name for name in events if getattr(settings, name) % call]
+    uneven += [name for name, steps in kept.items() if any(step % call for step in steps)]
     if uneven:
         values = ", ".join(f"{name}={getattr(settings, name)!r}" for name in uneven)
         found.append(
@@ -266,3 +265,11 @@ def _steps(settings, outside):
             f"done. Received: steps_per_call={settings.steps_per_call}, {values}"
         )
     return found
+
+
+def _listed_steps(settings, name):
+    """Returns the steps that a setting lists; one that is wrong if it does not."""
+    try:
+        return step_numbers(getattr(settings, name))
+    except ValueError:
+        return (0,)

@@ -62,6 +62,7 @@ _NO_MATTER = (
     "save_every",
     "keep",
     "keep_steps",
+    "preset_steps",
     "log_every",
     "skip_bad_steps",
     "allow_change",

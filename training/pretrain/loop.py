@@ -147,6 +147,7 @@ class Watch(keras.callbacks.Callback):
         self._trainer = training.trainer  # `self.model` brings JAX's arrays back at each look
         self._machine, self._schedule = training.machine, training.schedule
         self._settings, self._stop = settings, stop
+        self._kept = {*settings.keep_step_numbers(), *settings.preset_step_numbers()}
         self._saver, self._progress, self._log = saver, progress, log
         self._losses = list(saver.losses)
         self._xla = xla
@@ -167,7 +168,7 @@ class Watch(keras.callbacks.Callback):
         if self.step % settings.log_every == 0 or self.step == settings.steps:
             self._write_log()
         saves = self.step % settings.save_every == 0 or self.step == settings.steps
-        saves = saves or self.step in settings.keep_step_numbers()
+        saves = saves or self.step in self._kept
         together = self.step % settings.log_every == 0
         if self._machine.stops(self._trainer, self._stop.received, together):
             saves = self._trainer.stop_training = True

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 import sys
 
 import keras
@@ -25,6 +24,7 @@ from training.machine.peak import device_peak, measured_peak
 from training.pretrain import model, report
 from training.pretrain.facts import data_facts, held_out_facts
 from training.pretrain.loop import Training, Watch
+from training.pretrain.presets import PresetWriter
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
 from training.pretrain.xla_record import XlaRecord
@@ -94,7 +94,15 @@ class Run:
             settings.allow_change,
             self.is_chief,
         )
+        self._presets = PresetWriter(
+            self.out,
+            settings.preset_step_numbers(),
+            self.machine,
+            train.vocabulary,
+            self.rows.length,
+        )
         self.step = self._checkpoints.latest() or 0
+        self._presets.check(self.step)
         self._xla = XlaRecord(self.out, settings.xla)
 
     def begin(self, command):
@@ -226,16 +234,26 @@ class Run:
             # what a kill may have left out; the chief knows, and all take part
             if self.machine.gathered([int(self._validation_is_missing())]).any():
                 self._validate(progress, log)
+            self._write_preset(progress)
             while self.step < settings.steps:
                 every = settings.valid_every or settings.steps
-                end = min((self.step // every + 1) * every, settings.steps)
+                validation = min((self.step // every + 1) * every, settings.steps)
+                end = self._presets.next_after(self.step, validation)
                 watch.begin()
                 self.training.fit(self.step, end, progress, watch)
                 self.step = watch.step
                 if self.training.trainer.stop_training:
                     return False
-                self._validate(progress, log)
+                if self.step == validation:
+                    self._validate(progress, log)
+                self._write_preset(progress)
         return True
+
+    def _write_preset(self, progress):
+        """Writes the preset of this step where one is wanted; the chief knows, all take part."""
+        if self.machine.gathered([int(self.is_chief and self._presets.is_due(self.step))]).any():
+            with progress.paused():
+                self._presets.write(self.model, self.step)
 
     def _validation_is_missing(self):
         step, every = self.step, self.settings.valid_every
@@ -257,22 +275,10 @@ class Run:
             )
 
     def finish(self):
-        """Writes preset and picture, and prints the table.
-
-        All workers write the preset, since reading weights may need all of them; one is kept.
-        """
-        partial = self.out / f".partial.preset.{self.machine.worker}"
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
-        tokenizer = model.tokenizer_of(self.prepared.vocabulary)
-        model.save_preset(self.model, tokenizer, self.rows.length, partial)
-        self.machine.gathered([self.step])  # no one leaves before all have written
-        if not self.is_chief:
-            shutil.rmtree(partial, ignore_errors=True)
+        """Writes preset and picture, and prints the table."""
+        preset = self._presets.write(self.model)
+        if preset is None:
             return
-        preset = self.out / "preset"
-        shutil.rmtree(preset, ignore_errors=True)
-        partial.rename(preset)
         print(report.write_report(self.out, self.model.backbone.position))
         found = no_gpu(self.settings.strategy, self.machine.num_replicas)
         if found:

@@ -1,6 +1,8 @@
-"""What follows the number of steps: the warm-up, and the checkpoints that are kept."""
+"""What follows the number of steps: the warm-up, and the steps whose models are kept."""
 
 from training.command.settings import COMMAND_LINE
+
+_LISTS = ("keep_steps", "preset_steps")  # of steps, by commas
 
 
 def scaled_warmup(warmup_steps, usual_steps, steps):
@@ -37,17 +39,40 @@ def scaled(values, from_file, defaults, given):
         if steps != usual and 0 <= warmup < usual:
             values["warmup_steps"] = scaled_warmup(warmup, usual, steps)
     usual = from_file.get("steps", defaults["steps"])
-    if given.get("keep_steps") not in (None, COMMAND_LINE) and steps != usual > 0:
-        values["keep_steps"] = _scaled_list(
-            from_file["keep_steps"], steps / usual, max(values.get("steps_per_call", 1), 1)
-        )
+    for name in _LISTS:
+        if given.get(name) not in (None, COMMAND_LINE) and steps != usual > 0:
+            call = max(values.get("steps_per_call", 1), 1)
+            values[name] = scaled_list(from_file[name], steps / usual, call)
     return values
 
 
-def _scaled_list(text, factor, call):
-    """Returns steps by commas, each a multiple of `call`; another text stays as it is."""
+def step_numbers(text):
+    """Returns steps by commas as integers, each once, ascending.
+
+    Raises:
+        ValueError: if one is no integer.
+
+    Example:
+        >>> step_numbers("300_000, 100000")
+        (100000, 300000)
+    """
+    return tuple(sorted({int(word) for word in text.split(",") if word.strip()}))
+
+
+def scaled_list(text, factor, call=1):
+    """Returns steps by commas at the same share of a run of other steps.
+
+    Args:
+        text: steps by commas; another text stays as it is.
+        factor: steps of the run by those that the text is for.
+        call: what the steps must be multiples of.
+
+    Example:
+        >>> scaled_list("100000, 300000", 0.001)
+        '100,300'
+    """
     try:
-        numbers = [int(word) for word in text.split(",") if word.strip()]
+        numbers = step_numbers(text)
     except ValueError:
         return text
     kept = {round(number * factor / call) * call for number in numbers}

@@ -10,7 +10,7 @@ from training.machine import settings as machine
 from training.pretrain.checks import SHARING, find_problems
 from training.pretrain.identity import CHANGEABLE, identity_of
 from training.pretrain.method import MethodChoice
-from training.pretrain.schedule import scaled
+from training.pretrain.schedule import scaled, step_numbers
 
 with without_keras():
     from keras_tupe._json_file import parse_json
@@ -129,6 +129,12 @@ class Settings(MethodChoice):
         "Steps whose checkpoints stay for good, such as 100000,300000,600000.",
         by_commas=True,
     )
+    preset_steps: str = setting(
+        "",
+        "Steps after which a preset is written besides the last one, to OUT/presets/step-K, such "
+        "as 100000,300000,600000.",
+        by_commas=True,
+    )
     log_every: int = setting(50, "Steps between two lines of the log, >= 1.")
     tensorboard: bool = setting(True, "Whether TensorBoard's files are written too.")
     skip_bad_steps: int = setting(
@@ -188,7 +194,11 @@ class Settings(MethodChoice):
 
     def keep_step_numbers(self):
         """Returns the steps whose checkpoints stay for good, ascending."""
-        return tuple(sorted({int(word) for word in self.keep_steps.split(",") if word.strip()}))
+        return step_numbers(self.keep_steps)
+
+    def preset_step_numbers(self):
+        """Returns the steps after which a preset is written besides the last one, ascending."""
+        return step_numbers(self.preset_steps)
 
     def identity(self):
         """Returns what must be equal for a run to continue from a checkpoint, see `identity_of`."""

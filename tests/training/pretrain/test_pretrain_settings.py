@@ -269,6 +269,7 @@ NO_MATTER = {
     "save_every": 10,
     "keep": 9,
     "keep_steps": "10",
+    "preset_steps": "10",
     "log_every": 10,
     "tensorboard": False,
     "skip_bad_steps": 3,
