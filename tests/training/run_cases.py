@@ -1,9 +1,12 @@
 """Logs of runs, made up, and the tables and pictures that are made of them."""
 
+import json
+
 import numpy as np
 from matplotlib.image import imread
 
 from training.command.log import LOG_COLUMNS, RunLog
+from training.pretrain.settings import Settings
 
 
 def make_run(folder, steps=300, shift=0.0, valid_every=20, speed=1000.0, share=0.25, outputs=()):
@@ -21,6 +24,28 @@ def make_run(folder, steps=300, shift=0.0, valid_every=20, speed=1000.0, share=0
                 parts |= {f"{name}_accuracy": 0.5 for name in outputs}
                 known = {"valid_loss": loss, "valid_accuracy": 1 / loss, **parts}
                 log.valid(step=step, tokens=4096 * step, **known)
+    return folder
+
+
+def make_ended_run(folder, position, seed, shift=0.0, finished=True, **changes):
+    """Writes what a run of 300 steps of `training.pretrain` leaves; returns the folder."""
+    make_run(folder, 300, shift)
+    settings = {"position": position, "seed": seed, "steps": 300, "warmup_steps": 9, **changes}
+    settings = {**vars(Settings(**settings)), "out": str(folder)}
+    settings.pop("given")
+    record = {
+        "command": f"python -m training.pretrain --position {position}",
+        "commit": "0123abc",
+        "settings": settings,
+        "data": {"rows_hash": "abc", "length": 16},
+        "backend": "tensorflow",
+    }
+    (folder / "settings.json").write_text(json.dumps(record))
+    if finished:
+        (folder / "preset").mkdir()
+        (folder / "preset" / "config.json").write_text("{}")
+        count = {"parameter_count": 1000 + len(position)}
+        (folder / "preset" / "metadata.json").write_text(json.dumps(count))
     return folder
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
+from training.ablate.over_steps import summaries_at
 from training.ablate.results import LOSS
 from training.command.pictures import save
 from training.evaluate_perplexity.picture import draw_positions
@@ -134,6 +135,49 @@ def draw_by_position(path, ablation):
     found = ablation.by_position
     trained = next(iter(found.values()))[0]["trained_length"]
     draw_positions(path, found, trained, styles_of(ablation))
+
+
+def draw_over_steps(path, ablation):
+    """Draws the scores of the tasks over the steps of pre-training.
+
+    A line is the mean over seeds, its band the 95 % interval of the mean; the black line is what
+    the baseline scores at the end.
+
+    Args:
+        path: PNG file to write.
+        ablation: an `Ablation` with scores at steps on the way.
+    """
+    styles, scores = styles_of(ablation), ablation.task_names
+    columns = min(_COLUMNS, len(scores))
+    rows = math.ceil(len(scores) / columns)
+    figure = Figure(figsize=(4.6 * columns, 3.4 * rows + 0.6), layout="constrained")
+    figure.suptitle(
+        "Scores of the presets on the way; band: 95 % interval of the mean", fontsize=11
+    )
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, score in zip(axes, scores, strict=False):
+        found = summaries_at(ablation, score)
+        panel.set_title(score, fontsize=10)
+        panel.grid(alpha=0.3)
+        panel.set_xlabel("steps of pre-training (thousand)")
+        panel.set_ylabel("percent")
+        last = found[ablation.steps].get(ablation.baseline)
+        if last is not None:
+            panel.axhline(last.mean, color="black", linewidth=0.8)
+        for name, style in styles.items():
+            of_steps = {s / 1000: at[name] for s, at in found.items() if name in at}
+            means = [one.mean for one in of_steps.values()]
+            panel.plot(list(of_steps), means, "o", markersize=4, color=style["color"])
+            panel.plot(list(of_steps), means, linewidth=1.6, label=name, **style)
+            low, high = ([getattr(x, w) for x in of_steps.values()] for w in ("low", "high"))
+            if not np.isnan(low).any():
+                panel.fill_between(
+                    list(of_steps), low, high, color=style["color"], alpha=0.12, lw=0
+                )
+    for panel in axes[len(scores) :]:
+        panel.set_axis_off()
+    axes[0].legend(fontsize=8)
+    save(figure, path)
 
 
 def draw_tasks(path, ablation):

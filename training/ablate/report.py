@@ -1,4 +1,4 @@
-"""The report of an ablation: `ablation.json`, `ablation.md`, `ablation.png`, `tasks.png`."""
+"""The report of an ablation: tables, numbers and pictures."""
 
 import math
 import pathlib
@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
+from training.ablate import over_steps
 from training.ablate.positions import by_position
 from training.ablate.report_parts import (
     comparison,
@@ -20,12 +21,13 @@ from training.ablate.results import LOSS
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
 
-MARKDOWN, JSON, PICTURE, TASKS_PICTURE, POSITIONS_PICTURE = FILES = (
+MARKDOWN, JSON, PICTURE, TASKS_PICTURE, POSITIONS_PICTURE, STEPS_PICTURE = FILES = (
     "ablation.md",
     "ablation.json",
     "ablation.png",
     "tasks.png",
     "positions.png",
+    "steps.png",
 )
 
 
@@ -50,6 +52,10 @@ def write(out, ablation, origin):
     if ablation.by_position:
         replaced_picture(
             out / POSITIONS_PICTURE, lambda path: _pictures().draw_by_position(path, ablation)
+        )
+    if ablation.tested_steps and ablation.task_names:
+        replaced_picture(
+            out / STEPS_PICTURE, lambda path: _pictures().draw_over_steps(path, ablation)
         )
     return text
 
@@ -88,6 +94,7 @@ def as_json(ablation, origin):
             },
             "sign": "difference = method less baseline",
             "methods": {name: _method(ablation, name) for name in ablation.methods},
+            "over_steps": over_steps.as_json(ablation),
         }
     )
 
@@ -105,8 +112,7 @@ def _method(ablation, name):
         "options": method.options,
         "encoder_parameters": method.encoder_parameters,
         "scores": scores,
-        "share_of_steps_to_baseline": shares
-        and {**vars(shares), "num_not_reached": shares.num_not_reached},
+        "share_of_steps_to_baseline": shares and shares.record(),
         "runs": {seed: vars(result) for seed, result in method.results.items()},
     }
 
@@ -128,6 +134,7 @@ def markdown(ablation, origin):
         "## Steps, size and speed",
         _cost_table(ablation),
         *_tasks(ablation),
+        *over_steps.over_steps(ablation),
         "## How to read this",
         "\n".join(f"- {note}" for note in _notes(ablation)),
     ]

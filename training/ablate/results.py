@@ -8,10 +8,11 @@ import numpy as np
 
 from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
-from keras_tupe.metrics import mean_interval
 from training.ablate.runs import check_belongs, find_runs, recorded_seconds
-from training.ablate.statistics import steps_to_reach, summarize
-from training.ablate.tasks import check_equal, read_positions, read_scores
+from training.ablate.scores import read_positions, read_scores, read_scores_at_steps
+from training.ablate.shares import shares_to_baseline
+from training.ablate.statistics import summarize
+from training.ablate.tasks import check_equal
 from training.pretrain.report import load_run
 
 LOSS = "held-out loss"
@@ -32,6 +33,7 @@ class Result:
         seconds: of training and of the tasks.
         command, commit: of the run.
         by_position: what `training.evaluate_perplexity` found, a dictionary, or `None`.
+        at_steps: dictionary: step of a preset on the way -> name -> score of a task.
     """
 
     seed: int
@@ -45,6 +47,7 @@ class Result:
     command: str
     commit: str | None
     by_position: dict | None = None
+    at_steps: dict = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,26 +73,6 @@ class Method:
         """Returns one score of each seed that has it, a dictionary."""
         found = {seed: result.scores.get(score) for seed, result in self.results.items()}
         return {seed: value for seed, value in found.items() if value is not None}
-
-
-@dataclasses.dataclass(frozen=True)
-class Shares:
-    """When a method reached the final loss that the baseline has with the same seed.
-
-    Attributes:
-        values: dictionary seed -> share of all steps; `None` if it was never reached.
-        mean, low, high: of those that reached it, with the 95 % interval; `None` if none did.
-    """
-
-    values: dict
-    mean: float | None
-    low: float | None
-    high: float | None
-
-    @property
-    def num_not_reached(self):
-        """Number of seeds that never reached it."""
-        return sum(value is None for value in self.values.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,6 +147,32 @@ class Ablation:
         return [name for name in self.score_names if name not in others]
 
     @property
+    def tested_steps(self):
+        """Steps whose presets have scores, ascending, the last step too; none without others."""
+        found = sorted({step for result in self.results for step in result.at_steps})
+        return [*found, self.steps] if found else []
+
+    def scores_of_steps(self, name, score):
+        """Returns one score of one method over the steps.
+
+        Args:
+            name: the method.
+            score: name of the score.
+
+        Returns:
+            Dictionary: seed -> step, ascending -> number; `None` where there is none.
+        """
+        return {
+            seed: {
+                step: result.scores.get(score)
+                if step == self.steps
+                else result.at_steps.get(step, {}).get(score)
+                for step in self.tested_steps
+            }
+            for seed, result in self.methods[name].results.items()
+        }
+
+    @property
     def by_position(self):
         """Dictionary: method -> list of what its seeds have by position; only those that have."""
         found = {
@@ -186,20 +195,11 @@ class Ablation:
     @functools.cached_property
     def shares(self):
         """Dictionary: method -> `Shares`; methods without a seed of the baseline are left out."""
-        base = self.methods.get(self.baseline)
-        found = {}
-        for name, method in self.methods.items() if base else ():
-            values = {
-                seed: steps_to_reach(one.steps, one.losses, base.results[seed].losses[-1])
-                for seed, one in method.results.items()
-                if seed in base.results
-            }
-            values = {s: None if at is None else at / self.steps for s, at in values.items()}
-            reached = [value for value in values.values() if value is not None]
-            interval = mean_interval(reached) if reached else (None, None, None)
-            if values:
-                found[name] = Shares(values, *interval)
-        return found
+        curves = {
+            name: {seed: (one.steps, one.losses) for seed, one in method.results.items()}
+            for name, method in self.methods.items()
+        }
+        return shares_to_baseline(curves, self.baseline, self.steps)
 
 
 def loss_name(output):
@@ -286,4 +286,5 @@ def _result(run):
         run.record.get("command"),
         run.record.get("commit"),
         read_positions(run.folder),
+        read_scores_at_steps(run.folder),
     )

@@ -87,7 +87,8 @@ def recorded_seconds(folder):
     """Returns the seconds that a finished run took, and those of its tests, as they wrote."""
     folder = pathlib.Path(folder)
     training = (read_log(folder / LOG)["seconds"] or [0.0])[-1]
-    return training, sum(map(_seconds, folder.glob("*/results.json")))
+    found = [*folder.glob("*/results.json"), *folder.glob("*/step-*/*/results.json")]
+    return training, sum(map(_seconds, found))
 
 
 def _seconds(path):

@@ -1,4 +1,4 @@
-"""The tasks of an ablation's runs: their settings, and the scores that their commands wrote."""
+"""The tasks of an ablation's runs: their settings, and where they write."""
 
 import dataclasses
 import pathlib
@@ -13,11 +13,13 @@ from training.evaluate_perplexity import settings as perplexity
 from training.finetune_glue import settings as glue
 from training.finetune_glue.protocol import PROTOCOLS
 from training.finetune_squad import settings as squad
+from training.presets.of_run import preset_at
 
 with without_keras():
     from keras_tupe._json_file import read_json_object
 
 RESULTS = "results.json"
+STEPS = "tasks_at_steps"  # folder in that of a run
 # Name of the folder in that of a run -> command, its settings.
 _COMMANDS = {
     "glue": ("training.finetune_glue", glue.Settings),
@@ -25,7 +27,6 @@ _COMMANDS = {
     "blimp": ("training.evaluate_blimp", blimp.Settings),
     "perplexity": ("training.evaluate_perplexity", perplexity.Settings),
 }
-_MOST = 1000.0  # percent; NaN is not below it
 _NO_PRESET = "preset-that-is-not-there-yet"
 _LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
 
@@ -50,10 +51,24 @@ class Task:
         """The command."""
         return _COMMANDS[self.name][0]
 
-    def words(self, run, variant):
-        """Returns the whole command line for the folder of a run and its `Variant`."""
-        preset, out = (str(pathlib.Path(run) / name) for name in ("preset", self.name))
+    def words(self, run, variant, step=None):
+        """Returns the whole command line.
+
+        Args:
+            run: folder of the run.
+            variant: its `Variant`.
+            step: that of the preset; `None` for the last one.
+        """
+        preset, out = str(preset_at(run, step)), str(self.folder(run, step))
         return words(self.changed(preset=preset, out=out, position_file=variant.file).settings)
+
+    def folder(self, run, step=None):
+        """Returns the folder of its results.
+
+        Args:
+            run, step: as of `words`.
+        """
+        return scores_at(run, step) / self.name
 
     def changed(self, **values):
         """Returns the task with other settings."""
@@ -75,13 +90,28 @@ class Task:
             found += [sentence for sentence in told if _NO_PRESET not in sentence]
         return [f"{self.module}: {sentence}" for sentence in found]
 
-    def is_done(self, run):
-        """Returns whether the results of exactly this task are in the folder of a run."""
+    def is_done(self, run, step=None):
+        """Returns whether the results of exactly this task are in the folder of a run.
+
+        Args:
+            run, step: as of `words`.
+        """
         try:
-            record = read_json_object(pathlib.Path(run) / self.name / RESULTS)
-            return _asked(self.name, record["command"]) == self
+            record = read_json_object(self.folder(run, step) / RESULTS)
+            return asked(self.name, record["command"]) == self
         except (OSError, ValueError, KeyError, TypeError):
             return False
+
+
+def scores_at(run, step=None):
+    """Returns the folder where the results of tasks are, each in its own, a `pathlib.Path`.
+
+    Args:
+        run: folder of the run.
+        step: steps after which the preset was written; `None` for the last one.
+    """
+    run = pathlib.Path(run)
+    return run if step is None else run / STEPS / f"step-{step}"
 
 
 def tasks_of(settings, length=None):
@@ -110,8 +140,16 @@ def tasks_of(settings, length=None):
     return found
 
 
-def _asked(name, command):
-    """Returns the `Task` that a command line in results is of."""
+def asked(name, command):
+    """Returns the `Task` that a command line in results is of.
+
+    Args:
+        name: name of the task.
+        command: the command line.
+
+    Raises:
+        TypeError, ValueError: if it is none.
+    """
     if not isinstance(command, str):  # shlex would take the rest of a stream
         raise TypeError(f"the command is a {type(command).__name__}")
     return _task(name, shlex.split(command)[3:]).changed(out=None, position_file=None)
@@ -135,11 +173,14 @@ def check_equal(out, tasks=(), pattern="runs"):
             differs: lengths of rows that the models brought, or how many pairs they could take.
     """
     known, sizes = {task.name: (task, "this command") for task in tasks}, {}
-    for path in sorted(pathlib.Path(out).glob(f"{pattern}/*/seed-*/*/{RESULTS}")):
+    runs, paths = f"{pattern}/*/seed-*", []
+    for folder in (runs, f"{runs}/{STEPS}/*"):
+        paths += sorted(pathlib.Path(out).glob(f"{folder}/*/{RESULTS}"))
+    for path in paths:
         name, where = path.parent.name, path.parent.relative_to(out)
         try:
             results = read_json_object(path)
-            task, size = _asked(name, results["command"]), _size(results)
+            task, size = asked(name, results["command"]), _size(results)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # `read_scores` says what is wrong
         before, other = known.setdefault(name, (task, where))
@@ -167,93 +208,3 @@ def _size(results):
     overall = results.get("overall") or {}
     found = {"tokens of a row": results.get("length"), "pairs": overall.get("pairs")}
     return ", ".join(f"{value} {name}" for name, value in found.items() if value is not None)
-
-
-def read_scores(run):
-    """Returns what the tasks of a run scored.
-
-    Args:
-        run: folder of the run.
-
-    Returns:
-        Dictionary: name of a score -> percent; empty without tasks.
-    """
-    readers = {"glue": _glue, "squad": _squad, "blimp": _blimp}
-    scores = {}
-    for name, scores_of in readers.items():
-        path = pathlib.Path(run) / name / RESULTS
-        if path.is_file():
-            try:
-                results = read_json_object(path)
-                _asked(name, results.get("command", ""))
-                found = scores_of(results)
-                wrong = [score for score, value in found.items() if not _is_score(value)]
-                if wrong:
-                    raise ValueError(f"{wrong[0]} is {str(found[wrong[0]])[:100]}")
-                scores |= found
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise ValueError(
-                    f"The results of a task must be those that its command wrote: "
-                    f"{type(error).__name__}: {error}. Received: {str(path)!r}"
-                ) from None
-    return scores
-
-
-def read_positions(run):
-    """Returns what `training.evaluate_perplexity` found for a run, `None` if it was not asked.
-
-    Args:
-        run: folder of the run.
-
-    Returns:
-        Dictionary of `positions`, `numbers` and `bins`.
-
-    Raises:
-        ValueError: if its results are not what it wrote.
-    """
-    path = pathlib.Path(run) / "perplexity" / RESULTS
-    if not path.is_file():
-        return None
-    try:
-        results = read_json_object(path)
-        _asked("perplexity", results.get("command", ""))
-        found = {name: results[name] for name in ("positions", "trained_length", "numbers", "bins")}
-        wrong = [one for one in found["bins"] if not _is_bin(one)]
-        if wrong or not found["bins"]:
-            raise ValueError(f"its bins are wrong: {str(wrong)[:100]}")
-        return found
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"The results of a task must be those that its command wrote: "
-            f"{type(error).__name__}: {error}. Received: {str(path)!r}"
-        ) from None
-
-
-def _is_bin(one):
-    counts = [one[name] for name in ("first", "last", "tokens")]
-    loss = one["loss"]
-    is_loss = loss is None or (type(loss) in (int, float) and 0 <= loss <= _MOST)
-    return is_loss and all(type(count) is int and count >= 0 for count in counts)
-
-
-def _is_score(value):
-    """Whether it is a number, or `None` for a model that has no score."""
-    return value is None or (type(value) in (int, float) and abs(value) <= _MOST)
-
-
-def _glue(results):
-    columns = {
-        f"GLUE {name}": column["score"]
-        for task in results["tasks"].values()
-        for name, column in task["columns"].items()
-    }
-    average = {"GLUE average": results["average"]} if len(columns) > 1 else {}
-    return {**columns, **average}
-
-
-def _squad(results):
-    return {"SQuAD EM": results["exact_match"]["mean"], "SQuAD F1": results["f1"]["mean"]}
-
-
-def _blimp(results):
-    return {"BLiMP": 100 * results["overall"]["accuracy"]}

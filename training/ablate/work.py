@@ -23,6 +23,7 @@ from training.command.variant import label_of
 from training.command.words import words
 from training.machine.cost import TimeLeft, find_device, pretraining
 from training.machine.kind import machine_kind
+from training.presets.of_run import preset_at
 from training.pretrain.facts import data_facts
 
 
@@ -68,6 +69,8 @@ class Work:
         ]
         run = settings.pretraining(*self._cells[0], settings.out)
         check_folder(settings)
+        self._steps = [step for step in run.preset_step_numbers() if step < run.steps]
+        self._check_presets()
         self._todo = [cell for cell in self._cells if not self._is_done(cell)]
         self.machine = self._plan(run, rows) if self._todo else None
 
@@ -106,9 +109,26 @@ class Work:
     def _is_trained(self, cell):
         return runs.is_finished(self._folder(cell))
 
+    def _check_presets(self):
+        """Refuses steps on the way whose models a finished run does not have any more."""
+        for cell in self._cells:
+            folder = self._folder(cell)
+            gone = [step for step in self._steps if not preset_at(folder, step).exists()]
+            if gone and self._is_trained(cell):
+                raise ValueError(
+                    "--preset-steps must be those that the finished runs were trained with. "
+                    f"Received: {', '.join(map(str, gone))}, of which {str(folder)!r} has no preset"
+                )
+
+    def _wanted_tests(self):
+        """Returns pairs of a `Task` and the step of the preset, `None` for the last one."""
+        return [(task, step) for step in (None, *self._steps) for task in self._tasks]
+
     def _is_done(self, cell):
         folder = self._folder(cell)
-        return self._is_trained(cell) and all(task.is_done(folder) for task in self._tasks)
+        return self._is_trained(cell) and all(
+            task.is_done(folder, step) for task, step in self._wanted_tests()
+        )
 
     def run(self, report):
         """Does the runs that are to be done.
@@ -153,11 +173,12 @@ class Work:
             if not was_begun:
                 self._time.trained.append(time.monotonic() - start)
         runs.remove_checkpoints(folder)
-        start, was_begun = time.monotonic(), any((folder / t.name).exists() for t in self._tasks)
-        for task in self._tasks:
-            if not task.is_done(folder):
-                stop.run(task.module, task.words(folder, variant))
-                if not task.is_done(folder):
+        tests = self._wanted_tests()
+        start, was_begun = time.monotonic(), any(t.folder(folder, s).exists() for t, s in tests)
+        for task, step in tests:
+            if not task.is_done(folder, step):
+                stop.run(task.module, task.words(folder, variant, step))
+                if not task.is_done(folder, step):
                     return False
         if self._tasks and not was_begun:
             self._time.tested.append(time.monotonic() - start)

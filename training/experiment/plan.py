@@ -14,7 +14,7 @@ from training.experiment.facts import preset_facts, rows_facts
 from training.finetune_glue.cost import glue_cost
 from training.finetune_squad.cost import squad_cost
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, pretraining
-from training.pretrain.schedule import scaled_warmup
+from training.pretrain.schedule import scaled_list, scaled_warmup
 
 ABLATION, GRAFTED, SQUAD = "ablation", "grafted", "squad"  # folders in that of the experiment
 PRESET = "preset"  # in place of a seed of pre-training
@@ -136,7 +136,11 @@ def _changed(scale, settings):
         pretrain = pretrain.changed(seeds=settings.seeds)
     if pretrain is not None and settings.steps:
         warmup = scaled_warmup(pretrain.warmup_steps, pretrain.steps, settings.steps)
-        pretrain = pretrain.changed(steps=settings.steps, warmup_steps=warmup)
+        values = {"steps": settings.steps, "warmup_steps": warmup}
+        if pretrain.preset_steps:
+            share = settings.steps / pretrain.steps
+            values["preset_steps"] = scaled_list(pretrain.preset_steps, share)
+        pretrain = pretrain.changed(**values)
     if glue is not None and settings.tasks:
         glue = dataclasses.replace(glue, tasks=list(settings.tasks))
     return dataclasses.replace(scale, pretrain=pretrain, glue=glue)
@@ -171,7 +175,8 @@ class _Commands:
             options = _set(scale.glue)
             values |= {"tasks": options.pop("tasks"), "glue": given.glue or "GLUE"}
             values["glue_options"] = shlex.join(option_words({**options, **self._machine}))
-            parts["GLUE"] = self._all(glue_cost, scale.glue, self._size)
+            models = 1 + len(pretrain.preset_step_numbers())  # of each run
+            parts["GLUE"] = self._all(glue_cost, scale.glue, self._size).times(models)
         if scale.squad is not None and not squad_cells(scale):
             (length,) = scale.squad.lengths
             values |= {f"squad_{name}": path for name, path in self._questions.items()}

@@ -6,6 +6,7 @@ import pathlib
 
 from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
+from training.ablate.over_steps import over_steps
 from training.ablate.positions import by_position
 from training.ablate.results import LOSS, collect
 from training.ablate.statistics import summarize
@@ -98,7 +99,7 @@ def collect_results(plan, out):
         commits=sorted(map(str, commits)),
         seconds=seconds,
         unfinished=(ablation.unfinished if ablation else []) + (missing if cells else []),
-        sections=by_position(ablation) if ablation else [],
+        sections=[*by_position(ablation), *over_steps(ablation)] if ablation else [],
     )
 
 

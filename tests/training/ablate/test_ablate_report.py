@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import scipy.stats
 from matplotlib.image import imread
-from run_cases import cells, make_run
+from run_cases import cells, make_ended_run
 
 from training.ablate import __main__ as ablate
-from training.pretrain import settings as pretrain_settings
 
 MACHINE = {"cpu": "a processor", "cores": 2, "gpu": None, "backend": "tensorflow"}
-STEPS = 300
+STEPS = 300  # of `make_ended_run`
 # Losses above those of `absolute`, by seed.
 SHIFTS = {
     "absolute": (0.0, 0.2, 0.1),
@@ -23,33 +22,11 @@ SHIFTS = {
 }
 
 
-def make(folder, position, seed, shift=0.0, finished=True, **changes):
-    """Writes what a run of `training.pretrain` leaves."""
-    make_run(folder, STEPS, shift)
-    settings = {"position": position, "seed": seed, "steps": STEPS, "warmup_steps": 9, **changes}
-    settings = {**vars(pretrain_settings.Settings(**settings)), "out": str(folder)}
-    settings.pop("given")
-    record = {
-        "command": f"python -m training.pretrain --position {position}",
-        "commit": "0123abc",
-        "settings": settings,
-        "data": {"rows_hash": "abc", "length": 16},
-        "backend": "tensorflow",
-    }
-    (folder / "settings.json").write_text(json.dumps(record))
-    if finished:
-        (folder / "preset").mkdir()
-        (folder / "preset" / "config.json").write_text("{}")
-        count = {"parameter_count": 1000 + len(position)}
-        (folder / "preset" / "metadata.json").write_text(json.dumps(count))
-    return folder
-
-
 def make_ablation(out):
     """Four methods, three seeds."""
     for name, shifts in SHIFTS.items():
         for seed, shift in enumerate(shifts):
-            make(out / "runs" / name / f"seed-{seed}", name, seed, shift)
+            make_ended_run(out / "runs" / name / f"seed-{seed}", name, seed, shift)
     (out / "ablation.json").write_text(json.dumps({"machine": MACHINE}))
     return out
 
@@ -169,7 +146,7 @@ def test_the_picture_shows_every_method_and_grows_with_them(reported, tmp_path):
     for number in range(14):
         options = json.dumps({"max_distance": 9 + number})
         folder = tmp_path / "runs" / f"t5.max_distance={9 + number}" / "seed-0"
-        make(folder, "t5", 0, number / 9, position_options=options)
+        make_ended_run(folder, "t5", 0, number / 9, position_options=options)
     record = report(tmp_path, "--baseline", "t5:max_distance=9")
     assert len(record["methods"]) == 14
     many = imread(tmp_path / "ablation.png")
@@ -182,7 +159,7 @@ def test_the_picture_shows_every_method_and_grows_with_them(reported, tmp_path):
 
 def test_one_seed_is_told_to_be_too_few_and_null_in_json(tmp_path):
     for name in ("absolute", "t5"):
-        make(tmp_path / "runs" / name / "seed-0", name, 0)
+        make_ended_run(tmp_path / "runs" / name / "seed-0", name, 0)
     record = report(tmp_path)
     summary = record["methods"]["t5"]["scores"]["held-out loss"]
     assert summary["low"] is None
@@ -194,8 +171,8 @@ def test_one_seed_is_told_to_be_too_few_and_null_in_json(tmp_path):
 
 
 def test_a_partial_ablation_has_a_report_of_what_is_finished(tmp_path):
-    make(tmp_path / "runs" / "t5" / "seed-0", "t5", 0)
-    make(tmp_path / "runs" / "absolute" / "seed-0", "absolute", 0, finished=False)
+    make_ended_run(tmp_path / "runs" / "t5" / "seed-0", "t5", 0)
+    make_ended_run(tmp_path / "runs" / "absolute" / "seed-0", "absolute", 0, finished=False)
     record = report(tmp_path)
     assert record["positions"] == ["t5"]
     assert record["unfinished"] == ["absolute, seed 0"]
@@ -249,7 +226,9 @@ def test_another_baseline_may_be_asked_for(ablation):
 
 
 def test_runs_of_two_ablations_are_refused_with_what_differs(ablation):
-    make(ablation / "runs" / "xlnet" / "seed-0", "xlnet", 0, learning_rate=0.5, valid_every=7)
+    make_ended_run(
+        ablation / "runs" / "xlnet" / "seed-0", "xlnet", 0, learning_rate=0.5, valid_every=7
+    )
     before = (ablation / "ablation.json").read_bytes()
     message = refusal(ablation)
     assert "xlnet/seed-0 differs in learning_rate 0.5 there, 0.0001 here" in message

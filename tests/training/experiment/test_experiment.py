@@ -44,7 +44,7 @@ def test_all_that_an_experiment_needs_is_asked_for_at_once(capsys):
         ((*TUPE, "--glue", "nowhere"), "--glue must be the folder of GLUE's official files"),
         ((*TUPE, "--squad-dev", __file__), "tupe-table1 does not use --squad-dev"),
         (("huang-graft", "--steps", "5"), "huang-graft does not pre-train: leave out --steps"),
-        (("tupe-figure4", "--tasks", "rte"), "does not fine-tune on GLUE: leave out --tasks"),
+        (("huang-lengths", "--tasks", "rte"), "does not fine-tune on GLUE: leave out --tasks"),
         ((*TUPE, "--tasks", "colla", "--glue", "."), "the nearest is 'cola'"),
         ((*TUPE, "--tasks", "rte", "rte"), "name each task once"),
         ((*TUPE, "--seeds", "0"), "--seeds must be an integer >= 1"),

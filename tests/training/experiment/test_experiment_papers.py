@@ -223,7 +223,7 @@ STATED = {
     "huang-table3": {"pretrain": HUANG_BASE, "glue": HUANG_GLUE},
     "huang-table4-clip": {"pretrain": HUANG_BASE, "squad": {"lengths": [512]}},
     "tupe-ablation": TUPE_SETTINGS,
-    "tupe-figure4": {"pretrain": TUPE_SETTINGS["pretrain"]},
+    "tupe-figure4": TUPE_SETTINGS,
     "tupe-table1": TUPE_SETTINGS,
 }
 # How a sentence names a setting, where that is not its name.
