@@ -4,8 +4,11 @@
 
 Runs are those of `training.pretrain --objective replaced_token`, `--data` their rows. The first
 `--batches` held-out batches get the noise of the runs' own validations. A token is called replaced
-where its logit is above 0; the area under the ROC curve asks for no threshold: it is the chance
-that a replaced token has a higher logit than one of the text, and 0.5 is blind.
+where its logit is above 0. So a discriminator is right more often than the constant one just where
+more than half of the tokens that it calls replaced are; the p-value is of the exact sign test of
+that, one-sided, which takes tokens to be independent. The area under the ROC curve asks for no
+threshold: it is the chance that a replaced token has a higher logit than one of the text, and 0.5
+is blind.
 """
 
 import dataclasses
@@ -57,10 +60,15 @@ def scores(logits, replaced):
 
     Returns:
         Dictionary: `tokens`; `constant`, the share of the text's own tokens, and `accuracy`, both
-        in percent; `area`, under the ROC curve, with ties in the middle.
+        in percent; `called`, how many it calls replaced, `right`, how many of these are, and
+        `p_value`, of so many or more if each were right with a chance of 0.5; `area`, under the
+        ROC curve, with ties in the middle.
     """
     import numpy as np
+    import scipy.stats
 
+    called = logits > 0
+    right = int((called & replaced).sum())
     _, ranks, counts = np.unique(logits, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts - 1) / 2  # ranks from 1, of equal ones their mean
     ones, others = int(replaced.sum()), int((~replaced).sum())
@@ -68,7 +76,10 @@ def scores(logits, replaced):
     return {
         "tokens": len(logits),
         "constant": 100 * float(np.mean(~replaced)),
-        "accuracy": 100 * float(np.mean((logits > 0) == replaced)),
+        "accuracy": 100 * float(np.mean(called == replaced)),
+        "called": int(called.sum()),
+        "right": right,
+        "p_value": float(scipy.stats.binom.sf(right - 1, int(called.sum()), 0.5)),
         "area": float(above / (ones * others)) if ones and others else None,
     }
 
@@ -108,6 +119,8 @@ def _measured(run, settings):
     return {
         "position": pretraining.position,
         "seed": pretraining.seed,
+        "mask_rate": pretraining.mask_rate,
+        "generator_share": pretraining.generator_share,
         "step": read_log(run / VALID)["step"][-1],
         **scores(logits, replaced),
     }

@@ -1,6 +1,7 @@
 """The benchmark of discriminators: its scores against counting, and a run of it."""
 
 import json
+import math
 
 import numpy as np
 import pretrain_cases
@@ -19,6 +20,12 @@ def test_scores_are_those_of_counting():
     assert found["constant"] == pytest.approx(100 - 100 * replaced.mean())
     right = sum((logit > 0) == other for logit, other in zip(logits, replaced, strict=True))
     assert found["accuracy"] == pytest.approx(100 * right / 60)
+    called, hits = (logits > 0).sum(), ((logits > 0) & replaced).sum()
+    assert (found["called"], found["right"]) == (called, hits)
+    chances = [math.comb(called, number) for number in range(hits, called + 1)]
+    assert found["p_value"] == pytest.approx(sum(chances) / 2.0**called, rel=1e-9)
+    none = replaced_tokens.scores(-np.abs(logits) - 1, replaced)
+    assert (none["called"], none["right"], none["p_value"]) == (0, 0, 1.0)
     assert replaced_tokens.scores(logits, replaced & False)["area"] is None
 
 
