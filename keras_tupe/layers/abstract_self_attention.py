@@ -14,7 +14,7 @@ from keras_tupe.layers.attention.core import attend, scores
 from keras_tupe.layers.attention.layer_terms import HasTerms
 from keras_tupe.layers.attention.random_bits import can_draw
 from keras_tupe.layers.attention.terms import Products
-from keras_tupe.layers.attention.weighted_values import ScoreDropout
+from keras_tupe.layers.attention.weighted_values import ScoreDropout, softmax
 from keras_tupe.layers.dropout import Dropout
 
 
@@ -24,7 +24,9 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
     Projections, padding mask, softmax, dropout and output are here, once. A subclass is final
     and answers `logit_terms(query, key, shared_positions)`, with which long sequences are done in
     blocks of query rows, without any tensor of shape (length, length); or, if its logits are no sum
-    of such terms, all of them at once: `logits(query, key, position_bias, shared_positions)`.
+    of such terms, all of them at once: `logits(query, key, position_bias, shared_positions)`. If it
+    overrides `normalized`, scores are no softmax; with `shares_projection = True` keys are
+    projected as queries are, by one layer.
 
     Equation (Vaswani et al. 2017):
 
@@ -67,6 +69,8 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         Logits, bias, mask and softmax are in at least float32 under every precision policy.
     """
 
+    shares_projection = False  # whether W^K, b^K are W^Q, b^Q (Kitaev et al. 2020, Sec. 2)
+
     def __init__(
         self,
         num_heads,
@@ -92,7 +96,7 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         self.dropout = dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.query_dense = self._projection("query")
-        self.key_dense = self._projection("key")
+        self.key_dense = self.query_dense if self.shares_projection else self._projection("key")
         self.value_dense = self._projection("value")
         pattern = attention_patterns.get(attention_pattern)
         self.attention_pattern = attention_pattern
@@ -104,6 +108,8 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
             self._global_denses = [
                 self._projection(f"global_{name}") for name in ("query", "key", "value")
             ]
+            if self.shares_projection:
+                self._global_denses[1] = self._global_denses[0]
         self.dropout_layer = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def _projection(self, name):
@@ -126,7 +132,8 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
             dtype=self.dtype_policy,
             name="output",
         )
-        for dense in (self.query_dense, self.key_dense, self.value_dense, *self._global_denses):
+        denses = (self.query_dense, self.key_dense, self.value_dense, *self._global_denses)
+        for dense in dict.fromkeys(denses):  # each once
             dense.build(hidden_states_shape)
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
 
@@ -156,6 +163,23 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         query = query * (num_terms * self.key_dim) ** -0.5
         return ops.einsum("bthd,bshd->bhts", query, key)
 
+    def normalized(self, logits):
+        """Returns the attention scores of logits, here their softmax over keys.
+
+        An attention that overrides it makes all logits of a sequence at once, however long.
+
+        Args:
+            logits: `(num_heads, batch, rows, length)` in `logits_dtype`, of which those of keys
+                that a query must not see are around -1e30, and must get zero.
+        """
+        return softmax(logits)
+
+    @property
+    def own_normalize(self):
+        """The method `normalized` of a subclass that has its own, else `None`."""
+        is_own = type(self).normalized is not AbstractSelfAttention.normalized
+        return self.normalized if is_own else None
+
     def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
         """Returns the attention scores `(batch, num_heads, length, length)` of a call.
 
@@ -165,11 +189,11 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         length = ops.shape(hidden_states)[1]
         terms = self.terms(hidden_states, position_bias, shared_positions)
         is_real = self._over_keys(padding_mask, hidden_states)
-        found = scores(terms, length, is_real)
+        found = scores(terms, length, is_real, self.own_normalize)
         if self._global_denses:
             count = self.visible.num_global
             terms = self.terms(hidden_states, position_bias, shared_positions, of_globals=True)
-            own = scores(terms, length, is_real)
+            own = scores(terms, length, is_real, self.own_normalize)
             found = ops.concatenate([own[:, :, :count], found[:, :, count:]], axis=2)
         if is_real is not None:
             found = found * _has_tokens(is_real, found.dtype)
@@ -196,7 +220,9 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
                 self.terms(hidden_states, position_bias, shared_positions, of_globals=True),
                 ops.transpose(self._global_denses[2](hidden_states), (2, 0, 1, 3)),
             )
-        context = attend(terms, value, is_real, dropout, self.visible, of_globals)
+        context = attend(
+            terms, value, is_real, dropout, self.visible, of_globals, self.own_normalize
+        )
         if is_real is not None:
             context = context * _has_tokens(is_real, context.dtype)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))

@@ -5,12 +5,14 @@ import math
 from collections.abc import Callable, Mapping
 
 from keras_tupe._registry import check_function, resolve_options
+from keras_tupe.positions import oracle
 from keras_tupe.positions._parts import KEY_BIAS, plain_attention
 from keras_tupe.positions._words import OPTION_MEANINGS
 
 # The arguments that each function of a record is called with, in order.
 FUNCTIONS = {
     "logits_oracle": ("tokens", "weights", "dims", "options"),
+    "scores_oracle": ("logits", "weights", "dims", "options"),
     "embed": ("dims", "options"),
     "bias": ("dims", "options"),
     "shared": ("dims", "options"),
@@ -37,6 +39,10 @@ class PositionMethod:
         logits_oracle: the paper's equation in NumPy float64, sharing nothing with the layers:
             (token vectors `(length, hidden_dim)`, weights by path, dims, options) -> attention
             logits `(num_heads, length, length)`.
+        scores_oracle: what makes attention scores of logits, in NumPy float64, for an attention
+            with a `normalized` of its own: (logits, of which those that are not seen are minus
+            infinity, weights by path, dims, options) -> scores of the same shape. Defaults to the
+            softmax over keys.
         where: symbols of `equation`, in LaTeX -> meaning, in Markdown; of those that are not in
             `keras_tupe.positions.SYMBOLS`, or mean something else here.
         options: what `position_options` may set, with the defaults.
@@ -83,6 +89,7 @@ class PositionMethod:
     dead_weights: Callable = lambda dims, options: (KEY_BIAS,)
     has_length_limit: Callable = lambda options: False
     absolute_tables: tuple[str, ...] = ()
+    scores_oracle: Callable = oracle.softmax
     other_options: tuple[Mapping, ...] = ()
     shift_invariant: bool = False
     sees_order: bool = True

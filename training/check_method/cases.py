@@ -165,6 +165,26 @@ class MethodLayers:
             found.append(logits)
         return np.stack(found)
 
+    def scores_of(self, logits):
+        """Returns the scores that the oracle makes of logits, one sequence after the other.
+
+        Args:
+            logits: `(batch, num_heads, length, length)`, minus infinity where a key is not seen.
+
+        Raises:
+            BrokenPromiseError: if they are no array of numbers of that shape.
+        """
+        weights, found = self.oracle_weights(), []
+        for one in logits:
+            scores = self.method.scores_oracle(one.copy(), weights, self.dims, self.options)
+            require(
+                isinstance(scores, np.ndarray) and scores.shape == one.shape,
+                "`scores_oracle` must return a NumPy array of the shape of the logits, here "
+                f"{one.shape}. Received: {getattr(scores, 'shape', type(scores).__name__)}.",
+            )
+            found.append(scores)
+        return np.stack(found)
+
 
 class Weights(dict):
     """Weights by path for an oracle, which remember what they were asked for."""

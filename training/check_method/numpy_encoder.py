@@ -41,12 +41,11 @@ def encode(model, given, normalize_first=False, zero_padded=False):
         x = x * is_real[..., None]
     size = model.num_layers // (model.num_groups or model.num_layers)
     for layer in range(model.num_layers):
-        name = f"block_{layer // size}"
+        name, dims = f"block_{layer // size}", _dims(model, layer - layer % size)
 
-        def attend(y, block=name):
+        def attend(y, block=name, dims=dims):
             # The oracle adds the positions itself: it gets vectors that lack them.
-            logits = trunk.logits(model, block, y - added)
-            return trunk.attend(block, y, logits, is_real)
+            return trunk.attend(model, block, dims, y, y - added, is_real)
 
         x = trunk.block(name, x, attend, normalize_first)
     if normalize_first:
@@ -61,6 +60,17 @@ def _added_positions(model, x):
     return ops.convert_to_numpy(model.get_layer("position_embedding")(np.zeros_like(x)))
 
 
+def _dims(model, layer):
+    """Returns the sizes that the attention of a layer was made with."""
+    return positions.Dims(
+        model.num_heads,
+        model.hidden_dim // model.num_heads,
+        model.max_sequence_length,
+        layer_norm_epsilon=model.layer_norm_epsilon,
+        layer_index=layer,
+    )
+
+
 class _Trunk:
     def __init__(self, weights, epsilon):
         self.weights, self.epsilon = weights, epsilon
@@ -73,22 +83,17 @@ class _Trunk:
     def dense(self, name, x):
         return x @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
 
-    def logits(self, model, block, tokens):
-        dims = positions.Dims(
-            model.num_heads,
-            model.hidden_dim // model.num_heads,
-            model.max_sequence_length,
-            layer_norm_epsilon=self.epsilon,
-        )
+    def scores(self, model, block, dims, tokens, is_real):
         own = {k.removeprefix(f"{block}/"): v for k, v in self.weights.items()}
-        method = positions.get(model.position)
-        options = dict(model.position_options)
-        return np.stack([method.logits_oracle(x, own, dims, options) for x in tokens])
+        method, options = positions.get(model.position), dict(model.position_options)
+        found = []
+        for x, real in zip(tokens, is_real, strict=True):
+            logits = np.where(real, method.logits_oracle(x, own, dims, options), -np.inf)
+            found.append(method.scores_oracle(logits, own, dims, options))
+        return np.stack(found)
 
-    def attend(self, block, x, logits, is_real):
-        logits = np.where(is_real[:, None, None], logits, -np.inf)
-        scores = np.exp(logits - logits.max(-1, keepdims=True))
-        scores = scores / scores.sum(-1, keepdims=True)
+    def attend(self, model, block, dims, x, tokens, is_real):
+        scores = self.scores(model, block, dims, tokens, is_real)
         value = np.einsum("bsm,mhd->bhsd", x, self.weights[f"{block}/attention/value/kernel"])
         value = value + self.weights[f"{block}/attention/value/bias"][None, :, None]
         kernel = self.weights[f"{block}/attention/output/kernel"]

@@ -97,7 +97,7 @@ def check_record(pattern):
 
 
 def check_scores(case, pattern, layer=1, lengths=LENGTHS):
-    """Compares scores with the softmax of the method's oracle under the pattern's.
+    """Compares scores with those of the method's oracles under the pattern's.
 
     Args:
         case: a `Case`.
@@ -117,9 +117,7 @@ def check_scores(case, pattern, layer=1, lengths=LENGTHS):
             count = pattern.resolved()["num_global"]
             logits[:, :, :count] = layers.oracle(tokens, prefix="global_")[:, :, :count]
         require((scores[..., ~allowed] == 0).all(), "What is not seen must get exactly zero.")
-        wanted = np.where(allowed, logits, -np.inf)
-        wanted = np.exp(wanted - wanted.max(-1, keepdims=True))
-        wanted = wanted / wanted.sum(-1, keepdims=True)
+        wanted = layers.scores_of(np.where(allowed, logits, -np.inf))
         what = f"With {length} tokens under {pattern}, scores differ from the oracles'"
         require_near(scores, wanted, in_float64(1e-12), what)
 

@@ -61,7 +61,9 @@ class KeepsKeys:
         key = ops.cast(cache[0], self.logits_dtype)
         whole = ops.slice_update(ops.zeros_like(key), starts(0, 0, index, 0), query)
         terms = self.terms_of(whole, key, position_bias, layer_positions, positioned=True)
-        context = attend_rows(terms, cache[1], index, (whole, query), self.visible)
+        context = attend_rows(
+            terms, cache[1], index, (whole, query), self.visible, self.own_normalize
+        )
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3))), cache
 
     def _kept(self, hidden_states, index, layer_positions):
@@ -77,7 +79,7 @@ def _heads_first(x):
     return ops.transpose(x, (2, 0, 1, 3))  # (b, t, h, d) -> (h, b, t, d)
 
 
-def attend_rows(terms, value, index, known, visible=None):
+def attend_rows(terms, value, index, known, visible=None, normalize=None):
     """Returns the sums of values of a few rows, `(heads, batch, rows, key_dim)`.
 
     Args:
@@ -86,11 +88,12 @@ def attend_rows(terms, value, index, known, visible=None):
         index: first of the rows, int32 scalar tensor.
         known: a tensor of the terms, and its rows, which then need not be cut out.
         visible: the `Visible` of the layer: what lies outside of its window is left out.
+        normalize: as in `core.attend`.
     """
     size, length = ops.shape(known[1])[2], ops.shape(value)[2]
     columns = _columns(terms, visible, index, size, length)
     logits = pair_logits(terms, (index, size), columns, length, known)
-    scores = ops.cast(softmax(logits), value.dtype)
+    scores = ops.cast((normalize or softmax)(logits), value.dtype)
     return ops.matmul(scores, value if columns[1] is length else cut(value, columns))
 
 

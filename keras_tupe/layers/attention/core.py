@@ -9,7 +9,11 @@ from keras_tupe.layers.attention.fused import attend_fused, fused_implementation
 from keras_tupe.layers.attention.masks import key_mask, masked
 from keras_tupe.layers.attention.pairs import pair_logits
 from keras_tupe.layers.attention.row_block import whole_sequence
-from keras_tupe.layers.attention.weighted_values import softmax, weighted_values
+from keras_tupe.layers.attention.weighted_values import (
+    softmax,
+    values_of_scores,
+    weighted_values,
+)
 from keras_tupe.layers.attention.windows import attend_in_windows, window_terms
 
 # Longest sequences of which all logits are made at once, and whose position bias is a matrix of all
@@ -31,7 +35,7 @@ def in_blocks(length):
     return length > LONGEST_WHOLE and conversion_format() is None
 
 
-def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=None):
+def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=None, normalize=None):
     """Returns the sums of values, `(heads, batch, rows, key_dim)`, with a row for each query.
 
     Equation:
@@ -47,14 +51,15 @@ def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=No
         dropout: a `ScoreDropout`, or `None`.
         visible: a `Visible`, whose `Pattern` is among the terms, or `None` where all see all.
         of_globals: terms and values that global tokens see by, if they have their own.
+        normalize: what makes scores of all logits of a row, in place of softmax; `None` for it.
     """
     mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
     if fused_implementation() is not None:
-        return attend_fused(terms, value, mask, dropout)
+        return attend_fused(terms, value, mask, dropout, normalize)
     given, of_keys = terms, mask
     if is_served() and mask is not None and len(terms) == 1 and getattr(terms[0], "biases", None):
         given, of_keys = [terms[0].with_mask(mask)], None  # a bias is added in the product itself
-    blocks = in_blocks(_longest(terms[0].rows[0].shape[-2], value.shape[2]))
+    blocks = in_blocks(_longest(terms[0].rows[0].shape[-2], value.shape[2])) and normalize is None
     windows = blocks and window_terms(terms, visible) is not None
     if windows:
         out = attend_in_windows(terms, value, mask, dropout, visible)
@@ -62,10 +67,12 @@ def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=No
         out = attend_in_blocks(given, value, of_keys, dropout)
     else:
         logits = masked(whole_logits(given, ops.shape(value)[2]), of_keys)
-        out = weighted_values(logits, value, dropout)
+        out = _sums(logits, value, dropout, normalize)
     if visible is None or not visible.has_global_rows or not (windows or of_globals):
         return out
-    of_first = _of_globals(*(of_globals or (terms, value)), mask, dropout, visible.num_global)
+    of_first = _of_globals(
+        *(of_globals or (terms, value)), mask, dropout, visible.num_global, normalize
+    )
     heads, batch, length, dim = ops.shape(out)
     count = visible.num_global
     rest = ops.slice(out, (0, 0, count, 0), (heads, batch, length - count, dim))
@@ -76,22 +83,28 @@ def _longest(*lengths):
     return None if None in lengths else max(lengths)
 
 
-def _of_globals(terms, value, mask, dropout, count):
+def _of_globals(terms, value, mask, dropout, count, normalize):
     """Returns the sums of values of the first tokens, which see all."""
     length = ops.shape(value)[2]
     logits = masked(pair_logits(terms, (0, count), (0, length), length), mask)
-    return weighted_values(logits, value, dropout)
+    return _sums(logits, value, dropout, normalize)
 
 
-def scores(terms, length, is_real=None):
-    """Returns the softmax of all logits, `(heads, batch, length, length)`.
+def _sums(logits, value, dropout, normalize):
+    if normalize is None:
+        return weighted_values(logits, value, dropout)
+    return values_of_scores(normalize(logits), value, dropout)
+
+
+def scores(terms, length, is_real=None, normalize=None):
+    """Returns the scores of all pairs, `(heads, batch, length, length)`, softmax of the logits.
 
     Args:
-        terms, is_real: as above.
+        terms, is_real, normalize: as above.
         length: number of tokens.
     """
     mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
-    return softmax(masked(whole_logits(terms, length), mask))
+    return (normalize or softmax)(masked(whole_logits(terms, length), mask))
 
 
 def whole_logits(terms, length):

@@ -40,17 +40,17 @@ def fused_implementation():
     return _IMPLEMENTATION.get()
 
 
-def attend_fused(terms, value, mask, dropout):
+def attend_fused(terms, value, mask, dropout, normalize=None):
     """Returns the sums of values, `(heads, batch, length, key_dim)`; see `core.attend`.
 
     Args:
-        terms, value, dropout: as there.
+        terms, value, dropout, normalize: as there.
         mask: what `key_mask` returned, or `None`.
 
     Raises:
         ValueError: where the result would be another one; the message says why.
     """
-    reason = why_not(terms, value, dropout)
+    reason = why_not(terms, value, dropout, normalize)
     if reason is not None:
         raise ValueError(
             f"Fused attention is not what this model computes: {reason}. Leave out "
@@ -79,16 +79,18 @@ def attend_fused(terms, value, mask, dropout):
     return ops.transpose(found, (2, 0, 1, 3))[..., : value.shape[-1]]
 
 
-def why_not(terms, value, dropout):
+def why_not(terms, value, dropout, normalize=None):
     """Returns the reason why fused attention would compute something else, or `None`.
 
     Args:
-        terms, value, dropout: as in `core.attend`.
+        terms, value, dropout, normalize: as in `core.attend`.
     """
     if keras.backend.backend() != "jax":
         return f"it is JAX's, and Keras runs on {keras.backend.backend()}"
     if dropout is not None:
         return "JAX's function drops no scores, and the model has attention dropout in training"
+    if normalize is not None:
+        return "its scores are no softmax of its logits"
     if len(terms) > 1 or not isinstance(terms[0], Products):
         return "its logits depend on content and distance together, which no channel can hold"
     bias, visible = _parts(terms[0])

@@ -100,7 +100,7 @@ def weighted_values(logits, value, dropout):
         dropout: as above.
     """
     if is_saved() or not can_draw():
-        return _by_plain_operations(softmax(logits), value, dropout)
+        return values_of_scores(softmax(logits), value, dropout)
 
     @ops.custom_gradient
     def apply(logits, value):
@@ -117,7 +117,13 @@ def weighted_values(logits, value, dropout):
     return apply(logits, value)
 
 
-def _by_plain_operations(probabilities, value, dropout):
+def values_of_scores(probabilities, value, dropout):
+    """Returns dropout and product by plain operations, whose gradient the backend finds.
+
+    Args:
+        probabilities: scores `(heads, batch, length, length)`, whatever made them.
+        value, dropout: as above.
+    """
     if dropout is None:
         return ops.matmul(ops.cast(probabilities, value.dtype), value)
     if not can_draw():

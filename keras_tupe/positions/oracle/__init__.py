@@ -20,6 +20,7 @@ __all__ = [
     "position_queries_and_keys",
     "queries_and_keys",
     "reset_cls",
+    "softmax",
 ]
 
 
@@ -207,3 +208,17 @@ def distance_vectors(length, weights, dims, options, signed=True):
         if options["cls"] == "untied" and (i == 0 or j == 0):
             vectors[h, i, j] = weights[f"{prefix}/cls_embeddings"][0 if i == 0 else 1, head]
     return vectors
+
+
+def softmax(logits, weights, dims, options):
+    """Returns the attention scores of logits, the default of a record's `scores_oracle`.
+
+    Args:
+        logits: `(heads, length, length)`, minus infinity where a query does not see a key.
+        weights, dims, options: as of `scores_oracle`, not used.
+    """
+    scores = np.empty_like(logits)
+    for h, i in np.ndindex(logits.shape[:2]):
+        row = np.exp(logits[h, i] - logits[h, i].max())
+        scores[h, i] = row / row.sum()
+    return scores
