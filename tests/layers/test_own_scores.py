@@ -24,7 +24,7 @@ class Hinge(PlainSelfAttention):
     """scores_j = max(0, 1 + s_j - max s) by their sum."""
 
     def normalized(self, logits):
-        kept = ops.maximum(1 + logits - ops.max(logits, axis=-1, keepdims=True), 0)
+        kept = ops.maximum(1 + (logits - ops.max(logits, axis=-1, keepdims=True)), 0)
         return kept / ops.sum(kept, axis=-1, keepdims=True)
 
 
@@ -78,13 +78,14 @@ def output(context, weights):
 def allowed_by(pattern, options, length):
     options = attention_patterns.get(pattern).resolve(options)
     tell = attention_patterns.get(pattern).allowed
-    return np.array(
-        [[tell(i, j, length, 0, options) for j in range(length)] for i in range(length)]
-    )
+    tokens = range(length)
+    return np.array([[tell(i, j, length, 0, options) for j in tokens] for i in tokens])
 
 
-@pytest.mark.parametrize("length", [1, 7, 530])  # 530 are more than are made at once by softmax
-@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize(
+    ("length", "window"),
+    [(1, None), (7, 3), (530, None), (530, 3)],  # softmax makes no 530 x 530 at once
+)
 def test_no_way_of_the_core_leaves_own_scores_out(length, window):
     given = {**WINDOW, "pattern_options": {"window": window}} if window else {}
     layer, x, weights = layer_of(Hinge, length, **given)
@@ -117,9 +118,9 @@ def test_padding_gets_nothing_and_dropout_keeps_the_mean():
     assert (scores[1] == 0).all()
     assert np.isfinite(ops.convert_to_numpy(layer(x, padding_mask=mask))).all()
     wanted = output(expected(x, weights, hinge)[1], weights)
-    draws = np.stack([ops.convert_to_numpy(layer(x, training=True)) for _ in range(400)])
+    draws = np.stack([ops.convert_to_numpy(layer(x, training=True)) for _ in range(100)])
     assert np.abs(draws[0] - wanted).max() > 0.01
-    assert np.abs(draws.mean(0) - wanted).max() < 6 * draws.std(0).max() / 20
+    assert np.abs(draws.mean(0) - wanted).max() < 6 * draws.std(0).max() / 10
 
 
 def test_fused_attention_refuses_own_scores():
@@ -154,7 +155,7 @@ def test_the_next_token_of_a_text_sees_as_the_whole_text(kind, monkeypatch):
         attention=lambda dims, options: attention(kind, dims),
     )
     monkeypatch.setitem(positions.METHODS, "own_scores", record)
-    model, ids = causal_lm(Case("own_scores")), random_ids(2, 6).astype("int32")
+    model, ids = causal_lm(Case("own_scores"), num_layers=1), random_ids(2, 6).astype("int32")
     steps, tokens = CachedBackbone(model.backbone, 6), ops.convert_to_tensor(ids)
     x, caches = steps.prefill(tokens[:, :3])
     found = [model.logits(x)]

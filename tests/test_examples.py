@@ -1,0 +1,287 @@
+"""The files of `examples`: whole methods outside of the package, each beside its oracle."""
+
+import ast
+import functools
+import pathlib
+import shutil
+
+import keras
+import numpy as np
+import pytest
+from generation_cases import causal_lm, logits_of
+from keras import ops
+from position_cases import Case, MethodLayers, encoder, inputs, random_ids
+from tolerances import in_float64
+
+from keras_tupe import attention_patterns, positions
+from keras_tupe.models._cached_backbone import CachedBackbone
+from keras_tupe.trainer._checks import refuse_layer_losses
+from training.check_method import equation, patterns, record, saving
+from training.check_method.__main__ import main as check_method
+from training.pretrain.__main__ import main as pretrain
+
+EXAMPLES = sorted((pathlib.Path(__file__).parents[1] / "examples").glob("*.py"))
+NAMES = ("adaptive_span", "entmax_attention", "lsh_attention")
+MOST_LINES = 120
+CHECKS = {
+    "record": record.check_record,
+    "equation": functools.partial(equation.check_parity, lengths=(1, 9)),
+    "padding": functools.partial(equation.check_parity, lengths=(7,), padding=2),
+    "encoder": equation.check_whole_encoder,
+    "configs": saving.check_layers_configs,
+}
+
+
+@pytest.fixture
+def loaded(loaded_files):
+    """The examples as position methods of these names."""
+    return [positions.load_file(file) for file in EXAMPLES]
+
+
+def near(got, wanted):
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(got), wanted, rtol=0, atol=in_float64(1e-12), strict=True
+    )
+
+
+def softmax(logits):
+    found = np.exp(logits - logits.max(-1, keepdims=True))
+    return found / found.sum(-1, keepdims=True)
+
+
+def test_the_folder_holds_these_and_nothing_else():
+    assert tuple(file.stem for file in EXAMPLES) == NAMES
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_a_file_is_short_and_uses_public_names(file):
+    text = file.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] + [getattr(node, "module", "")]
+            assert not [name for name in names if name.startswith("_") or "._" in name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_main_promises_are_kept(check, name, loaded):
+    CHECKS[check](Case(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_windows_and_global_tokens_are_kept(name, loaded):
+    options = (("num_global", 2), ("separate_global", True), ("window", 2))
+    pattern = patterns.PatternCase("sliding_window", options)
+    patterns.check_scores(Case(name), pattern, lengths=(9,))
+
+
+def test_the_next_token_of_a_text_hashes_as_in_the_whole_text(loaded):
+    model = causal_lm(Case("lsh_attention"), num_layers=1)
+    ids = random_ids(2, 5).astype("int32")
+    steps, tokens = CachedBackbone(model.backbone, 5), ops.convert_to_tensor(ids)
+    x, caches = steps.prefill(tokens[:, :3])
+    more, _ = steps.step(tokens[:, 3:], caches, 3)
+    near(model.logits(ops.concatenate([x, more], axis=1)), logits_of(model, ids))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_every_promise_is_kept(file, loaded_files, capsys):
+    check_method([str(file)])  # exits if one is broken
+    assert f"{file.stem} keeps" in capsys.readouterr().out
+
+
+# Adaptive span
+
+
+def test_a_soft_mask_is_applied_to_exponentials(loaded):
+    layers = MethodLayers(Case("adaptive_span", (("ramp", 3.0),)), "float64")
+    tokens = np.random.default_rng(1).normal(size=(1, 17, 10))
+    _, scores, _ = layers.run(tokens)
+    query, key = positions.oracle.queries_and_keys(tokens[0], layers.oracle_weights(), layers.dims)
+    exponentials = np.exp(query @ np.swapaxes(key, -1, -2) / np.sqrt(5))
+    spans = 3.0 * abs(ops.convert_to_numpy(layers.attention.span))
+    distance = abs(np.subtract.outer(np.arange(17), np.arange(17)))
+    mask = np.clip((3.0 + spans[:, None, None] - distance) / 3.0, 0, 1)
+    assert (mask == 0).any()
+    assert ((mask > 0) & (mask < 1)).any()
+    weighted = mask * exponentials
+    near(scores[0], weighted / weighted.sum(-1, keepdims=True))
+
+
+def test_the_penalty_is_that_of_the_mean_span_and_the_trainer_refuses_it(loaded):
+    model = encoder(Case("adaptive_span", (("penalty", 0.5), ("ramp", 3.0))), "float32")
+    spans = [3 * abs(ops.convert_to_numpy(block.attention.span)) for block in model.blocks]
+    wanted = sum(0.5 / 2 * span.sum() for span in spans)
+    assert float(sum(model.losses)) == pytest.approx(wanted, rel=1e-6)
+    assert not encoder(Case("adaptive_span"), "float32", num_layers=1).losses
+    with pytest.raises(ValueError, match=r"regularizers(.|\n)*Received"):
+        refuse_layer_losses(model)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("adaptive_span", {"ramp": 0}),
+        ("adaptive_span", {"penalty": -1.0}),
+        ("lsh_attention", {"num_buckets": 3}),
+        ("lsh_attention", {"num_rounds": 0}),
+    ],
+)
+def test_impossible_options_are_refused(name, options, loaded):
+    with pytest.raises(ValueError, match=r"must be (.|\n)*Received: "):
+        encoder(Case(name, tuple(options.items())))
+
+
+# LSH
+
+
+def test_a_token_sees_its_bucket_and_itself_only_where_it_is_alone(loaded):
+    layers = MethodLayers(Case("lsh_attention", (("num_buckets", 32),)), "float64")
+    tokens = np.random.default_rng(5).normal(size=(1, 17, 10))
+    logits, scores, _ = layers.run(tokens)
+    for seen, row in zip(logits[0].reshape(-1, 17), scores[0].reshape(-1, 17), strict=True):
+        in_bucket = seen > -100
+        if in_bucket.any():
+            near(row[in_bucket], softmax(seen[in_bucket]))
+            assert (row[~in_bucket] == 0).all()
+        else:
+            assert sorted(row) == [0] * 16 + [1]
+    itself = np.diagonal(scores[0], axis1=1, axis2=2)
+    assert 0 < (itself == 1).mean() < 1
+    assert set(np.unique(itself)) == {0, 1}
+
+
+def test_layers_hash_in_their_own_ways(loaded):
+    model = encoder(Case("lsh_attention"), num_layers=2)
+    first, second = (block.attention.rotations for block in model.blocks)
+    assert np.abs(first - second).max() > 0.1
+
+
+# Entmax
+
+
+def entmax_scores(alpha, logits):
+    layer = MethodLayers(Case("entmax_attention"), "float64").attention
+    layer.sparsity.assign(np.log((np.array(alpha) - 1) / (2 - np.array(alpha))))
+    return ops.convert_to_numpy(layer.normalized(ops.convert_to_tensor(logits)))
+
+
+def sorted_entmax_15(row):
+    """1.5-entmax by sorting (Peters et al. 2019, Alg. 2)."""
+    half = np.sort(row / 2)[::-1]
+    for size in range(len(row), 0, -1):
+        mean, square = half[:size].mean(), (half[:size] ** 2).mean()
+        inside = (1 - size * (square - mean**2)) / size
+        tau = mean - np.sqrt(max(inside, 0))
+        if inside >= 0 and tau <= half[size - 1]:
+            return np.maximum(row / 2 - tau, 0) ** 2
+    raise AssertionError("no support")
+
+
+def sparsemax(row):
+    """The nearest point of the simplex (Martins and Astudillo 2016, Alg. 1)."""
+    down = np.sort(row)[::-1]
+    sizes = np.arange(1, len(row) + 1)
+    size = sizes[1 + sizes * down > np.cumsum(down)][-1]
+    return np.maximum(row - (down[:size].sum() - 1) / size, 0)
+
+
+def test_entmax_is_what_sorting_finds(loaded):
+    logits = np.random.default_rng(2).normal(0, 2, size=(2, 3, 4, 40))
+    found = entmax_scores([1.5, 2 - 1e-9], logits)
+    near(found[0], np.apply_along_axis(sorted_entmax_15, -1, logits[0]))
+    np.testing.assert_allclose(found[1], np.apply_along_axis(sparsemax, -1, logits[1]), atol=1e-7)
+    assert ((found == 0).mean(axis=(1, 2, 3)) > [0.4, 0.8]).all()
+
+
+@pytest.mark.parametrize("alpha", [1.02, 1.5, 1.98])
+def test_entmax_sums_to_one_and_nears_softmax_at_its_end(alpha, loaded):
+    logits = np.random.default_rng(3).normal(0, 3, size=(2, 1, 2, 512))
+    logits[..., 500:] = -1e30
+    found = entmax_scores([alpha, 1.001], logits)
+    np.testing.assert_allclose(found.sum(-1), 1, rtol=0, atol=1e-12)
+    assert (found[..., 500:] == 0).all()
+    np.testing.assert_allclose(found[1], softmax(logits[1]), atol=3e-3)
+
+
+def test_gradients_of_entmax_are_those_of_the_paper(tensorflow, loaded):
+    """Correia et al. 2019, Prop. 1 (of alpha) and Peters et al. 2019, Prop. 2 (of logits)."""
+    layer = MethodLayers(Case("entmax_attention"), "float64").attention
+    rng = np.random.default_rng(4)
+    logits, upstream = rng.normal(size=(2, 2, 1, 1, 9))
+    rate = 1 / (1 + np.exp(-ops.convert_to_numpy(layer.sparsity)))
+    given = tensorflow.constant(logits)
+    with tensorflow.GradientTape() as tape:
+        tape.watch(given)
+        scores = layer.normalized(given)
+        loss = tensorflow.reduce_sum(scores * upstream)
+    of_logits, of_weight = tape.gradient(loss, [given, layer.sparsity.value])
+    for head in range(2):
+        p, g = scores.numpy()[head, 0, 0], upstream[head, 0, 0]
+        power = np.where(p > 0, np.maximum(p, 1e-300) ** (1 - rate[head]), 0)
+        share = power / power.sum()
+        near(of_logits[head, 0, 0], power * (g - share @ g))
+        entropy = np.where(p > 0, -p * np.log(np.maximum(p, 1e-300)), 0)
+        of_alpha = (p - share) / rate[head] ** 2 + (entropy - share * entropy.sum()) / rate[head]
+        wanted = of_alpha @ g * rate[head] * (1 - rate[head])
+        assert abs(of_weight.numpy()[head] - wanted) < 1e-12
+
+
+# Bad input, runs and files
+
+
+@pytest.mark.parametrize(
+    ("registry", "name", "field"),
+    [
+        (positions, "lsh_attention.py", "logits_oracle"),
+        (attention_patterns, "every_other.py", "allowed"),
+    ],
+)
+def test_a_file_that_lacks_its_oracle_is_refused(registry, name, field, loaded_files, tmp_path):
+    text = (
+        "from keras_tupe.attention_patterns import AttentionPattern\n"
+        "PATTERN = AttentionPattern(summary='s', source='mine', equation='j = i',\n"
+        "    allowed=lambda i, j, length, layer, options: True,\n"
+        "    visible=lambda layer, options: None)\n"
+    )
+    if registry is positions:
+        text = (EXAMPLES[0].parent / name).read_text(encoding="utf-8")
+        text = text.replace("dataclasses.replace(\n    positions.get", "positions.PositionMethod(#")
+    kept = [line for line in text.splitlines() if not line.strip().startswith(f"{field}=")]
+    file = tmp_path / name
+    file.write_text("\n".join(kept), encoding="utf-8")
+    before = set(registry.REGISTRY.records)
+    with pytest.raises(ValueError, match=f"could not be run: TypeError(.|\n)*'{field}'") as caught:
+        registry.load_file(file)
+    assert str(caught.value).endswith(f"Received: path={str(file)!r}")
+    assert set(registry.REGISTRY.records) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_is_pretrained_and_its_preset_carries_it(name, loaded_files, tmp_path):
+    from keras_tupe import TupeMaskedLM
+    from training.prepare.__main__ import main as prepare
+
+    words = list("abcdefgh")
+    rng = np.random.default_rng(0)
+    text = "\n\n".join(" ".join(rng.choice(words, 30)) + "." for _ in range(80))
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    sizes = ("--length", "16", "--vocabulary-size", "60", "--valid", "0.2")
+    rows, run = str(tmp_path / "rows"), str(tmp_path / "run")
+    prepare(["--input", str(tmp_path / "text.txt"), "--out", rows, *sizes])
+    file = shutil.copy(EXAMPLES[0].parent / f"{name}.py", tmp_path)
+    steps = ("--steps", "6", "--warmup-steps", "1", "--valid-every", "3", "--save-every", "3")
+    given = ("--data", rows, "--out", run, "--size", "tiny", "--batch-size", "4")
+    pretrain([*given, *steps, "--position", file])
+    preset = tmp_path / "run" / "preset"
+    assert (preset / f"{name}.py").read_bytes() == pathlib.Path(file).read_bytes()
+    positions.REGISTRY.forget(name)
+    assert positions.load_file(preset) == name
+    model = TupeMaskedLM.from_preset(str(preset), preprocessor=None)
+    assert model.backbone.position == name
+    answer = model.backbone(inputs(random_ids(2, 9)))["sequence_output"]
+    assert np.isfinite(ops.convert_to_numpy(answer)).all()
+    assert keras.backend.standardize_dtype(answer.dtype) == "float32"
