@@ -150,6 +150,7 @@ def no_arguments():
     ("field", "arguments"),
     [
         ("logits_oracle", "tokens, weights, dims, options"),
+        ("scores_oracle", "logits, weights, dims, options"),
         ("embed", "dims, options"),
         ("bias", "dims, options"),
         ("shared", "dims, options"),

@@ -37,6 +37,7 @@ def make(folder):
     squad_cases.write_questions(folder / "train-v1.1.json", articles=3)
     squad_cases.write_questions(folder / "dev-v1.1.json", articles=2, seed=1)
     _write_pairs(folder / "blimp")
+    (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "saved_models").mkdir()
     for model in (ROOT / "saved_models").iterdir():
         if model.is_dir() and model.name == "novels":

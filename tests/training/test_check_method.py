@@ -52,7 +52,18 @@ READ = (
 )
 TIMES = ("* abs(j - i)", "* abs(j - i) * rates[h]")
 
+SOFTER = (
+    "dead_weights=lambda",
+    "scores_oracle=lambda logits, weights, dims, options: "
+    "oracle.softmax(logits / 2, weights, dims, options),\n    dead_weights=lambda",
+)
+
 MUTATIONS = {
+    "a wrong oracle of scores": (
+        [SOFTER],
+        "equation in float64, 1e-12",
+        "Scores differ from the oracle's by",
+    ),
     "a wrong oracle": (
         [("(h + 1) / dims", "h / dims")],
         "equation in float64, 1e-12",
