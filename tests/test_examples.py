@@ -265,17 +265,17 @@ def test_an_example_is_pretrained_and_its_preset_carries_it(name, loaded_files, 
     from keras_tupe import TupeMaskedLM
     from training.prepare.__main__ import main as prepare
 
-    words = list("abcdefgh")
     rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefgh"), 3)) for _ in range(200)]
     text = "\n\n".join(" ".join(rng.choice(words, 30)) + "." for _ in range(80))
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-    sizes = ("--length", "16", "--vocabulary-size", "60", "--valid", "0.2")
+    sizes = ("--length", "16", "--vocabulary-size", "120", "--valid", "0.2")
     rows, run = str(tmp_path / "rows"), str(tmp_path / "run")
     prepare(["--input", str(tmp_path / "text.txt"), "--out", rows, *sizes])
     file = shutil.copy(EXAMPLES[0].parent / f"{name}.py", tmp_path)
     steps = ("--steps", "6", "--warmup-steps", "1", "--valid-every", "3", "--save-every", "3")
     given = ("--data", rows, "--out", run, "--size", "tiny", "--batch-size", "4")
-    pretrain([*given, *steps, "--position", file])
+    pretrain([*given, *steps, "--position-file", file])
     preset = tmp_path / "run" / "preset"
     assert (preset / f"{name}.py").read_bytes() == pathlib.Path(file).read_bytes()
     positions.REGISTRY.forget(name)

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from generation_cases import causal_lm, logits_of
 from keras import ops
-from position_cases import Case, random_ids
+from position_cases import Case, inputs, random_ids
 from tolerances import in_float64
 
-from keras_tupe import attention_patterns, positions
+from keras_tupe import TupeBackbone, attention_patterns, positions
 from keras_tupe.layers import AbstractSelfAttention, PlainSelfAttention
 from keras_tupe.layers.attention.fused import fused_attention
 from keras_tupe.models._cached_backbone import CachedBackbone
@@ -145,16 +145,20 @@ def test_keys_may_be_projected_as_queries_are():
     assert len(whole.weights) == 10
 
 
-@pytest.mark.parametrize("kind", [Hinge, OneProjection])
-def test_the_next_token_of_a_text_sees_as_the_whole_text(kind, monkeypatch):
-    record = PositionMethod(
+def method(kind):
+    """Returns the record of a method with the attention."""
+    return PositionMethod(
         summary="a method of this test",
         source="none",
         equation="s",
         logits_oracle=positions.get("none").logits_oracle,
         attention=lambda dims, options: attention(kind, dims),
     )
-    monkeypatch.setitem(positions.METHODS, "own_scores", record)
+
+
+@pytest.mark.parametrize("kind", [Hinge, OneProjection])
+def test_the_next_token_of_a_text_sees_as_the_whole_text(kind, monkeypatch):
+    monkeypatch.setitem(positions.METHODS, "own_scores", method(kind))
     model, ids = causal_lm(Case("own_scores"), num_layers=1), random_ids(2, 6).astype("int32")
     steps, tokens = CachedBackbone(model.backbone, 6), ops.convert_to_tensor(ids)
     x, caches = steps.prefill(tokens[:, :3])
@@ -164,6 +168,16 @@ def test_the_next_token_of_a_text_sees_as_the_whole_text(kind, monkeypatch):
         found.append(model.logits(x))
     got = ops.convert_to_numpy(ops.concatenate(found, axis=1))
     np.testing.assert_allclose(got, logits_of(model, ids), rtol=0, atol=in_float64(1e-12))
+
+
+def test_a_preset_with_fewer_projections_is_not_refused_for_its_size(monkeypatch, tmp_path):
+    monkeypatch.setitem(positions.METHODS, "own_scores", method(OneProjection))
+    model = TupeBackbone(30, 2, 2, 64, 16, position="own_scores", max_sequence_length=8)
+    model.save_to_preset(str(tmp_path))
+    loaded = TupeBackbone.from_preset(str(tmp_path))
+    given = inputs(random_ids(2, 7))
+    got, wanted = (ops.convert_to_numpy(one(given)["sequence_output"]) for one in (loaded, model))
+    np.testing.assert_array_equal(got, wanted)
 
 
 def test_what_overrides_nothing_has_no_own_scores():

@@ -20,7 +20,7 @@ def least_weight_count(sizes):
         max(0, int(sizes[name])) if is_integer(sizes.get(name)) else 0
         for name in (*names, "embedding_dim", "num_groups")
     )
-    block = 4 * hidden * hidden + 2 * hidden * intermediate
+    block = 3 * hidden * hidden + 2 * hidden * intermediate  # one kernel for queries and keys
     embeddings = (vocabulary + segments) * (width or hidden) + width * hidden
     return embeddings + (groups or layers) * block
 
