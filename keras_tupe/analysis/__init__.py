@@ -7,6 +7,7 @@ backbone read it and leave it as it is. None of this is imported by `import kera
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.analysis.attention_patterns import ATTENTION_PATTERNS, name_patterns
+from keras_tupe.analysis.cls_attention import ClsAttention, cls_attention
 from keras_tupe.analysis.correlation_rank import correlation_rank
 from keras_tupe.analysis.distance_tables import DistanceTable, distance_tables
 from keras_tupe.analysis.mean_attention_scores import mean_attention_scores
@@ -19,7 +20,9 @@ from keras_tupe.analysis.toeplitz_part import toeplitz_part
 
 __all__ = [
     "ATTENTION_PATTERNS",
+    "ClsAttention",
     "DistanceTable",
+    "cls_attention",
     "correlation_rank",
     "distance_tables",
     "mean_attention_scores",

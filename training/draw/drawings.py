@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from keras_tupe.analysis import (
+    cls_attention,
     correlation_rank,
     distance_tables,
     mean_attention_scores,
@@ -30,12 +31,15 @@ class Drawing:
         write: draws it: (path) -> None.
         rows: list of (head, pattern, Toeplitz energy, rank), as strings, for the table.
         note: a sentence on why it shows nothing, if it does not.
+        cls_rows: list of (block, head, received, given, evenly received, evenly given) of attention
+            scores, as strings, for the table of [CLS].
     """
 
     file: str
     write: Callable
     rows: list
     note: str = ""
+    cls_rows: list = dataclasses.field(default_factory=list)
 
 
 def drawings_of(backbone, length, origin, text=None):
@@ -178,5 +182,15 @@ def _scores(backbone, origin, token_ids, padding_mask, tokens):
             draw_scores(path, scores, titles, title, tokens)
 
         rows = [(str(head), pattern, "-", "-") for head, pattern in enumerate(patterns)]
-        found.append(Drawing(f"{backbone.position}_attention_block_{layer}.png", write, rows))
+        file = f"{backbone.position}_attention_block_{layer}.png"
+        found.append(Drawing(file, write, rows, cls_rows=_cls_rows(layer, layers[layer], is_seen)))
     return found
+
+
+def _cls_rows(layer, scores, is_seen):
+    """Returns the shares of [CLS] in a block, and what they are where nothing is preferred."""
+    even = cls_attention(is_seen / is_seen.sum(axis=-1, keepdims=True))
+    return [
+        (str(layer), str(head), *(f"{share:.1%}" for share in (received, given, *even)))
+        for head, (received, given) in enumerate(zip(*cls_attention(scores), strict=True))
+    ]

@@ -25,6 +25,12 @@ class Settings:
     length: int | None = setting(
         None, f"Tokens, [CLS] included. Default: {LENGTH}, or the model's."
     )
+    channels: bool = setting(
+        False, "Whether tables of vectors are drawn by distance and channel (Huang, Fig. 4)."
+    )
+    mean_heads: bool = setting(
+        False, "With --text: whether the mean over heads is drawn, block by block (Huang, Fig. 5)."
+    )
     out: str = setting("pictures", "Folder to write.")
 
     def problems(self):
@@ -36,6 +42,11 @@ class Settings:
             found.append(
                 "--text needs a --model: an encoder at initialization has no tokenizer and has "
                 "learned nothing about text. Received: --text without --model"
+            )
+        if self.mean_heads and not self.text:
+            found.append(
+                "--mean-heads draws the attention on a --text: give one, and a --model. "
+                "Received: --mean-heads without --text"
             )
         if self.size not in SIZES:
             found.append(f"--size must be one of {list(SIZES)}. Received: {self.size!r}")

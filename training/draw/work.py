@@ -6,6 +6,7 @@ from training.command.folder_lock import FolderLock
 from training.command.report_files import replaced_file
 from training.draw import sources
 from training.draw.drawings import drawings_of
+from training.draw.figures import drawing_of_channels, drawing_of_mean_heads
 from training.draw.settings import LENGTH
 
 
@@ -35,7 +36,7 @@ def collect(settings):
         for argument, name in names.items():
             with sources.blaming(files & {argument}):
                 encoder = sources.initial_encoder(name, settings.size, length, settings.seed)
-                found += drawings_of(encoder, length, origin)
+                found += _drawings(settings, encoder, length, origin)
         return found
     encoder = sources.saved_encoder(settings.model, list(names.values()))
     length = settings.length or min(LENGTH, encoder.max_sequence_length)
@@ -45,7 +46,16 @@ def collect(settings):
         texts = sources.read_texts(settings.text)
         text = sources.tokenize(settings.model, texts, length)
     with sources.blaming(files):
-        return drawings_of(encoder, length, origin, text)
+        return _drawings(settings, encoder, length, origin, text)
+
+
+def _drawings(settings, encoder, length, origin, text=None):
+    found = drawings_of(encoder, length, origin, text)
+    if settings.channels:
+        found.append(drawing_of_channels(encoder, origin))
+    if settings.mean_heads:
+        found.append(drawing_of_mean_heads(encoder, origin, *text))
+    return found
 
 
 def write(drawings, folder):

@@ -11,9 +11,18 @@ import tiny_vocabularies
 from run_cases import cells, picture
 
 from keras_tupe import TupeBackbone, TupeTokenizer
-from keras_tupe.analysis import ATTENTION_PATTERNS, DistanceTable, name_patterns, position_logits
+from keras_tupe.analysis import (
+    ATTENTION_PATTERNS,
+    DistanceTable,
+    cls_attention,
+    mean_attention_scores,
+    name_patterns,
+    position_logits,
+)
+from training.draw.channels import draw_channels
 from training.draw.distance_tables import draw_tables
 from training.draw.heads import draw_logits, draw_scores
+from training.draw.sources import tokenize
 
 OUTSIDE = pathlib.Path(__file__).parents[2] / "outside"
 TEXT = "The quick brown fox jumps over the lazy dog, and a cat sat on the mat."
@@ -34,8 +43,8 @@ def preset(tmp_path_factory):
 
 
 def run(*arguments):
-    """Returns the rows of the table that a command line prints."""
-    return cells(commands.done("draw", *arguments))[1:]
+    """Returns the rows of the table that a command line prints first."""
+    return cells(commands.done("draw", *arguments).split("\n\n")[0])[1:]
 
 
 def refusal(*arguments):
@@ -156,6 +165,43 @@ def test_colors_follow_the_sign_and_rows_are_queries(tmp_path):
     assert right < -20
 
 
+def test_channels_are_columns_and_distances_rise(tmp_path):
+    values = np.zeros((161, 8))
+    values[80 + 40 :, 0] = 1.0  # channel 0, far to the right
+    draw_channels(tmp_path / "a.png", values, "title")
+    image = picture(tmp_path / "a.png")
+    is_red = (image[..., 0] > image[..., 2] + 60)[:, : int(0.8 * image.shape[1])]  # no color bar
+    down, right = np.argwhere(is_red).mean(axis=0) / is_red.shape
+    assert down < 0.3
+    assert right < 0.3
+    assert 0.005 < is_red.mean() < 0.03  # an eighth of the columns, 11 of 101 rows
+
+
+@pytest.mark.parametrize("name", ["qkr_3", "shaw"])
+def test_vectors_by_distance_are_drawn(name, tmp_path):
+    rows = run(name, "--length", 16, "--channels", "--out", tmp_path)
+    assert [f"{name}_channels.png", "0", "-", "-", "-"] in rows
+    picture(tmp_path / f"{name}_channels.png")
+
+
+def test_a_text_shows_the_mean_over_heads_and_what_cls_gets(tmp_path, preset):
+    words = ("--model", preset, "--text", TEXT, "--mean-heads", "--out", tmp_path)
+    told = commands.done("draw", *words).split("\n\n")
+    files = {row[0] for row in cells(told[0])[1:]}
+    assert "tupe_r_mean_attention.png" in files
+    pixels(tmp_path / "tupe_r_mean_attention.png")
+    assert told[1].startswith("[CLS]: the share of")
+    rows = cells(told[1])[1:]
+    assert [row[:2] for row in rows] == [["0", "0"], ["0", "1"], ["1", "0"], ["1", "1"]]
+    backbone = TupeBackbone.from_preset(str(preset))
+    ids, mask, _ = tokenize(preset, [TEXT], 24)
+    found = cls_attention(mean_attention_scores(backbone, ids, mask))
+    wanted = [[f"{one:.1%}" for one in pair] for pair in zip(*map(np.ravel, found), strict=True)]
+    assert [row[2:4] for row in rows] == wanted
+    length = ids.shape[1]
+    assert {tuple(row[4:]) for row in rows} == {(f"{1 / length:.1%}", f"{1 - 1 / length:.1%}")}
+
+
 @pytest.mark.parametrize("draw_heads", [draw_logits, draw_scores])
 def test_what_cls_gets_does_not_wash_out_the_words(draw_heads, tmp_path):
     heads = np.random.default_rng(0).random((1, 12, 12))
@@ -252,6 +298,9 @@ def test_a_broken_method_file_is_answered_with_a_sentence(name, tmp_path, loaded
         (["tupe_q"], ["Unknown position method", "Did you mean 'tupe_", "position='tupe_q'"]),
         (["nowhere.py"], ["existing Python file", "nowhere.py"]),
         (["t5", "--text", "some words"], ["--text needs a --model", "without --model"]),
+        (["t5", "--mean-heads"], ["--mean-heads draws the attention on a --text"]),
+        (["t5", "--channels"], ["--channels draws a table of vectors", "Received: t5, no table"]),
+        (["qkr_1", "--channels"], ["which shaw, qkr_3 and qkr_4 have", "qkr_1, scalars"]),
         (["t5", "--size", "tny"], ["--size must be one of", "Received: 'tny'"]),
         (["t5", "--seed", "-1"], ["--seed must be an integer >= 0. Received: -1"]),
         (["t5", "--length", "4"], ["--length must be at least 5", "Received: 4"]),
