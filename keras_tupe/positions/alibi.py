@@ -58,7 +58,7 @@ class AlibiBias(keras.layers.Layer):
     def __init__(self, num_heads, learned=False, sides=1, **kwargs):
         super().__init__(autocast=False, **kwargs)
         check_positive_integers(num_heads=num_heads)
-        if sides not in (1, 2):
+        if isinstance(sides, bool) or sides not in (1, 2):
             raise ValueError(
                 "`sides` must be 1 for one slope per head, or 2 for one to each side. "
                 f"Received: sides={sides!r}"
