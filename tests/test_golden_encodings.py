@@ -86,8 +86,6 @@ def test_pope(dtype, tolerance, released):
     )
     layer = PolarAttention(HEADS, DIM, dtype=dtype)
     layer.build((None, None, HEADS * DIM))
-    assert released["pope/phase"].min() < -2 * np.pi
-    assert released["pope/phase"].max() > 0
     set_weights(layer, {"phase": released["pope/phase"]})
     angles = PolarAngles(DIM, dtype=dtype)(np.zeros((1, LENGTH, HEADS * DIM)))
     got = ops.convert_to_numpy(layer.logits(query, key, None, angles)) * DIM**0.5

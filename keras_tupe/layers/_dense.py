@@ -78,6 +78,10 @@ class KeysAndGates(HeadsDense):
         gates = _affine(inputs, self.gate_kernel, self.gate_bias, self.gate_kernel.shape[-2:])
         return ops.concatenate([super().call(inputs, training=training), gates], axis=-1)
 
+    # those of an `EinsumDense` know of its kernel and bias alone
+    save_own_variables = keras.layers.Layer.save_own_variables
+    load_own_variables = keras.layers.Layer.load_own_variables
+
 
 def _affine(inputs, kernel, bias, output_axes, activation=None):
     """Returns activation(inputs x kernel + bias); the kernel's last axes are the output's."""

@@ -136,17 +136,18 @@ def logits_oracle(tokens, weights, dims, options):
     logits = oracle.content_logits(tokens, weights, dims, num_terms=1)
     kernel = weights["attention/key/gate_kernel"]
     start = weights["attention/key/gate_bias"]
-
-    def forgotten(t, h, side):
-        return -math.log(1 + math.exp(-(tokens[t] @ kernel[:, h, side] + start[h, side])))
-
+    logs = np.empty((2, dims.num_heads, len(tokens)))  # ln f_t, ln b_t
+    for side, h, t in np.ndindex(logs[: kernel.shape[-1]].shape):
+        logs[side, h, t] = -math.log(
+            1 + math.exp(-(tokens[t] @ kernel[:, h, side] + start[h, side]))
+        )
     for h, i, j in np.ndindex(logits.shape):
         if options["cls"] == "untied" and (i == 0 or j == 0):
             continue
         if j <= i:
-            logits[h, i, j] += sum(forgotten(t, h, 0) for t in range(j + 1, i + 1))
+            logits[h, i, j] += logs[0, h, j + 1 : i + 1].sum()
         elif not dims.is_causal:
-            logits[h, i, j] += sum(forgotten(t, h, 1) for t in range(i + 1, j + 1))
+            logits[h, i, j] += logs[1, h, i + 1 : j + 1].sum()
     return logits
 
 
@@ -164,9 +165,6 @@ METHOD = PositionMethod(
         "f_t": r"gate of token $t$ to the left, per head and block: $\sigma(x_t w_f + c_f)$ with "
         r"$\sigma$ the logistic function; 0.993 at first, where $\ln f_t = -0.0067$",
         "b_t": r"gate of token $t$ to the right, likewise; none under a causal pattern",
-        r"\ln": "natural logarithm",
-        r"\text{ if }": "which of the two sums it is",
-        r"\le": "not above",
     },
     options={"cls": "tied"},
     other_options=EITHER_CLS,

@@ -36,7 +36,8 @@ class FireBias(keras.layers.Layer):
     Differences from the source: it is for decoders, where j <= i and so max(L, i, j) is its
     max(L, i). With max(L, i, j) the bias is symmetric, and padding changes nothing, as it would if
     the length stood there. The last layer has no bias, which softmax would ignore. c and L are
-    taken without their sign, and 1e-6 is added to what is divided by, as released code does.
+    positive, as what they are at first times the exponential of a weight. 1e-6 is added to what is
+    divided by, as in released code.
 
     The bias is no function of the distance and has no low rank: it is one matrix, once for all
     blocks, and while it is made there are `length * length * width` numbers.
@@ -83,8 +84,7 @@ class FireBias(keras.layers.Layer):
         self.output_kernel = self._weight(
             "output_kernel", (self.num_heads, self.width), uniform(-share, share)
         )
-        self.c = self._weight("c", (1,), keras.initializers.Constant(_FIRST_C))
-        self.threshold_factor = self._weight("threshold_factor", (1,), "ones")  # of L
+        self.log_factors = self._weight("log_factors", (2, 1), "zeros")  # of c and L
 
     def _weight(self, name, shape, initializer):
         return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
@@ -94,8 +94,8 @@ class FireBias(keras.layers.Layer):
         position = ops.arange(ops.shape(hidden_states)[1], dtype="int32")
         i, j = ops.expand_dims(position, 1), ops.expand_dims(position, 0)
         distance, farthest = (ops.cast(x, dtype) for x in (ops.abs(j - i), ops.maximum(i, j)))
-        c, factor = (ops.abs(ops.cast(x, dtype)) for x in (self.c, self.threshold_factor))
-        threshold = ops.cast(np.float64(self.threshold), dtype) * factor
+        first = ops.cast(np.array([[_FIRST_C], [self.threshold]]), dtype)
+        c, threshold = ops.unstack(first * ops.exp(ops.cast(self.log_factors, dtype)))
         share = ops.log1p(c * distance) / (
             ops.log1p(c * ops.maximum(threshold, farthest)) + ops.cast(np.float64(_SMALLEST), dtype)
         )
@@ -127,9 +127,9 @@ def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) + v_h . relu(w psi(|j - i|) / psi(max(L, i, j)) + b)."""
     prefix = "position_bias/interpolation"
     kernel, bias = weights[f"{prefix}/hidden"]
-    c = abs(weights[f"{prefix}/c"][0])
+    of_c, of_threshold = weights[f"{prefix}/log_factors"][:, 0]
     first = options["threshold"] or dims.max_sequence_length / 4
-    threshold = first * abs(weights[f"{prefix}/threshold_factor"][0])
+    c, threshold = 0.1 * math.exp(of_c), first * math.exp(of_threshold)
     added = np.empty((dims.num_heads, len(tokens), len(tokens)))
     for h, i, j in np.ndindex(added.shape):
         normalizer = math.log(c * max(threshold, i, j) + 1) + 1e-6
@@ -171,8 +171,6 @@ METHOD = PositionMethod(
         "c": "learned positive number, 0.1 at first",
         "L": "learned threshold in tokens, the option `threshold` at first: beyond it distances "
         "are shares of the position",
-        r"\max": "the largest of what it is given",
-        r"\ln": "natural logarithm",
     },
     options={"threshold": None, "width": 32, "cls": "tied"},
     option_meanings={
@@ -180,7 +178,7 @@ METHOD = PositionMethod(
         "`None`: a quarter of `max_sequence_length`.",
         "width": "Size of the network's hidden layer.",
     },
-    other_options=(*EITHER_CLS, {"threshold": 6}, {"width": 7}),
+    other_options=(*EITHER_CLS, {"threshold": 60}, {"width": 16}),
     bias=bias,
     dead_weights=additive_dead_weights,
 )

@@ -150,7 +150,6 @@ METHOD = PositionMethod(
         "r_1": "learned positive number per head, shared by all blocks: how much distance counts",
         "r_2": "learned positive number per head, shared by all blocks: how soon. With "
         r'`kernel="power"` the penalty is $r_1 \, |j - i|^{r_2}$, where $0 < r_2 < 2$',
-        r"\ln": "natural logarithm",
     },
     options={"kernel": "log", "cls": "tied"},
     option_meanings={

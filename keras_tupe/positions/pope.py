@@ -71,8 +71,11 @@ class PolarAttention(AbstractSelfAttention):
         logits[h, i, j] = sum over t of
             mu(q_it) mu(k_jt) cos((j - i) / theta^(t / d) + delta_ht) / sqrt(d)
 
-    with delta learned, per head and layer, from 0 on and kept within [-2 pi, 0]. An untied [CLS]
-    has mu(q_i) . mu(k_j) / sqrt(d) in its row and its column.
+    with delta learned, per head and layer, 0 at first. An untied [CLS] has
+    mu(q_i) . mu(k_j) / sqrt(d) in its row and its column.
+
+    Differences from the source: released code cuts delta to [-2 pi, 0], where what reaches an end
+    stays. Those are all angles that there are, so nothing is cut here.
 
     Args:
         num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
@@ -98,10 +101,9 @@ class PolarAttention(AbstractSelfAttention):
         )
 
     def logit_terms(self, query, key, shared_positions):
-        cosine, sine = shared_positions  # (n, d)
+        cosine, sine = (ops.cast(wave, query.dtype) for wave in shared_positions)  # (n, d)
         query, key = ops.softplus(query), ops.softplus(key)
-        phase = ops.clip(ops.cast(self.phase, self.logits_dtype), -2 * math.pi, 0.0)
-        phase = phase[:, None, None]
+        phase = ops.cast(self.phase, query.dtype)[:, None, None]
         own = ops.cos(phase), ops.sin(phase)
         key_waves = cosine * own[0] - sine * own[1], sine * own[0] + cosine * own[1]
         terms = [
@@ -131,8 +133,8 @@ def logits_oracle(tokens, weights, dims, options):
         is_free = options["cls"] == "untied" and (i == 0 or j == 0)
         for t in range(d):
             size = math.log(1 + math.exp(query[h, i, t])) * math.log(1 + math.exp(key[h, j, t]))
-            delta = min(0.0, max(-2 * math.pi, weights["attention/phase"][h, t]))
-            angle = 0.0 if is_free else (j - i) / options["theta"] ** (t / d) + delta
+            turn = (j - i) / options["theta"] ** (t / d) + weights["attention/phase"][h, t]
+            angle = 0.0 if is_free else turn
             logits[h, i, j] += size * math.cos(angle) / math.sqrt(d)
     return logits
 
@@ -150,7 +152,7 @@ METHOD = PositionMethod(
         "t": "number of a channel, from 0",
         r"\omega_t": r"fixed angle per position, $\theta^{-t/d}$ with the option `theta`: each "
         "channel has its own, twice as many as in RoPE",
-        r"\delta_t": r"learned phase per head and block, 0 at first and kept within $[-2\pi, 0]$",
+        r"\delta_t": "learned phase per head and block, 0 at first",
     },
     options={"theta": 10000.0, "cls": "tied"},
     option_meanings={"theta": "Base of the wavelengths."},

@@ -43,9 +43,9 @@ def encode(model, given, normalize_first=False, zero_padded=False):
     for layer in range(model.num_layers):
         name = f"block_{layer // size}"
 
-        def attend(y, block=name):
+        def attend(y, block=name, first=layer - layer % size):
             # The oracle adds the positions itself: it gets vectors that lack them.
-            logits = trunk.logits(model, block, y - added)
+            logits = trunk.logits(model, block, y - added, first)
             return trunk.attend(block, y, logits, is_real)
 
         x = trunk.block(name, x, attend, normalize_first)
@@ -73,12 +73,13 @@ class _Trunk:
     def dense(self, name, x):
         return x @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
 
-    def logits(self, model, block, tokens):
+    def logits(self, model, block, tokens, layer):
         dims = positions.Dims(
             model.num_heads,
             model.hidden_dim // model.num_heads,
             model.max_sequence_length,
             layer_norm_epsilon=self.epsilon,
+            layer_index=layer,  # the first one that uses the block
         )
         own = {k.removeprefix(f"{block}/"): v for k, v in self.weights.items()}
         method = positions.get(model.position)
