@@ -129,8 +129,9 @@ def logits_oracle(tokens, weights, dims, options):
     slopes += [2 ** (-8 * h / (2 * power)) for h in range(1, 2 * power + 1, 2)]
     added = np.empty((dims.num_heads, len(tokens), len(tokens)))
     learned = weights["position_bias/linear/log_slopes"] if options["learned"] else None
+    has_right = options["sides"] == 2 and not (options["learned"] and dims.is_causal)
     for h, i, j in np.ndindex(added.shape):
-        is_right = options["sides"] == 2 and j > i
+        is_right = has_right and j > i
         slope = slopes[dims.num_heads - 1 - h if is_right else h]
         if learned is not None:
             slope = math.exp(learned[1 if is_right else 0, h])
