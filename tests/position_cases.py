@@ -5,6 +5,15 @@ import functools
 import pytest
 
 from keras_tupe import positions
+from keras_tupe.positions.alibi import AlibiBias
+from keras_tupe.positions.data_dependent_alibi import ForgetfulAttention
+from keras_tupe.positions.diet_abs import LowRankPositionBias
+from keras_tupe.positions.fire import FireBias
+from keras_tupe.positions.free_table import FreeTableBias
+from keras_tupe.positions.kerple import KerpleBias
+from keras_tupe.positions.pope import PolarAngles, PolarAttention
+from keras_tupe.positions.rope import RotaryAngles, RotaryAttention
+from keras_tupe.positions.sandwich import SandwichBias
 from training.check_method.cases import (
     BATCH,
     HEADS,
@@ -58,9 +67,34 @@ ENCODER_CASES = encoder_cases(CASES)
 _FIRST = "tupe_r"
 
 
-@functools.cache
+# Layers that hand on the same as another does: values by distance, factors of queries and keys, a
+# matrix, or waves for products of queries and keys. What holds of the one holds of the other, but
+# for the equation, which is compared for every method.
+_LIKE = {
+    (KerpleBias, False): (AlibiBias, False),
+    (SandwichBias, False): (LowRankPositionBias, False),
+    (FireBias, False): (FreeTableBias, False),
+    (PolarAngles, False): (RotaryAngles, False),
+    (PolarAttention, False): (RotaryAttention, False),
+    (PolarAttention, True): (RotaryAttention, True),
+    (ForgetfulAttention, True): (RotaryAttention, True),
+}
+
+
 def mechanisms(case):
-    """Returns what a method is made of: the classes of its layers, and which of them free [CLS]."""
+    """Returns what a method is made of: the classes of its layers, and which of them free [CLS].
+
+    Of layers that are like others, these.
+    """
+    return frozenset(_LIKE.get(part, part) for part in _layers(case))
+
+
+def _is_like_others(case):
+    return bool(_layers(case) & _LIKE.keys())
+
+
+@functools.cache
+def _layers(case):
     dims = positions.Dims(HEADS, KEY_DIM, max_sequence_length=1000)  # nothing is built
     method, options = case.method, case.resolved()
     factories = (method.embed, method.bias, method.shared, method.attention)
@@ -89,7 +123,14 @@ def by_kind(cases, also=lambda case: None):
     kinds = {case: {(part, also(case)) for part in mechanisms(case)} for case in cases}
     left, few = set().union(*kinds.values()), set()
     while left:
-        best = max(cases, key=lambda case: (len(kinds[case] & left), case.name == _FIRST))
+        best = max(
+            cases,
+            key=lambda case: (
+                len(kinds[case] & left),
+                case.name == _FIRST,
+                not _is_like_others(case),
+            ),
+        )
         few.add(best)
         left -= kinds[best]
     return [

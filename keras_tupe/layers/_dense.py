@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._exporting import has_own_gradients
+from keras_tupe.layers._parts import fresh
 from keras_tupe.layers.gelu import trained_activation
 
 
@@ -29,6 +30,57 @@ class HeadsDense(keras.layers.EinsumDense):
     def call(self, inputs, training=None):
         axes = len(self.kernel.shape) - (1 if self.equation == "btm,mhd->bthd" else 2)
         return _affine(inputs, self.kernel, self.bias, self.kernel.shape[-axes:])
+
+
+class KeysAndGates(HeadsDense):
+    """Keys of heads, and behind their channels logits of gates, of projections of their own.
+
+    Args:
+        num_heads: number of attention heads.
+        key_dim: size of each head.
+        num_gates: gates per token and head.
+        kernel_initializer: Keras initializer of both kernels.
+        gate_bias: what the bias of the gates is at first. Defaults to 0.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: `(batch, length, width)`.
+
+    Returns:
+        Tensor `(batch, length, num_heads, key_dim + num_gates)`.
+    """
+
+    def __init__(self, num_heads, key_dim, num_gates, kernel_initializer, gate_bias=0.0, **kwargs):
+        super().__init__(
+            "btm,mhd->bthd",
+            output_shape=(None, num_heads, key_dim),
+            bias_axes="hd",
+            kernel_initializer=kernel_initializer,
+            **kwargs,
+        )
+        self._gates = (num_heads, num_gates)
+        self._first_bias = gate_bias
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.gate_kernel = self.add_weight(
+            shape=(input_shape[-1], *self._gates),
+            initializer=fresh(self.kernel_initializer),
+            name="gate_kernel",
+        )
+        self.gate_bias = self.add_weight(
+            shape=self._gates,
+            initializer=keras.initializers.Constant(self._first_bias),
+            name="gate_bias",
+        )
+
+    def call(self, inputs, training=None):
+        gates = _affine(inputs, self.gate_kernel, self.gate_bias, self.gate_kernel.shape[-2:])
+        return ops.concatenate([super().call(inputs, training=training), gates], axis=-1)
+
+    # those of an `EinsumDense` know of its kernel and bias alone
+    save_own_variables = keras.layers.Layer.save_own_variables
+    load_own_variables = keras.layers.Layer.load_own_variables
 
 
 def _affine(inputs, kernel, bias, output_axes, activation=None):

@@ -1,4 +1,4 @@
-"""ALiBi: a fixed linear penalty on distance, symmetric for encoders."""
+"""ALiBi: a linear penalty on distance, fixed or learned, to both sides alike or not."""
 
 import math
 
@@ -13,6 +13,7 @@ from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
     additive_dead_weights,
+    boolean,
     combined_bias,
     oracle,
 )
@@ -20,7 +21,7 @@ from keras_tupe.positions import (
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class AlibiBias(keras.layers.Layer):
-    """A penalty that grows linearly with distance, at a fixed slope per head.
+    """A penalty that grows linearly with distance, at a slope per head.
 
     Equation (Press et al. 2022, Sec. 3; symmetric as in encoders):
 
@@ -28,10 +29,15 @@ class AlibiBias(keras.layers.Layer):
         slope_h = 2^(-8 h / H),  h = 1 .. H       for H a power of two
 
     For other H the published rule: the slopes of the next lower power of two P, then every other
-    one of those of 2 P.
+    one of those of 2 P. With two slopes per head, keys to the left (j <= i) have slope_h, keys to
+    the right those of the heads in the other order, slope_(H + 1 - h) (ours): then a head sees
+    farther to one side than to the other. Learned slopes begin there; the weights are their
+    logarithms, so that they stay positive.
 
     Args:
         num_heads: number of attention heads H.
+        learned: whether the slopes are weights. Defaults to `False`.
+        sides: 1 for one slope per head, 2 for one to the left and one to the right. Defaults to 1.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -43,16 +49,37 @@ class AlibiBias(keras.layers.Layer):
     Masking: none; padding is masked later, in attention.
 
     Raises:
-        ValueError: if `num_heads` is not a positive integer.
+        ValueError: if `num_heads` is not a positive integer, or `sides` neither 1 nor 2.
 
     References:
         Press, Smith, Lewis. Train Short, Test Long. ICLR 2022. https://arxiv.org/abs/2108.12409
     """
 
-    def __init__(self, num_heads, **kwargs):
+    def __init__(self, num_heads, learned=False, sides=1, **kwargs):
         super().__init__(autocast=False, **kwargs)
         check_positive_integers(num_heads=num_heads)
+        if isinstance(sides, bool) or sides not in (1, 2):
+            raise ValueError(
+                "`sides` must be 1 for one slope per head, or 2 for one to each side. "
+                f"Received: sides={sides!r}"
+            )
         self.num_heads = num_heads
+        self.learned = learned
+        self.sides = sides
+
+    def build(self, hidden_states_shape):
+        if self.learned:
+            self.log_slopes = self.add_weight(
+                shape=(self.sides, self.num_heads),
+                initializer=lambda shape, dtype=None: ops.cast(np.log(self._first()), dtype),
+                autocast=False,
+                name="log_slopes",
+            )
+
+    def _first(self):
+        """Returns the published slopes, `(sides, num_heads)`."""
+        slopes = _slopes(self.num_heads)
+        return np.stack([slopes, slopes[::-1]][: self.sides])
 
     def call(self, hidden_states):
         return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
@@ -65,15 +92,24 @@ class AlibiBias(keras.layers.Layer):
         """
         dtype = at_least_float32(self.compute_dtype)
         length = ops.shape(hidden_states)[1]
-        distances = ops.cast(ops.abs(ops.arange(2 * length, dtype="int32") - (length - 1)), dtype)
-        slopes = ops.cast(_slopes(self.num_heads), dtype)
-        return {"distances": -ops.expand_dims(slopes, 1) * ops.expand_dims(distances, 0)}
+        to_the_right = ops.arange(2 * length, dtype="int32") - (length - 1)
+        distances = ops.expand_dims(ops.cast(ops.abs(to_the_right), dtype), 0)
+        slopes = ops.exp(ops.cast(self.log_slopes, dtype)) if self.learned else self._first()
+        slopes = [ops.expand_dims(slope, 1) for slope in ops.unstack(ops.cast(slopes, dtype))]
+        if self.sides == 2:
+            slopes = [ops.where(ops.expand_dims(to_the_right, 0) > 0, slopes[1], slopes[0])]
+        return {"distances": -slopes[0] * distances}
 
     def compute_output_spec(self, hidden_states):
         return bias_spec(self, hidden_states)
 
     def get_config(self):
-        return {**super().get_config(), "num_heads": self.num_heads}
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "learned": self.learned,
+            "sides": self.sides,
+        }
 
 
 def _slopes(num_heads):
@@ -85,22 +121,31 @@ def _slopes(num_heads):
 
 
 def logits_oracle(tokens, weights, dims, options):
-    """s_ij = q_i . k_j / sqrt(d) - slope_h |j - i|."""
+    """s_ij = q_i . k_j / sqrt(d) - slope_h |j - i|, with the slope of the side that j is on."""
     power = 1
     while power * 2 <= dims.num_heads:
         power *= 2
     slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
     slopes += [2 ** (-8 * h / (2 * power)) for h in range(1, 2 * power + 1, 2)]
     added = np.empty((dims.num_heads, len(tokens), len(tokens)))
+    learned = weights["position_bias/linear/log_slopes"] if options["learned"] else None
+    has_right = options["sides"] == 2 and not (options["learned"] and dims.is_causal)
     for h, i, j in np.ndindex(added.shape):
-        added[h, i, j] = -slopes[h] * abs(j - i)
+        is_right = has_right and j > i
+        slope = slopes[dims.num_heads - 1 - h if is_right else h]
+        if learned is not None:
+            slope = math.exp(learned[1 if is_right else 0, h])
+        added[h, i, j] = -slope * abs(j - i)
     content = oracle.content_logits(tokens, weights, dims, num_terms=1)
     return content + oracle.cls_option(added, weights, options)
 
 
 def bias(dims, options):
     """Returns the penalty, with [CLS] tied or untied."""
-    part = AlibiBias(dims.num_heads, dtype=dims.dtype, name="linear")
+    learned = boolean(options, "learned")
+    # no token sees the right under a causal pattern, and weights for it could not learn
+    sides = 1 if learned and dims.is_causal and options["sides"] == 2 else options["sides"]
+    part = AlibiBias(dims.num_heads, learned=learned, sides=sides, dtype=dims.dtype, name="linear")
     return combined_bias([part], dims, cls=options["cls"])
 
 
@@ -115,8 +160,13 @@ METHOD = PositionMethod(
         "twice that power",
         "H": "number of heads",
     },
-    options={"cls": "tied"},
-    other_options=EITHER_CLS,
+    options={"learned": False, "sides": 1, "cls": "tied"},
+    option_meanings={
+        "learned": "Whether slopes are learned, from these on, once for all blocks.",
+        "sides": "2 for a slope to the left and one to the right, which at first is that of the "
+        "heads in the other order; 1 for the same to both sides.",
+    },
+    other_options=(*EITHER_CLS, {"learned": True}, {"sides": 2}),
     shift_invariant=True,
     bias=bias,
     dead_weights=additive_dead_weights,

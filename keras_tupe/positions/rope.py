@@ -7,52 +7,11 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
-from keras_tupe.layers._parts import at_least_float32, starts
+from keras_tupe.layers._checks import is_integer
+from keras_tupe.layers._parts import starts
 from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import EITHER_CLS, PositionMethod, attention, is_untied, oracle
-
-
-@keras.saving.register_keras_serializable(package="keras_tupe")
-class RotaryAngles(keras.layers.Layer):
-    """Cosines and sines of the rotations of all positions, once for all layers.
-
-    Equation (Su et al. 2021, eq. 15): the angle of position i and pair t is i / 10000^(2t / d).
-
-    Args:
-        key_dim: size of each head d.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
-
-    Returns:
-        Pair of tensors `(length, key_dim // 2)`, cosines and sines, in at least float32.
-
-    Masking: none.
-
-    References:
-        Su et al. RoFormer. 2021. https://arxiv.org/abs/2104.09864
-    """
-
-    def __init__(self, key_dim, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        self.key_dim = key_dim
-
-    def call(self, hidden_states):
-        dtype = at_least_float32(self.compute_dtype)
-        position = ops.cast(ops.arange(ops.shape(hidden_states)[1], dtype="int32"), dtype)
-        pair = np.arange(self.key_dim // 2)
-        rate = ops.cast(10000.0 ** -(2 * pair / self.key_dim), dtype)
-        angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)
-        return ops.cast(ops.cos(angle), dtype), ops.cast(ops.sin(angle), dtype)
-
-    def compute_output_spec(self, hidden_states):
-        shape = (hidden_states.shape[1], self.key_dim // 2)
-        dtype = at_least_float32(self.compute_dtype)
-        return keras.KerasTensor(shape, dtype), keras.KerasTensor(shape, dtype)
-
-    def get_config(self):
-        return {**super().get_config(), "key_dim": self.key_dim}
+from keras_tupe.positions._rotary_angles import RotaryAngles
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -63,8 +22,9 @@ class RotaryAttention(AbstractSelfAttention):
 
         logits[h, i, j] = (R_i q_i) . (R_j k_j) / sqrt(d)
 
-    where R_i turns the channels t and t + d // 2 as a pair. An untied [CLS] has q_i . k_j / sqrt(d)
-    in its row and its column: not rotating [CLS] alone would change nothing, as its angle is 0.
+    where R_i turns the channels t and t + d // 2 as a pair, or those of the first channels alone if
+    only these rotate. An untied [CLS] has q_i . k_j / sqrt(d) in its row and its column: not
+    rotating [CLS] alone would change nothing, as its angle is 0.
 
     Differences from the source: the pairs are t and t + d // 2, as released models have them, in
     place of neighbors. The last channel of an odd d is not rotated.
@@ -72,6 +32,7 @@ class RotaryAttention(AbstractSelfAttention):
     Args:
         num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
         untie_cls: whether [CLS] is freed from position. Defaults to `False`.
+        is_local: whether it takes the angles of local layers. Defaults to `False`.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments, shapes and masking are those of `AbstractSelfAttention`, except that
@@ -81,9 +42,13 @@ class RotaryAttention(AbstractSelfAttention):
         Su et al. RoFormer. 2021. https://arxiv.org/abs/2104.09864
     """
 
-    def __init__(self, num_heads, key_dim, untie_cls=False, **kwargs):
+    def __init__(self, num_heads, key_dim, untie_cls=False, is_local=False, **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
         self.untie_cls = untie_cls
+        self.is_local = is_local
+
+    def of_layer(self, shared_positions):
+        return shared_positions[2:] if self.is_local else shared_positions[:2]
 
     def logit_terms(self, query, key, shared_positions):
         rotated = (_rotate(x, *shared_positions) for x in (query, key))
@@ -109,32 +74,93 @@ class RotaryAttention(AbstractSelfAttention):
         return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
 
     def get_config(self):
-        return {**super().get_config(), "untie_cls": self.untie_cls}
+        return {**super().get_config(), "untie_cls": self.untie_cls, "is_local": self.is_local}
 
 
 def _rotate(x, cosines, sines):
-    """Returns `(heads, batch, length, dim)` with each pair of channels turned."""
-    half = x.shape[-1] // 2
-    first, second, *rest = ops.split(x, [half, 2 * half] if x.shape[-1] % 2 else 2, axis=-1)
+    """Returns `(heads, batch, length, dim)` with each pair of the first channels turned."""
+    half = cosines.shape[-1]
+    has_rest = x.shape[-1] > 2 * half
+    first, second, *rest = ops.split(x, [half, 2 * half] if has_rest else 2, axis=-1)
     cosines, sines = (ops.cast(wave, x.dtype) for wave in (cosines, sines))
     turned = [first * cosines - second * sines, first * sines + second * cosines]
     return ops.concatenate([*turned, *rest], axis=-1)
+
+
+def is_local(dims, options):
+    """Returns whether a layer takes `local_theta`.
+
+    Raises:
+        ValueError: if only one of `every` and `local_theta` is set, or `every` is no integer >= 2.
+    """
+    every, theta = options["every"], options["local_theta"]
+    if (every is None) != (theta is None):
+        raise ValueError(
+            "`local_theta` and `every` are set together: each `every`-th layer has `theta`, the "
+            f"others have `local_theta`. Received: every={every!r}, local_theta={theta!r}"
+        )
+    if every is not None and (not is_integer(every) or every < 2):
+        raise ValueError(
+            "`every` says which layers have `theta`, 0, `every`, 2 `every` and so on: an integer "
+            f">= 2, or None for all. Received: every={every!r}"
+        )
+    return every is not None and dims.layer_index % every != 0
+
+
+def shared(dims, options):
+    """Returns the layer of the angles."""
+    is_local(dims, options)  # refuses half a pair
+    angles = {name: value for name, value in options.items() if name not in ("cls", "every")}
+    return RotaryAngles(dims.key_dim, **angles, dtype=dims.dtype, name="shared_positions")
+
+
+def rotary_attention(dims, options):
+    """Returns the attention of one block."""
+    return attention(
+        RotaryAttention, dims, untie_cls=is_untied(options["cls"]), is_local=is_local(dims, options)
+    )
+
+
+def angle_oracle(t, width, dims, options):
+    """Returns the angle per position of pair t of `width` channels, and YaRN's multiplier."""
+    theta, s = options["theta"], options["factor"]
+    if options["every"] is not None and dims.layer_index % options["every"]:
+        return options["local_theta"] ** (-2 * t / width), 1
+    if options["scaling"] == "ntk" and width > 2:
+        theta *= s ** (width / (width - 2))
+    rate = theta ** (-2 * t / width)
+    if options["scaling"] == "linear":
+        return rate / s, 1
+    if options["scaling"] != "yarn":
+        return rate, 1
+
+    def pair_with_turns(turns):  # within the original length
+        return math.log(options["original_length"] / (2 * math.pi * turns), theta) * width / 2
+
+    first = max(0, math.floor(pair_with_turns(32)))
+    last = min(width - 1, math.ceil(pair_with_turns(1)))
+    share = (t - first) / (0.001 if first == last else last - first)
+    share = min(1, max(0, share))
+    return rate * (1 - share) + rate / s * share, 1 + math.log(s) / 10
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (R_i q_i) . (R_j k_j) / sqrt(d)."""
     query, key = oracle.queries_and_keys(tokens, weights, dims)
     length, d = len(tokens), dims.key_dim
+    width = max(math.floor(options["partial"] * d), 2 if d > 1 else 1)
+    half = width // 2
     logits = np.empty((dims.num_heads, length, length))
     for h, i, j in np.ndindex(logits.shape):
         q, k = query[h, i], key[h, j]
         is_free = options["cls"] == "untied" and (i == 0 or j == 0)
-        total = q[-1] * k[-1] if d % 2 else 0.0
-        for t in range(d // 2):
+        total = q[2 * half :] @ k[2 * half :]
+        for t in range(half):
             # A rotation of both leaves their difference, one complex product per pair.
-            turn = 0 if is_free else (i - j) / 10000 ** (2 * t / d)
-            pair = complex(q[t], q[t + d // 2]) * complex(k[t], -k[t + d // 2])
-            total += (pair * complex(math.cos(turn), math.sin(turn))).real
+            rate, times = angle_oracle(t, width, dims, options)
+            turn, times = (0, 1) if is_free else ((i - j) * rate, times**2)
+            pair = complex(q[t], q[t + half]) * complex(k[t], -k[t + half])
+            total += times * (pair * complex(math.cos(turn), math.sin(turn))).real
         logits[h, i, j] = total / math.sqrt(d)
     return logits
 
@@ -150,14 +176,39 @@ METHOD = PositionMethod(
         r"$(a \cos \varphi - b \sin \varphi, \; a \sin \varphi + b \cos \varphi)$",
         "R_j": "the same rotation at position $j$",
     },
-    options={"cls": "tied"},
-    other_options=EITHER_CLS,
+    options={
+        "theta": 10000.0,
+        "partial": 1.0,
+        "scaling": "none",
+        "factor": 1.0,
+        "original_length": None,
+        "local_theta": None,
+        "every": None,
+        "cls": "tied",
+    },
+    option_meanings={
+        "theta": "Base of the wavelengths, in place of 10000.",
+        "partial": "Share of the channels of a head that rotate, the first ones.",
+        "scaling": 'Angles for texts `factor` times as long as in training: `"linear"` divides all '
+        'of them; `"ntk"` raises `theta`; `"yarn"` divides those of slow pairs alone, and '
+        r"multiplies the logits by $(0.1 \ln s + 1)^2$, where $s$ is `factor`.",
+        "factor": "The new length by that of training.",
+        "original_length": "Length of training in tokens, which YaRN tells slow pairs by.",
+        "local_theta": "`theta` of local layers, which are never scaled.",
+        "every": "Layers 0, `every`, 2 `every`, ... have `theta`, the others `local_theta`, as in "
+        "ModernBERT; `None`: all have `theta`.",
+    },
+    other_options=(
+        *EITHER_CLS,
+        {"theta": 50.0},
+        {"partial": 0.5},
+        {"scaling": "linear", "factor": 4.0},
+        {"scaling": "ntk", "factor": 3.0},
+        {"scaling": "yarn", "factor": 2.5, "original_length": 40},
+        {"local_theta": 20.0, "every": 2},
+    ),
     shift_invariant=True,
-    shared=lambda dims, options: RotaryAngles(
-        dims.key_dim, dtype=dims.dtype, name="shared_positions"
-    ),
-    attention=lambda dims, options: attention(
-        RotaryAttention, dims, untie_cls=is_untied(options["cls"])
-    ),
+    shared=shared,
+    attention=rotary_attention,
     dead_weights=lambda dims, options: (),
 )

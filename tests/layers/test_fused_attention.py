@@ -8,7 +8,10 @@ from position_cases import CASES, Case, encoder, inputs, random_ids
 
 from keras_tupe.layers.attention.fused import fused_attention
 
-FITTING = ("none", "absolute", "bert_ad", "rope", "tupe_a", "tupe_a_tied_cls", "diet_abs")
+FITTING = (
+    *("none", "absolute", "bert_ad", "rope", "pope", "sandwich"),
+    *("tupe_a", "tupe_a_tied_cls", "diet_abs"),
+)
 ON_JAX = pytest.mark.skipif(
     keras.backend.backend() != "jax",
     reason="fused attention is JAX's: run with KERAS_BACKEND=jax",

@@ -154,6 +154,7 @@ class _Side:
             self.backbone.max_sequence_length,
             layer_norm_epsilon=self.backbone.layer_norm_epsilon,
             attention_pattern=self.pattern,
+            layer_index=int(block.removeprefix("block_")),
         )
         own = {path.removeprefix(f"{block}/"): w for path, w in self.weights.items()}
         oracle = positions.get(self.backbone.position).logits_oracle

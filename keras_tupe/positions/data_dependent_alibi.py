@@ -1,0 +1,174 @@
+"""Data-dependent ALiBi: how far two tokens are apart is the sum of what lies between them."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers._dense import KeysAndGates
+from keras_tupe.layers._parts import fresh
+from keras_tupe.layers.attention.term import Term
+from keras_tupe.layers.attention.terms import untied_cls
+from keras_tupe.positions import (
+    EITHER_CLS,
+    KEY_BIAS,
+    PositionMethod,
+    attention,
+    is_untied,
+    oracle,
+)
+
+_FIRST_BIAS = 5.0  # gates of 0.993 at first
+
+
+class SumsBetween(Term):
+    """Adds differences of running sums: a_i - a_j where j <= i, and b_j - b_i where j > i.
+
+    Args:
+        sums: `(heads, batch, length, 2)`, a and b; or `(heads, batch, length, 1)`, a alone, whose
+            differences are then added everywhere.
+    """
+
+    def __init__(self, sums):
+        super().__init__((sums,), (sums,))
+
+    def in_window(self, width):
+        return self
+
+    def on(self, logits, rows, keys, whole, block):
+        i = ops.expand_dims(block.row_numbers(), 1)
+        return self.on_pairs(logits, rows, keys, whole, i, ops.expand_dims(block.key_numbers(), 0))
+
+    def on_pairs(self, logits, rows, keys, whole, i, j):
+        of_query, of_key = rows[0], ops.swapaxes(keys[0], -1, -2)
+        if of_query.shape[-1] == 1:
+            return logits + (of_query - of_key)
+        of_query, of_key = ops.split(of_query, 2, axis=-1), ops.split(of_key, 2, axis=-2)
+        left, right = of_query[0] - of_key[0], of_key[1] - of_query[1]
+        return logits + ops.where(j <= i, left, right)
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class ForgetfulAttention(AbstractSelfAttention):
+    """Self-attention that forgets by what stands between query and key.
+
+    Equation (Lin et al. 2025, eq. 5, here to both sides), with gates per token and head:
+
+        logits[h, i, j] = q_i . k_j / sqrt(d) + sum of ln f_t for t = j + 1 .. i     where j <= i
+        logits[h, i, j] = q_i . k_j / sqrt(d) + sum of ln b_t for t = i + 1 .. j     where j > i
+        f_t = sigmoid(x_t w_f + c_f),  b_t = sigmoid(x_t w_b + c_b)
+
+    The sums are differences of running sums, so nothing is made per pair but the logits. c_f and
+    c_b are 5 at first: gates of 0.993. An untied [CLS] has the content alone in its row and its
+    column.
+
+    The gates are the last channels of the key's projection, so that a cache of keys holds them.
+
+    Differences from the source: the paper has decoders, and f alone; b is that of x-transformers.
+
+    Args:
+        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        bidirectional: whether there are gates to the right, which no token sees by under a causal
+            pattern. Defaults to `True`.
+        untie_cls: whether [CLS] is freed from the gates. Defaults to `False`.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments, shapes and masking are those of `AbstractSelfAttention`.
+
+    References:
+        Lin, Nikishin, He, Courville. Forgetting Transformer. ICLR 2025.
+        https://arxiv.org/abs/2503.02130
+    """
+
+    def __init__(self, num_heads, key_dim, bidirectional=True, untie_cls=False, **kwargs):
+        self._sides = 2 if bidirectional else 1  # of the projections that are made there
+        super().__init__(num_heads, key_dim, **kwargs)
+        self.bidirectional = bidirectional
+        self.untie_cls = untie_cls
+
+    def _projection(self, name):
+        if not name.endswith("key"):
+            return super()._projection(name)
+        return KeysAndGates(
+            self.num_heads,
+            self.key_dim,
+            self._sides,
+            fresh(self.kernel_initializer),
+            gate_bias=_FIRST_BIAS,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def logit_terms(self, query, key, shared_positions):
+        query, key = (ops.split(x, [self.key_dim], axis=-1) for x in (query, key))
+        query, (key, gates) = query[0], key  # a step's queries have the width of its keys
+        sums = ops.cumsum(ops.log_sigmoid(gates), axis=2)
+        terms = [self.products(query, key, num_terms=1), SumsBetween(sums)]
+        if not self.untie_cls:
+            return terms
+        return [*terms, untied_cls(query, key, (None, None), self._pair_logits)]
+
+    def _pair_logits(self, query, key, factor):
+        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "bidirectional": self.bidirectional,
+            "untie_cls": self.untie_cls,
+        }
+
+
+def gated_attention(dims, options):
+    """Returns the attention of one block."""
+    return attention(
+        ForgetfulAttention,
+        dims,
+        bidirectional=not dims.is_causal,
+        untie_cls=is_untied(options["cls"]),
+    )
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . k_j / sqrt(d) + sum of ln f_t from j + 1 to i, or of ln b_t from i + 1 to j."""
+    logits = oracle.content_logits(tokens, weights, dims, num_terms=1)
+    kernel = weights["attention/key/gate_kernel"]
+    start = weights["attention/key/gate_bias"]
+    logs = np.empty((2, dims.num_heads, len(tokens)))  # ln f_t, ln b_t
+    for side, h, t in np.ndindex(logs[: kernel.shape[-1]].shape):
+        logs[side, h, t] = -math.log(
+            1 + math.exp(-(tokens[t] @ kernel[:, h, side] + start[h, side]))
+        )
+    for h, i, j in np.ndindex(logits.shape):
+        if options["cls"] == "untied" and (i == 0 or j == 0):
+            continue
+        if j <= i:
+            logits[h, i, j] += logs[0, h, j + 1 : i + 1].sum()
+        elif not dims.is_causal:
+            logits[h, i, j] += logs[1, h, i + 1 : j + 1].sum()
+    return logits
+
+
+METHOD = PositionMethod(
+    summary="a penalty on distance, where each token says how far it keeps others apart",
+    source="Lin et al. 2025, eq. 5 (Forgetting Transformer); x-transformers",
+    logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} - \delta_{ij}, \quad "
+        r"\delta_{ij} = -\sum_{t=j+1}^{i} \ln f_t \;\text{ if } j \le i, \quad "
+        r"-\sum_{t=i+1}^{j} \ln b_t \;\text{ if } j > i"
+    ),
+    where={
+        r"\delta_{ij}": "distance of two tokens, the sum of what the tokens between them say",
+        "f_t": r"gate of token $t$ to the left, per head and block: $\sigma(x_t w_f + c_f)$ with "
+        r"$\sigma$ the logistic function; 0.993 at first, where $\ln f_t = -0.0067$",
+        "b_t": r"gate of token $t$ to the right, likewise; none under a causal pattern",
+    },
+    options={"cls": "tied"},
+    other_options=EITHER_CLS,
+    shift_invariant=True,
+    attention=gated_attention,
+    dead_weights=lambda dims, options: (KEY_BIAS,),
+)

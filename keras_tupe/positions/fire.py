@@ -1,0 +1,184 @@
+"""FIRE: a small network of the distance, interpolated by the position, as a bias."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._parts import at_least_float32, bias_spec
+from keras_tupe.positions import (
+    EITHER_CLS,
+    PositionMethod,
+    additive_dead_weights,
+    combined_bias,
+    oracle,
+)
+
+_SMALLEST = 1e-6  # added to what is divided by, as in released code
+_FIRST_C = 0.1
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class FireBias(keras.layers.Layer):
+    """A network of the distance, as a share of the farthest that a token of its place may have.
+
+    Equation (Li et al. 2024, eq. 19):
+
+        bias[h, i, j] = v_h . relu(w x_ij + b)
+        x_ij = psi(|j - i|) / psi(max(L, i, j)),  psi(x) = ln(c x + 1)
+
+    with vectors v_h, w and b, the threshold L and c learned, and shared by all blocks. Below L
+    the bias depends on the distance alone; beyond it what is far stays within [0, 1], however long
+    the text.
+
+    Differences from the source: it is for decoders, where j <= i and so max(L, i, j) is its
+    max(L, i). With max(L, i, j) the bias is symmetric, and padding changes nothing, as it would if
+    the length stood there. The last layer has no bias, which softmax would ignore. c and L are
+    positive, as what they are at first times the exponential of a weight. 1e-6 is added to what is
+    divided by, as in released code.
+
+    The bias is no function of the distance and has no low rank: it is one matrix, once for all
+    blocks, and while it is made there are `length * length * width` numbers.
+
+    Args:
+        num_heads: number of attention heads H.
+        threshold: L at first, in tokens, above 0.
+        width: size of the vectors. Defaults to 32.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+
+    Returns:
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+
+    Masking: none; padding is masked later, in attention.
+
+    Raises:
+        ValueError: if a size is not a positive integer, or the threshold not a positive number.
+
+    References:
+        Li et al. Functional Interpolation for Relative Positions Improves Long Context
+        Transformers. ICLR 2024. https://arxiv.org/abs/2310.04418
+    """
+
+    def __init__(self, num_heads, threshold, width=32, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check_positive_integers(num_heads=num_heads, width=width)
+        is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
+        if not (is_number and 0 < threshold < math.inf):
+            raise ValueError(
+                "`threshold` is the position up to which distances are not interpolated at first, "
+                f"in tokens: a positive number. Received: threshold={threshold!r}"
+            )
+        self.num_heads = num_heads
+        self.threshold = threshold
+        self.width = width
+
+    def build(self, hidden_states_shape):
+        uniform = keras.initializers.RandomUniform
+        share = self.width**-0.5
+        self.hidden = self._weight("hidden", (2, self.width), uniform(-1.0, 1.0))  # w and b
+        self.output_kernel = self._weight(
+            "output_kernel", (self.num_heads, self.width), uniform(-share, share)
+        )
+        self.log_factors = self._weight("log_factors", (2, 1), "zeros")  # of c and L
+
+    def _weight(self, name, shape, initializer):
+        return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
+
+    def call(self, hidden_states):
+        dtype = at_least_float32(self.compute_dtype)
+        position = ops.arange(ops.shape(hidden_states)[1], dtype="int32")
+        i, j = ops.expand_dims(position, 1), ops.expand_dims(position, 0)
+        distance, farthest = (ops.cast(x, dtype) for x in (ops.abs(j - i), ops.maximum(i, j)))
+        first = ops.cast(np.array([[_FIRST_C], [self.threshold]]), dtype)
+        c, threshold = ops.unstack(first * ops.exp(ops.cast(self.log_factors, dtype)))
+        share = ops.log1p(c * distance) / (
+            ops.log1p(c * ops.maximum(threshold, farthest)) + ops.cast(np.float64(_SMALLEST), dtype)
+        )
+        kernel, bias = ops.unstack(ops.cast(self.hidden, dtype))
+        hidden = ops.relu(ops.expand_dims(share, -1) * kernel + bias)  # (n, n, width)
+        output = ops.einsum("ijw,hw->hij", hidden, ops.cast(self.output_kernel, dtype))
+        return ops.expand_dims(output, 0)
+
+    def compute_output_spec(self, hidden_states):
+        return bias_spec(self, hidden_states)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "threshold": self.threshold,
+            "width": self.width,
+        }
+
+
+def first_threshold(dims, options):
+    """Returns L at first, in tokens."""
+    if options["threshold"] is not None:
+        return options["threshold"]
+    return dims.max_sequence_length / 4
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . k_j / sqrt(d) + v_h . relu(w psi(|j - i|) / psi(max(L, i, j)) + b)."""
+    prefix = "position_bias/interpolation"
+    kernel, bias = weights[f"{prefix}/hidden"]
+    of_c, of_threshold = weights[f"{prefix}/log_factors"][:, 0]
+    first = options["threshold"] or dims.max_sequence_length / 4
+    c, threshold = 0.1 * math.exp(of_c), first * math.exp(of_threshold)
+    added = np.empty((dims.num_heads, len(tokens), len(tokens)))
+    for h, i, j in np.ndindex(added.shape):
+        normalizer = math.log(c * max(threshold, i, j) + 1) + 1e-6
+        x = math.log(c * abs(j - i) + 1) / normalizer
+        hidden = [max(0.0, w * x + b) for w, b in zip(kernel, bias, strict=True)]
+        added[h, i, j] = np.dot(weights[f"{prefix}/output_kernel"][h], hidden)
+    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + oracle.cls_option(added, weights, options)
+
+
+def bias(dims, options):
+    """Returns the network's bias, with [CLS] tied or untied."""
+    part = FireBias(
+        dims.num_heads,
+        first_threshold(dims, options),
+        width=options["width"],
+        dtype=dims.dtype,
+        name="interpolation",
+    )
+    return combined_bias([part], dims, cls=options["cls"])
+
+
+METHOD = PositionMethod(
+    summary="a small network of the distance, interpolated by the position",
+    source="Li et al. 2024, eq. 19 (FIRE)",
+    logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + v_h \cdot \mathrm{relu}\left("
+        r"\frac{\psi(|j - i|)}{\psi(\max(L, i, j))} \, w + b\right), \quad "
+        r"\psi(x) = \ln(c x + 1)"
+    ),
+    where={
+        "v_h": "learned vector of head $h$, shared by all blocks, of the size `width`",
+        "w": "learned vector, shared by all heads and blocks",
+        "b": "learned vector, likewise",
+        r"\mathrm{relu}": "sets negative numbers to 0",
+        r"\psi": "makes near distances count more than far ones",
+        "x": "what it is given",
+        "c": "learned positive number, 0.1 at first",
+        "L": "learned threshold in tokens, the option `threshold` at first: beyond it distances "
+        "are shares of the position",
+    },
+    options={"threshold": None, "width": 32, "cls": "tied"},
+    option_meanings={
+        "threshold": "Position up to which distances are not interpolated at first, in tokens; "
+        "`None`: a quarter of `max_sequence_length`.",
+        "width": "Size of the network's hidden layer.",
+    },
+    other_options=(*EITHER_CLS, {"threshold": 60}, {"width": 16}),
+    bias=bias,
+    dead_weights=additive_dead_weights,
+)

@@ -1,0 +1,163 @@
+"""KERPLE: a learned kernel of the distance per head, logarithmic or a power."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
+from keras_tupe.layers.attention.position_terms import matrix_of_parts
+from keras_tupe.positions import (
+    EITHER_CLS,
+    PositionMethod,
+    additive_dead_weights,
+    combined_bias,
+    oracle,
+)
+
+KERNELS = ("log", "power")
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class KerpleBias(keras.layers.Layer):
+    """A penalty that grows with distance as each head learns.
+
+    Equation (Chi et al. 2022, eqs. 5 and 6):
+
+        bias[h, i, j] = -r_1 ln(1 + r_2 |j - i|)      kernel "log",   r_1 > 0, r_2 > 0
+        bias[h, i, j] = -r_1 |j - i|^r_2              kernel "power", r_1 > 0, 0 < r_2 < 2
+
+    with r_1 and r_2 per head. Here r_1 = softplus(a), and r_2 = softplus(b), or 2 sigmoid(b) for
+    the power, of free weights a and b.
+
+    Differences from the source: all blocks share the bias; the released code has one per block,
+    and keeps r_1 and r_2 positive by setting what is below 0.01 to 0.01 in every step. It starts
+    with r_1 uniform below 2 and r_2 below 1; here a and b are uniform from -2 to 2.
+
+    Args:
+        num_heads: number of attention heads H.
+        kernel: `"log"` or `"power"`. Defaults to `"log"`.
+        initializer: Keras initializer of a and b. Defaults to a uniform one from -2 to 2.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+
+    Returns:
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+
+    Masking: none; padding is masked later, in attention.
+
+    Raises:
+        ValueError: if `num_heads` is not a positive integer, or the kernel is not known.
+
+    References:
+        Chi, Fan, Ramadge, Rudnicky. KERPLE. NeurIPS 2022. https://arxiv.org/abs/2205.09921
+    """
+
+    def __init__(self, num_heads, kernel="log", initializer=None, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check_positive_integers(num_heads=num_heads)
+        if kernel not in KERNELS:
+            raise ValueError(
+                f"`kernel` says how the penalty grows with distance: one of {list(KERNELS)}. "
+                f"Received: kernel={kernel!r}"
+            )
+        self.num_heads = num_heads
+        self.kernel = kernel
+        self.initializer = keras.initializers.get(
+            keras.initializers.RandomUniform(-2.0, 2.0) if initializer is None else initializer
+        )
+
+    def build(self, hidden_states_shape):
+        self.magnitude = self._weight("magnitude")  # a
+        self.growth = self._weight("growth")  # b
+
+    def _weight(self, name):
+        return self.add_weight(
+            shape=(self.num_heads,),
+            initializer=fresh(self.initializer),
+            autocast=False,
+            name=name,
+        )
+
+    def call(self, hidden_states):
+        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+
+    def bias_parts(self, hidden_states):
+        """Returns the bias by distance: `distances`, `(num_heads, 2 * length)`.
+
+        Args:
+            hidden_states: as in the call arguments.
+        """
+        dtype = at_least_float32(self.compute_dtype)
+        length = ops.shape(hidden_states)[1]
+        distances = ops.abs(ops.arange(2 * length, dtype="int32") - (length - 1))
+        distances = ops.expand_dims(ops.cast(distances, dtype), 0)
+        magnitude, growth = (
+            ops.expand_dims(ops.cast(weight, dtype), 1) for weight in (self.magnitude, self.growth)
+        )
+        if self.kernel == "log":
+            grown = ops.log1p(ops.softplus(growth) * distances)
+        else:  # of distance 1 and more, as the derivative of 0^r is no number
+            powers = ops.exp(2 * ops.sigmoid(growth) * ops.log(ops.maximum(distances, 1)))
+            grown = ops.where(distances > 0, powers, ops.zeros_like(powers))
+        return {"distances": -ops.softplus(magnitude) * grown}
+
+    def compute_output_spec(self, hidden_states):
+        return bias_spec(self, hidden_states)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "kernel": self.kernel,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . k_j / sqrt(d) - r_1 ln(1 + r_2 |j - i|), or - r_1 |j - i|^r_2."""
+    added = np.empty((dims.num_heads, len(tokens), len(tokens)))
+    for h, i, j in np.ndindex(added.shape):
+        a = weights["position_bias/kernel_of_distance/magnitude"][h]
+        b = weights["position_bias/kernel_of_distance/growth"][h]
+        r_1 = math.log(1 + math.exp(a))
+        if options["kernel"] == "log":
+            added[h, i, j] = -r_1 * math.log(1 + math.log(1 + math.exp(b)) * abs(j - i))
+        else:
+            added[h, i, j] = -r_1 * abs(j - i) ** (2 / (1 + math.exp(-b)))
+    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + oracle.cls_option(added, weights, options)
+
+
+def bias(dims, options):
+    """Returns the penalty, with [CLS] tied or untied."""
+    part = KerpleBias(
+        dims.num_heads, kernel=options["kernel"], dtype=dims.dtype, name="kernel_of_distance"
+    )
+    return combined_bias([part], dims, cls=options["cls"])
+
+
+METHOD = PositionMethod(
+    summary="a penalty on distance with a learned kernel, a logarithm or a power",
+    source="Chi et al. 2022, eqs. 5 and 6 (KERPLE)",
+    logits_oracle=logits_oracle,
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} - r_1 \ln(1 + r_2 \, |j - i|)",
+    where={
+        "r_1": "learned positive number per head, shared by all blocks: how much distance counts",
+        "r_2": "learned positive number per head, shared by all blocks: how soon. With "
+        r'`kernel="power"` the penalty is $r_1 \, |j - i|^{r_2}$, where $0 < r_2 < 2$',
+    },
+    options={"kernel": "log", "cls": "tied"},
+    option_meanings={
+        "kernel": '`"log"`: the penalty grows as the logarithm of the distance; `"power"`: as a '
+        "power of it."
+    },
+    other_options=(*EITHER_CLS, {"kernel": "power"}),
+    shift_invariant=True,
+    bias=bias,
+    dead_weights=additive_dead_weights,
+)

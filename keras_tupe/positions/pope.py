@@ -1,0 +1,168 @@
+"""PoPE: magnitudes from the content, phases from the position."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers.attention.terms import untied_cls
+from keras_tupe.positions import EITHER_CLS, PositionMethod, attention, is_untied, oracle
+from keras_tupe.positions._rotary_angles import check_theta
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class PolarAngles(keras.layers.Layer):
+    """Cosines and sines of the phases of all positions, once for all layers.
+
+    Equation (Gopalakrishnan et al. 2025): the phase of position i and channel t is i / theta^(t/d).
+
+    Args:
+        key_dim: size of each head d.
+        theta: base of the wavelengths. Defaults to 10000.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+
+    Returns:
+        Pair of tensors `(length, key_dim)`, cosines and sines, in at least float32.
+
+    Masking: none.
+
+    Raises:
+        ValueError: if `theta` is not a number above 1.
+
+    References:
+        Gopalakrishnan, Csordas, Schmidhuber, Mozer. Decoupling the "What" and "Where" With Polar
+        Coordinate Positional Embeddings. 2025. https://arxiv.org/abs/2509.10534
+    """
+
+    def __init__(self, key_dim, theta=10000.0, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check_theta(theta=theta)
+        self.key_dim = key_dim
+        self.theta = theta
+
+    def call(self, hidden_states):
+        dtype = at_least_float32(self.compute_dtype)
+        position = ops.cast(ops.arange(ops.shape(hidden_states)[1], dtype="int32"), dtype)
+        rate = ops.cast(float(self.theta) ** -(np.arange(self.key_dim) / self.key_dim), dtype)
+        angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)
+        return ops.cast(ops.cos(angle), dtype), ops.cast(ops.sin(angle), dtype)
+
+    def compute_output_spec(self, hidden_states):
+        shape = (hidden_states.shape[1], self.key_dim)
+        dtype = at_least_float32(self.compute_dtype)
+        return keras.KerasTensor(shape, dtype), keras.KerasTensor(shape, dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "key_dim": self.key_dim, "theta": self.theta}
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class PolarAttention(AbstractSelfAttention):
+    """Self-attention on complex channels: how large by the words, which angle by the position.
+
+    Equation (Gopalakrishnan et al. 2025), with mu = softplus and the phases of `PolarAngles`:
+
+        logits[h, i, j] = sum over t of
+            mu(q_it) mu(k_jt) cos((j - i) / theta^(t / d) + delta_ht) / sqrt(d)
+
+    with delta learned, per head and layer, 0 at first. An untied [CLS] has
+    mu(q_i) . mu(k_j) / sqrt(d) in its row and its column.
+
+    Differences from the source: released code cuts delta to [-2 pi, 0], where what reaches an end
+    stays. Those are all angles that there are, so nothing is cut here.
+
+    Args:
+        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        untie_cls: whether [CLS] is freed from position. Defaults to `False`.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments, shapes and masking are those of `AbstractSelfAttention`, except that
+    `shared_positions`, the answer of `PolarAngles`, is required.
+
+    References:
+        Gopalakrishnan, Csordas, Schmidhuber, Mozer. Decoupling the "What" and "Where" With Polar
+        Coordinate Positional Embeddings. 2025. https://arxiv.org/abs/2509.10534
+    """
+
+    def __init__(self, num_heads, key_dim, untie_cls=False, **kwargs):
+        super().__init__(num_heads, key_dim, **kwargs)
+        self.untie_cls = untie_cls
+
+    def build(self, hidden_states_shape):
+        super().build(hidden_states_shape)
+        self.phase = self.add_weight(
+            shape=(self.num_heads, self.key_dim), initializer="zeros", autocast=False, name="phase"
+        )
+
+    def logit_terms(self, query, key, shared_positions):
+        cosine, sine = (ops.cast(wave, query.dtype) for wave in shared_positions)  # (n, d)
+        query, key = ops.softplus(query), ops.softplus(key)
+        phase = ops.cast(self.phase, query.dtype)[:, None, None]
+        own = ops.cos(phase), ops.sin(phase)
+        key_waves = cosine * own[0] - sine * own[1], sine * own[0] + cosine * own[1]
+        terms = [
+            self.products(
+                ops.concatenate([query * cosine, query * sine], axis=-1),
+                ops.concatenate([key * wave for wave in key_waves], axis=-1),
+                num_terms=1,
+            )
+        ]
+        if not self.untie_cls:
+            return terms
+        return [*terms, untied_cls(query, key, (None, None), self._pair_logits)]
+
+    def _pair_logits(self, query, key, factor):
+        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
+
+    def get_config(self):
+        return {**super().get_config(), "untie_cls": self.untie_cls}
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = sum over t of mu(q_it) mu(k_jt) cos((j - i) / theta^(t / d) + delta_t) / sqrt(d)."""
+    query, key = oracle.queries_and_keys(tokens, weights, dims)
+    length, d = len(tokens), dims.key_dim
+    logits = np.zeros((dims.num_heads, length, length))
+    for h, i, j in np.ndindex(logits.shape):
+        is_free = options["cls"] == "untied" and (i == 0 or j == 0)
+        for t in range(d):
+            size = math.log(1 + math.exp(query[h, i, t])) * math.log(1 + math.exp(key[h, j, t]))
+            turn = (j - i) / options["theta"] ** (t / d) + weights["attention/phase"][h, t]
+            angle = 0.0 if is_free else turn
+            logits[h, i, j] += size * math.cos(angle) / math.sqrt(d)
+    return logits
+
+
+METHOD = PositionMethod(
+    summary="magnitudes from the words, phases from the positions",
+    source="Gopalakrishnan et al. 2025 (PoPE)",
+    logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{1}{\sqrt{d}} \sum_{t} \mu(q_i)_t \, \mu(k_j)_t \, "
+        r"\cos((j - i) \, \omega_t + \delta_t)"
+    ),
+    where={
+        r"\mu": r"softplus, $\mu(x) = \ln(1 + e^x)$: magnitudes, never negative",
+        "t": "number of a channel, from 0",
+        r"\omega_t": r"fixed angle per position, $\theta^{-t/d}$ with the option `theta`: each "
+        "channel has its own, twice as many as in RoPE",
+        r"\delta_t": "learned phase per head and block, 0 at first",
+    },
+    options={"theta": 10000.0, "cls": "tied"},
+    option_meanings={"theta": "Base of the wavelengths."},
+    other_options=(*EITHER_CLS, {"theta": 50.0}),
+    shift_invariant=True,
+    shared=lambda dims, options: PolarAngles(
+        dims.key_dim, theta=options["theta"], dtype=dims.dtype, name="shared_positions"
+    ),
+    attention=lambda dims, options: attention(
+        PolarAttention, dims, untie_cls=is_untied(options["cls"])
+    ),
+    dead_weights=lambda dims, options: (),
+)

@@ -1,0 +1,139 @@
+"""Sandwich: the inner product of two sinusoidal embeddings as a bias of the distance."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._checks import check_positive_integers, is_integer
+from keras_tupe.layers._parts import at_least_float32, bias_spec
+from keras_tupe.layers.attention.position_terms import matrix_of_parts
+from keras_tupe.positions import (
+    EITHER_CLS,
+    PositionMethod,
+    additive_dead_weights,
+    combined_bias,
+    oracle,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class SandwichBias(keras.layers.Layer):
+    """The inner product of the sinusoids of two positions, weaker from head to head.
+
+    Equation (Chi et al. 2023, Sec. 5), for heads h = 1 .. H and the width w of the sinusoids:
+
+        bias[h, i, j] = (sum over t = 1 .. w/2 of cos((j - i) / 10000^(2t / w)) - w/2) H / (8 h)
+
+    It depends on the distance, and is exactly of rank w + 1, since
+
+        cos(a - b) = cos(a) cos(b) + sin(a) sin(b)
+
+    so that it is made by factors of queries and keys.
+
+    Differences from the source: it was made for decoders. The cosine is the same to both sides.
+
+    Args:
+        num_heads: number of attention heads H.
+        width: width w of the sinusoids, even. Defaults to 128.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+
+    Returns:
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+
+    Masking: none; padding is masked later, in attention.
+
+    Raises:
+        ValueError: if `num_heads` is not a positive integer, or `width` not an even one.
+
+    References:
+        Chi, Fan, Rudnicky, Ramadge. Dissecting Transformer Length Extrapolation via the Lens of
+        Receptive Field Analysis. ACL 2023. https://arxiv.org/abs/2212.10356
+    """
+
+    def __init__(self, num_heads, width=128, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check_positive_integers(num_heads=num_heads)
+        if not is_integer(width) or width < 2 or width % 2:
+            raise ValueError(
+                "`width` is that of the sinusoids, a sine and a cosine for each wavelength: an "
+                f"even integer >= 2. Received: width={width!r}"
+            )
+        self.num_heads = num_heads
+        self.width = width
+
+    def call(self, hidden_states):
+        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+
+    def bias_parts(self, hidden_states):
+        """Returns the factors of the bias: `query` and `key`, `(num_heads, length, width + 1)`.
+
+        Args:
+            hidden_states: as in the call arguments.
+        """
+        dtype = at_least_float32(self.compute_dtype)
+        length = ops.shape(hidden_states)[1]
+        position = ops.cast(ops.arange(length, dtype="int32"), dtype)
+        t = np.arange(1, self.width // 2 + 1)
+        rate = ops.cast(10000.0 ** -(2 * t / self.width), dtype)
+        angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)
+        waves = ops.concatenate([ops.cos(angle), ops.sin(angle)], axis=-1)  # (n, w)
+        one = ops.ones((length, 1), dtype)
+        query = ops.concatenate([waves, -self.width / 2 * one], axis=-1)
+        key = ops.concatenate([waves, one], axis=-1)
+        strength = ops.cast(self.num_heads / (8 * np.arange(1, self.num_heads + 1)), dtype)
+        return {
+            "query": ops.reshape(strength, (-1, 1, 1)) * ops.expand_dims(query, 0),
+            "key": ops.broadcast_to(
+                ops.expand_dims(key, 0), (self.num_heads, length, self.width + 1)
+            ),
+        }
+
+    def compute_output_spec(self, hidden_states):
+        return bias_spec(self, hidden_states)
+
+    def get_config(self):
+        return {**super().get_config(), "num_heads": self.num_heads, "width": self.width}
+
+
+def logits_oracle(tokens, weights, dims, options):
+    """s_ij = q_i . k_j / sqrt(d) + (sum of cos((j - i) / 10000^(2t / w)) - w/2) H / (8 h)."""
+    half = options["width"] // 2
+    added = np.empty((dims.num_heads, len(tokens), len(tokens)))
+    for h, i, j in np.ndindex(added.shape):
+        waves = [math.cos((j - i) / 10000 ** (t / half)) for t in range(1, half + 1)]
+        added[h, i, j] = (math.fsum(waves) - half) / (8 * (h + 1) / dims.num_heads)
+    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
+    return content + oracle.cls_option(added, weights, options)
+
+
+def bias(dims, options):
+    """Returns the inner products, with [CLS] tied or untied."""
+    part = SandwichBias(dims.num_heads, width=options["width"], dtype=dims.dtype, name="waves")
+    return combined_bias([part], dims, cls=options["cls"])
+
+
+METHOD = PositionMethod(
+    summary="the inner product of the sinusoids of two positions, as a bias",
+    source="Chi et al. 2023, Sec. 5 (Sandwich)",
+    logits_oracle=logits_oracle,
+    equation=(
+        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + \frac{H}{8h} \left("
+        r"\sum_{t=1}^{w/2} \cos \frac{j - i}{10000^{2t/w}} - \frac{w}{2}\right)"
+    ),
+    where={
+        "H": "number of heads",
+        "h": "number of the head, from 1: the bias is weaker from head to head",
+        "w": "the option `width`; the bias is of rank $w + 1$",
+    },
+    options={"width": 128, "cls": "tied"},
+    option_meanings={"width": "Width of the sinusoids, even: half as many wavelengths."},
+    other_options=(*EITHER_CLS, {"width": 6}),
+    shift_invariant=True,
+    bias=bias,
+    dead_weights=additive_dead_weights,
+)

@@ -1,0 +1,144 @@
+"""Parity of the encodings since 2021 with released code."""
+
+import ast
+
+import numpy as np
+import pytest
+from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+from keras import ops
+
+from keras_tupe.positions import get
+from keras_tupe.positions._parts import Dims
+from keras_tupe.positions._rotary_angles import rates, rotated_width, sharpness
+from keras_tupe.positions.alibi import AlibiBias
+from keras_tupe.positions.data_dependent_alibi import ForgetfulAttention, SumsBetween
+from keras_tupe.positions.pope import PolarAngles, PolarAttention
+
+HEADS, DIM, LENGTH = 3, 8, 11
+
+
+@pytest.fixture(scope="module")
+def released():
+    """The arrays of the file by name."""
+    with np.load(GOLDEN / "encodings.npz") as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize("heads", [3, 8, 12])
+def test_alibi(heads, released):
+    bias = AlibiBias(heads, dtype="float64")(np.zeros((1, LENGTH, 4)))
+    # the slopes are those of torch's default type there
+    assert_close(ops.convert_to_numpy(bias)[0], released[f"alibi/{heads}"], 1e-10)
+
+
+def set_weights(layer, values):
+    """Sets weights by the ends of their paths; all that are given are there."""
+    given = dict(values)
+    for weight in layer.weights:
+        name = weight.path.partition("/")[2]
+        if name in given:
+            weight.assign(given.pop(name))
+    assert not given
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+@pytest.mark.parametrize("side", ["both", "causal"])
+def test_data_dependent_alibi(side, dtype, tolerance, released):
+    skip_float64_on_jax(dtype)
+    released = {
+        name.removeprefix("data_dependent_alibi/"): value for name, value in released.items()
+    }
+    x = ops.cast(released["hidden_states"], dtype)
+    layer = ForgetfulAttention(HEADS, DIM, bidirectional=side == "both", dtype=dtype)
+    layer.build(x.shape)
+    kernel, bias = released[f"{side}/kernel"], released[f"{side}/bias"]
+    sides = 2 if side == "both" else 1  # theirs are the heads of one side, then of the other
+    set_weights(
+        layer,
+        {
+            "key/gate_kernel": kernel.reshape(-1, sides, HEADS).swapaxes(1, 2),
+            "key/gate_bias": bias.reshape(sides, HEADS).T,
+            "query/kernel": np.zeros((HEADS * DIM, HEADS, DIM)),
+        },
+    )
+    logits = layer.logits(layer.query_dense(x), layer.key_dense(x), None, None)
+    seen = np.tril(np.ones((LENGTH, LENGTH))) if side == "causal" else 1
+    got, wanted = ops.convert_to_numpy(logits) * seen, released[f"{side}/logits"] * seen
+    assert np.abs(wanted).max() > 1
+    assert_close(got, wanted, tolerance)
+
+
+def test_sums_between_are_of_what_is_between():
+    """By hand: what lies to the left of the query, with it, or to the right, with the key."""
+    sums = np.array([[1.0, 10.0], [3.0, 30.0], [7.0, 70.0]])[None, None]
+    term = SumsBetween(ops.convert_to_tensor(sums, "float64"))
+    i, j = np.arange(3)[:, None], np.arange(3)[None, :]
+    got = term.on_pairs(np.zeros((1, 1, 3, 3)), term.rows, term.keys, (), i, j)
+    wanted = [[0, 20, 60], [2, 0, 40], [6, 4, 0]]
+    np.testing.assert_array_equal(ops.convert_to_numpy(got)[0, 0], wanted)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+def test_pope(dtype, tolerance, released):
+    skip_float64_on_jax(dtype)
+    query, key = (
+        ops.cast(np.swapaxes(released[f"pope/{name}"], 1, 2), dtype) for name in ("query", "key")
+    )
+    layer = PolarAttention(HEADS, DIM, dtype=dtype)
+    layer.build((None, None, HEADS * DIM))
+    set_weights(layer, {"phase": released["pope/phase"]})
+    angles = PolarAngles(DIM, dtype=dtype)(np.zeros((1, LENGTH, HEADS * DIM)))
+    got = ops.convert_to_numpy(layer.logits(query, key, None, angles)) * DIM**0.5
+    assert_close(got, released["pope/products"], tolerance)
+
+
+def test_angles_of_rope(released):
+    """Bases, shares, linear and NTK scaling and YaRN: `ROPE_INIT_FUNCTIONS` of transformers."""
+    kinds = {"default": "none", "dynamic": "ntk"}
+    settings = [ast.literal_eval(str(text)) for text in released["rope/settings"]]
+    assert {kind for kind, *_ in settings} == {"default", "linear", "dynamic", "yarn"}
+    for index, (kind, theta, head, partial, factor, before) in enumerate(settings):
+        scaling = kinds.get(kind, kind)
+        width = rotated_width(head, partial)
+        got = rates(width, theta, scaling, factor, before)
+        np.testing.assert_allclose(got, released[f"rope/{index}/rates"], rtol=1e-12)
+        wanted = released[f"rope/{index}/multiplier"]
+        np.testing.assert_allclose(sharpness(scaling, factor), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+def test_attention_of_modernbert(dtype, tolerance, released):
+    """Layers 0 and 3 see all and have the global theta, the others a window and the local one."""
+    skip_float64_on_jax(dtype)
+    method = get("rope")
+    options = method.resolve({"theta": 700.0, "local_theta": 30.0, "every": 3})
+    x = ops.cast(released["modernbert/hidden_states"], dtype)
+    for layer in range(4):
+        dims = Dims(
+            HEADS,
+            DIM,
+            LENGTH,
+            dtype=dtype,
+            attention_pattern="sliding_window",
+            pattern_options={"window": 3, "every": 3},
+            layer_index=layer,
+        )
+        attention, angles = method.attention(dims, options), method.shared(dims, options)(x)
+        attention.build(x.shape)
+        theirs = {
+            name.removeprefix(f"modernbert/{layer}/"): value for name, value in released.items()
+        }
+        kernel = theirs["Wqkv/kernel"].reshape(-1, 3, HEADS, DIM)
+        bias = theirs["Wqkv/bias"].reshape(3, HEADS, DIM)
+        values = {
+            "output/kernel": theirs["Wo/kernel"].reshape(HEADS, DIM, -1),
+            "output/bias": theirs["Wo/bias"],
+        }
+        for number, name in enumerate(("query", "key", "value")):
+            values |= {f"{name}/kernel": kernel[:, number], f"{name}/bias": bias[number]}
+        set_weights(attention, values)
+        scores = ops.convert_to_numpy(attention.scores(x, shared_positions=angles))
+        assert (scores[0, 0, 0, -1] > 0) == (layer % 3 == 0)
+        assert_close(scores, theirs["scores"], tolerance)
+        output = ops.convert_to_numpy(attention(x, shared_positions=angles))
+        assert_close(output, theirs["output"], tolerance)
