@@ -14,6 +14,7 @@ from keras_tupe.positions import (
     PositionMethod,
     additive_dead_weights,
     combined_bias,
+    memory_unless_untied,
     oracle,
 )
 
@@ -120,4 +121,5 @@ METHOD = PositionMethod(
     shift_invariant=True,
     bias=bias,
     dead_weights=additive_dead_weights,
+    refused_memory=memory_unless_untied,
 )

@@ -18,6 +18,7 @@ from keras_tupe.positions import (
     attention,
     boolean,
     is_untied,
+    memory_unless_untied,
     oracle,
 )
 
@@ -215,4 +216,5 @@ METHOD = PositionMethod(
     ),
     attention=xlnet_attention,
     dead_weights=dead_weights,
+    refused_memory=memory_unless_untied,
 )
