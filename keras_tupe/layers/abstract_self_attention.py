@@ -44,8 +44,9 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         layer_index: number of the block that the layer is for, from 0 on; patterns may differ by
             it. Defaults to 0.
         memory_length: tokens before each segment of a row that it attends to as well, without a
-            gradient to their hidden states. Defaults to 0: a row is attended to as a whole.
-        segment_length: tokens of a segment, where there is a memory. Defaults to `memory_length`.
+            gradient to their hidden states. Defaults to 0.
+        segment_length: tokens of a segment that a row is cut into. Defaults to `memory_length`, and
+            without a memory to whole rows.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -68,9 +69,8 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         ValueError: if a size is not a positive integer, the pattern or an option of it is not
             known or impossible, or `position_bias` has another shape.
 
-    With a memory, position terms are those of `memory_length + segment_length` tokens, memory and
-    segment, of which the segment is the last: that is the length of `position_bias` and
-    `shared_positions`.
+    With segments, position terms are those of `memory_length + segment_length` tokens, of which the
+    segment is the last: that is the length of `position_bias` and `shared_positions`.
 
     Masking: padded keys get exactly zero weight. A sequence without any real token attends to
     nothing and yields the output bias, which is finite. Padded queries attend like others.
@@ -181,9 +181,8 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         """
         if self.segments is not None:
             raise ValueError(
-                "The scores of a layer with a memory are no matrix of all pairs of a row. Use a "
-                "model with memory_length=0. Received: a layer with "
-                f"memory_length={self.memory_length}"
+                "The scores of a layer with segments are no matrix of all pairs of a row. Use one "
+                f"that attends to whole rows. Received: a layer with {self.segments}"
             )
         length = ops.shape(hidden_states)[1]
         terms = self.terms(hidden_states, position_bias, shared_positions)

@@ -272,7 +272,7 @@ def segments_of_dims(dims):
     Args:
         dims: a `Dims`.
     """
-    if not dims.memory_length:
+    if not dims.memory_length and dims.segment_length is None:
         return None
     return Segments(dims.memory_length, dims.segment_length or dims.memory_length)
 

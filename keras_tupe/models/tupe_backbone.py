@@ -66,11 +66,11 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             `num_layers`; num_layers / num_groups layers in a row use the same (ALBERT). Whatever
             tables a method has in its blocks are then shared like them. Defaults to `None`: each
             layer has its own.
-        memory_length: tokens before each segment of a row that its tokens attend to in every block
-            (Transformer-XL), without a gradient to their hidden states; see `call_with_memory`.
-            Position tables have a row for each token of memory and segment, and rows may have any
-            length. Defaults to 0: a row is one segment without a memory.
-        segment_length: tokens of a segment, where there is a memory. Defaults to `memory_length`.
+        memory_length: tokens before each segment of a row that it attends to in every block,
+            without a gradient to their hidden states (Transformer-XL); see `call_with_memory`.
+            Position tables have a row for each token of memory and segment. Defaults to 0.
+        segment_length: tokens of the segments that a row of any length is cut into. Defaults to
+            `memory_length`, and without a memory to whole rows.
         token_embedding: a `TokenEmbedding` of another model to use as it is, of the same sizes.
             Not part of the configuration: what is loaded from files has one of its own. Defaults
             to `None`: a new one.
@@ -244,7 +244,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         self.embedding_dim = embedding_dim
         self.num_groups = num_groups
         self.memory_length = memory_length
-        self.segment_length = segment_length
+        self.segment_length = segment_length or memory_length or None
 
     @property
     def blocks(self):
@@ -255,10 +255,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
     @property
     def has_length_limit(self):
         """Whether position tables bound the length to `max_sequence_length`."""
-        # with a memory they have rows for memory and segment, and a row has any length
-        return not self.memory_length and positions.get(self.position).has_length_limit(
-            self.position_options
-        )
+        if self.segment_length:
+            return False  # they have rows for memory and segment, and a row has any length
+        return positions.get(self.position).has_length_limit(self.position_options)
 
     @property
     def is_causal(self):

@@ -54,6 +54,48 @@ def encode(model, given, normalize_first=False, zero_padded=False):
     return x, np.tanh(trunk.dense("pooled_dense", x[:, 0]))
 
 
+def encode_segments(model, given, normalize_first=False):
+    """Returns what a causal `model` with segments should answer, one segment after the other.
+
+    Each block keeps what it is given, as Dai et al. (2019) write it: the next segment has the last
+    `memory_length` of these vectors before it.
+
+    Args:
+        model, given, normalize_first: as of `encode`.
+
+    Returns:
+        Sequence output `(batch, length, hidden_dim)`.
+    """
+    weights = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
+    trunk = _Trunk(weights, model.layer_norm_epsilon)
+    count, batch = model.memory_length, len(given["token_ids"])
+    kept = [np.zeros((batch, count, model.hidden_dim)) for _ in range(model.num_layers)]
+    is_kept, found = np.zeros((batch, count), bool), []
+    for start in range(0, given["token_ids"].shape[1], model.segment_length):
+        end = start + model.segment_length
+        x = weights["token_embedding/embeddings"][given["token_ids"][:, start:end]]
+        x = trunk.norm("embeddings_layer_norm", x)
+        seen = np.concatenate([is_kept, given["padding_mask"][:, start:end].astype(bool)], axis=1)
+        for layer in range(model.num_layers):
+            before, name = kept[layer], f"block_{layer}"
+            kept[layer] = np.concatenate([before, x], axis=1)[:, x.shape[1] :]
+            if normalize_first:
+                before = trunk.norm(f"{name}/attention_layer_norm", before)
+
+            def attend(y, before=before, name=name):
+                tokens = np.concatenate([before, y], axis=1)
+                logits = trunk.logits(model, name, tokens)
+                later = np.triu(np.ones(logits.shape[-2:], bool), 1)
+                logits = np.where(later | ~seen[:, None, None], -1e30, logits)
+                logits = logits[:, :, count:]
+                return trunk.attend(name, tokens, logits, np.ones_like(seen))
+
+            x = trunk.block(name, x, attend, normalize_first)
+        is_kept = seen[:, x.shape[1] :]
+        found.append(trunk.norm("final_layer_norm", x) if normalize_first else x)
+    return np.concatenate(found, axis=1)
+
+
 def _added_positions(model, x):
     names = [layer.name for layer in model.layers]
     if "position_embedding" not in names:
@@ -79,6 +121,8 @@ class _Trunk:
             model.hidden_dim // model.num_heads,
             model.max_sequence_length,
             layer_norm_epsilon=self.epsilon,
+            attention_pattern=model.attention_pattern,
+            pattern_options=model.pattern_options,
         )
         own = {k.removeprefix(f"{block}/"): v for k, v in self.weights.items()}
         method = positions.get(model.position)

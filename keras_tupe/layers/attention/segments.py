@@ -19,7 +19,7 @@ class Segments:
     """How a row is cut: segments of `length` tokens, each with `memory_length` tokens before it.
 
     Attributes:
-        memory_length: tokens of a memory M, at least 1.
+        memory_length: tokens of a memory M, 0 for none.
         length: tokens of a segment n, at least 1.
     """
 
@@ -92,11 +92,11 @@ class Segments:
 
 
 def segments_of(memory_length, segment_length, visible):
-    """Returns the `Segments` of a layer, or `None` without a memory.
+    """Returns the `Segments` of a layer; `None` where a row is attended to as a whole.
 
     Args:
         memory_length: tokens of a memory, 0 for none.
-        segment_length: tokens of a segment, `None` for as many.
+        segment_length: tokens of a segment, `None` for as many as of the memory.
         visible: the `Visible` of the layer, or `None` where all tokens see all.
 
     Raises:
@@ -110,19 +110,14 @@ def segments_of(memory_length, segment_length, visible):
         )
     if segment_length is not None:
         check_positive_integers(segment_length=segment_length)
-        if not memory_length:
-            raise ValueError(
-                "`segment_length` is for a model with a memory: give `memory_length` too, or leave "
-                f"it out. Received: segment_length={segment_length}, memory_length=0"
-            )
-    if not memory_length:
+    if not memory_length and segment_length is None:
         return None
     if visible is None or not visible.is_causal or visible.num_global or visible.also:
         raise ValueError(
-            "A memory of earlier segments needs an attention pattern in which no token sees later "
-            "ones, and what it sees depends on the distance alone, such as 'causal', or "
-            "'sliding_window' with causal=True and no global tokens. Received: "
-            f"memory_length={memory_length} with another pattern"
+            "Segments with a memory need an attention pattern in which no token sees later ones, "
+            "and what it sees depends on the distance alone, such as 'causal', or "
+            "'sliding_window' with causal=True and no global tokens. Received: another pattern, "
+            f"memory_length={memory_length}, segment_length={segment_length}"
         )
     return Segments(int(memory_length), int(segment_length or memory_length))
 
@@ -147,7 +142,7 @@ class RemembersSegments:
         """
         segments = self.segments
         batch, length = ops.shape(hidden_states)[:2]
-        if remembered is None:
+        if remembered is None and segments.memory_length:
             sides = ((0, 0), (segments.memory_length, 0), (0, 0))
             remembered = ops.pad(ops.stop_gradient(hidden_states), sides)
         query, key, value = (
@@ -175,16 +170,20 @@ class RemembersSegments:
 
     def _behind_memory(self, dense, hidden_states, remembered):
         """Returns keys or values of memory and segment; the gradient ends at what is remembered."""
-        memories = self.segments.memories(dense(remembered))
-        return ops.concatenate([memories, self.segments.cut(dense(hidden_states))], axis=1)
+        own = self.segments.cut(dense(hidden_states))
+        if not self.segments.memory_length:
+            return own
+        return ops.concatenate([self.segments.memories(dense(remembered)), own], axis=1)
 
     def _seen(self, batch, length, memory_mask, padding_mask):
         """Returns which keys are tokens, booleans `(1, batch * segments, 1, M + n)`."""
-        before = (batch, self.segments.memory_length)
-        before = ops.zeros(before, "int32") if memory_mask is None else memory_mask
-        mask = ops.ones((batch, length), "int32") if padding_mask is None else padding_mask
-        before, mask = (ops.cast(x, "bool") for x in (before, mask))
-        before, mask = (ops.cast(x, "int32") for x in (before, mask))
-        memories = self.segments.memories(ops.concatenate([before, mask], axis=1))
-        seen = ops.concatenate([memories, self.segments.cut(mask)], axis=1)
+        mask = ops.ones((batch, length)) if padding_mask is None else padding_mask
+        mask = ops.cast(ops.cast(mask, "bool"), "int32")
+        seen = self.segments.cut(mask)
+        if self.segments.memory_length:
+            before = (batch, self.segments.memory_length)
+            before = ops.zeros(before) if memory_mask is None else memory_mask
+            before = ops.cast(ops.cast(before, "bool"), "int32")
+            memories = self.segments.memories(ops.concatenate([before, mask], axis=1))
+            seen = ops.concatenate([memories, seen], axis=1)
         return ops.expand_dims(ops.expand_dims(ops.cast(seen, "bool"), 1), 0)
