@@ -76,13 +76,7 @@ class CachedBackbone:
         return [{}] * len(self._blocks) if given is None else given
 
     def _position_terms(self, length):
-        """Returns the position bias and the shared positions of so many tokens."""
-        nothing = ops.zeros(
-            (1, length, self._layers["token_embedding"].hidden_dim), self._dtype
-        )  # only its length is used
-        bias, shared = (self._layers.get(name) for name in ("position_bias", "shared_positions"))
-        takes_parts = {"as_parts": True} if isinstance(bias, CombinedPositionBias) else {}
-        return bias and bias(nothing, **takes_parts), shared and shared(nothing)
+        return position_terms(self._layers, length, self._dtype)
 
     def _embedded(self, token_ids, index):
         x = self._layers["token_embedding"](token_ids)
@@ -97,6 +91,20 @@ class CachedBackbone:
     def _normalized(self, x):
         normalization = self._layers.get("final_layer_norm")
         return x if normalization is None else normalization(x)
+
+
+def position_terms(layers, length, dtype):
+    """Returns the position bias and the shared positions of so many tokens, each `None` if none.
+
+    Args:
+        layers: those of a trunk by name.
+        length: number of tokens.
+        dtype: of the hidden states.
+    """
+    nothing = ops.zeros((1, length, layers["token_embedding"].hidden_dim), dtype)
+    bias, shared = (layers.get(name) for name in ("position_bias", "shared_positions"))
+    takes_parts = {"as_parts": True} if isinstance(bias, CombinedPositionBias) else {}
+    return bias and bias(nothing, **takes_parts), shared and shared(nothing)
 
 
 def _at(embed, x, index, length):

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_tupe import positions
 from keras_tupe.layers._checks import check_positive_integers, concrete
+from keras_tupe.models._cached_backbone import position_terms
 from keras_tupe.models._inputs import check_inputs
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
@@ -58,7 +59,11 @@ def call_with_memory(backbone, inputs, memory=None):
     check_inputs(inputs, names)
     inputs = {name: ops.cast(inputs[name], "int32") for name in names}
     memory = _checked(backbone, inputs, memory)
-    terms, x = _before_blocks(backbone, inputs)
+    layers = {layer.name: layer for layer in backbone.layers}
+    length = backbone.memory_length + backbone.segment_length
+    bias, shared = position_terms(layers, length, backbone.compute_dtype)
+    terms = {"position_bias": bias, "shared_positions": shared}
+    x = keras.Function(backbone.input, backbone._block_inputs()[0])(inputs)
     mask, kept = inputs["padding_mask"], []
     for block, before in zip(backbone.blocks, ops.unstack(memory["hidden_states"]), strict=True):
         kept.append(_last(before, ops.stop_gradient(x)))
@@ -178,16 +183,6 @@ def _checked(backbone, inputs, memory):
             f"`mask` whose row {row} has padding after a token"
         )
     return {name: ops.cast(memory[name], dtypes[name]) for name in shapes}
-
-
-def _before_blocks(backbone, inputs):
-    """Returns what all blocks take beside the hidden states, and those of the first."""
-    layers = {layer.name: layer for layer in backbone.layers}
-    names = [name for name in ("position_bias", "shared_positions") if name in layers]
-    outputs = {name: layers[name].output for name in names}
-    outputs["hidden_states"] = backbone._block_inputs()[0]
-    found = keras.Function(backbone.input, outputs)(inputs)
-    return found, found.pop("hidden_states")
 
 
 def _last(before, x):

@@ -146,7 +146,9 @@ def test_no_gradient_goes_to_remembered_states(normalize_first):
         memory = {name: value.numpy() for name, value in memory.items()}
         gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
         gradients = [tf.convert_to_tensor(x).numpy() for x in gradients]
-        total = gradients if total is None else [a + b for a, b in zip(total, gradients)]
+        total = (
+            gradients if total is None else [a + b for a, b in zip(total, gradients, strict=True)]
+        )
     names = [weight.path for weight in model.trainable_weights]
     wanted = dict(zip(names, total, strict=True))
     # the factors of `outputs_and_gradients` are the same

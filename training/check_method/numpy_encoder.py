@@ -82,7 +82,7 @@ def encode_segments(model, given, normalize_first=False):
             if normalize_first:
                 before = trunk.norm(f"{name}/attention_layer_norm", before)
 
-            def attend(y, before=before, name=name):
+            def attend(y, before=before, name=name, seen=seen):
                 tokens = np.concatenate([before, y], axis=1)
                 logits = trunk.logits(model, name, tokens)
                 later = np.triu(np.ones(logits.shape[-2:], bool), 1)
