@@ -183,3 +183,17 @@ def test_a_cache_has_the_keys_so_far_and_zeros_behind_them():
     np.testing.assert_array_equal(later[:, :, :FIRST], key[:, :, :FIRST])
     assert later[:, :, FIRST].any()
     assert not later[:, :, FIRST + 1 :].any()
+
+
+SEGMENTS = [{"memory_length": 4, "segment_length": 3}, {"memory_length": 0, "segment_length": 3}]
+
+
+@pytest.mark.parametrize("name", ["rope", "tupe_r_tied_cls", "shaw", "xlnet"])
+@pytest.mark.parametrize("sizes", SEGMENTS)
+def test_steps_with_a_memory_answer_as_the_whole_text(name, sizes):
+    check(causal_lm(name, num_layers=2, **sizes))
+
+
+def test_segments_take_one_token_at_a_time():
+    with pytest.raises(ValueError, match="one new token at a time. Received: 2 tokens"):
+        check(causal_lm("rope", **SEGMENTS[0]), (2, 3))
