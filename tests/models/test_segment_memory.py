@@ -4,12 +4,12 @@ import keras
 import numpy as np
 import pytest
 from core_ways import assert_same, outputs_and_gradients
+from generation_cases import without_cache
 from keras import ops
 from position_cases import (
     METHOD_NAMES,
     WIDTH,
     Case,
-    by_kind,
     encoder,
     inputs,
     outputs,
@@ -18,10 +18,11 @@ from position_cases import (
 from tolerances import in_float64
 
 from keras_tupe import TupeBackbone, TupeCausalLM, call_with_memory, positions, with_memory_length
+from keras_tupe.analysis import mean_attention_scores, position_logits, seen_keys
 from keras_tupe.layers import PlainSelfAttention
 from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.layers.attention import blocks, core
-from training.check_method.numpy_encoder import encode_segments
+from training.check_method import segments
 
 CAUSAL = {"attention_pattern": "causal"}
 SEGMENTS = {**CAUSAL, "memory_length": 4, "segment_length": 3}
@@ -33,18 +34,25 @@ def tied(name):
     return Case(name, (("cls", "tied"),) if has_option else ())
 
 
-def _allows(case):
-    return not case.method.why_no_memory(case.resolved())
-
-
-CASES = [case for case in map(tied, METHOD_NAMES) if _allows(case)]
-RELATIVE = [case for case in CASES if case.method.shift_invariant]
+CASES = segments.with_memory(map(tied, METHOD_NAMES))
 OTHERS = [
     Case("shaw", (("k", 3),)),
     Case("qkr_4", (("share_layers", True),)),
     Case("deberta", (("variant", "released"),)),
     Case("tupe_r_tied_cls", (("variant", "released"),)),
 ]
+
+
+def slow(*values):
+    return [pytest.param(*value, marks=pytest.mark.slow) for value in values]
+
+
+def some(*names):
+    """Returns all methods with a memory, of which those without these names are `slow`."""
+    return [
+        pytest.param(case, id=str(case), marks=[] if case.name in names else pytest.mark.slow)
+        for case in [*CASES, *OTHERS]
+    ]
 
 
 def _real(found, given):
@@ -58,34 +66,29 @@ def test_which_methods_have_a_memory():
     assert positions.get("tupe_a_tied_cls").why_no_memory({"cls": "tied"}) == ""
     for case in map(Case, METHOD_NAMES):
         if case.resolved().get("cls") == "untied":
-            assert not _allows(case)
+            assert not segments.with_memory([case])
 
 
-@pytest.mark.parametrize("case", by_kind([*CASES, *OTHERS]))
+@pytest.mark.parametrize("case", some("tupe_a_tied_cls", "tupe_r_tied_cls", "xlnet", "rope"))
 def test_answers_are_those_of_segments_one_after_the_other(case):
-    model = encoder(case, **SEGMENTS)
-    given = inputs(random_ids(3, 11), lengths=[11, 7, 2])
-    wanted = _real(encode_segments(model, given), given)
-    np.testing.assert_allclose(
-        _real(outputs(model, given)[0], given), wanted, rtol=0, atol=in_float64(1e-12)
-    )
+    segments.check_segments(case)
 
 
 @pytest.mark.parametrize(
-    ("memory", "segment"), [(1, 4), (3, 3), (8, 3), (2, 1), (0, 4), (3, 20), (9, 2)]
+    ("memory", "segment"), [(8, 3), (0, 4), *(slow((2, 1), (1, 4), (3, 20), (9, 2)))]
 )
 def test_any_lengths_of_memory_and_segment(memory, segment):
     sizes = {"memory_length": memory, "segment_length": segment, "max_sequence_length": 30}
-    given = inputs(random_ids(2, 9), lengths=[9, 4])
-    for case, more in ((tied("tupe_r"), {}), (Case("xlnet"), {"normalize_first": True})):
-        model = encoder(case, **CAUSAL, **sizes, **more)
-        wanted = _real(encode_segments(model, given, **more), given)
-        np.testing.assert_allclose(
-            _real(outputs(model, given)[0], given), wanted, rtol=0, atol=in_float64(1e-12)
-        )
+    segments.check_segments(Case("tupe_r_tied_cls"), **sizes)
 
 
-@pytest.mark.parametrize("case", by_kind([*RELATIVE, *OTHERS[:3]]))
+def test_pre_ln_blocks_remember_what_they_are_given():
+    segments.check_segments(Case("xlnet"), normalize_first=True)
+
+
+@pytest.mark.parametrize(
+    "case", [param for param in some("t5", "qkr_2") if param.values[0].method.shift_invariant]
+)
 def test_a_memory_that_loses_nothing_is_one_long_causal_run(case):
     given = inputs(random_ids(3, 11), lengths=[11, 7, 2])
     whole = encoder(case, **CAUSAL)
@@ -96,11 +99,11 @@ def test_a_memory_that_loses_nothing_is_one_long_causal_run(case):
     assert np.abs(_real(outputs(model, given)[0], given) - wanted).max() > 1e-6, "states are lost"
 
 
-@pytest.mark.parametrize("case", [tied("tupe_r"), Case("rope"), Case("shaw"), Case("none")])
-@pytest.mark.parametrize("normalize_first", [False, True])
+@pytest.mark.parametrize(
+    ("case", "normalize_first"),
+    [(Case("tupe_r_tied_cls"), False), (Case("rope"), True), *slow((Case("shaw"), False))],
+)
 def test_parts_of_a_text_are_one_long_row(case, normalize_first):
-    if normalize_first and case.name != "rope":
-        pytest.skip("one method tells it")
     model = encoder(case, **SEGMENTS, normalize_first=normalize_first)
     whole = inputs(random_ids(2, 16))
     wanted, memory, found = outputs(model, whole)[0], None, []
@@ -127,7 +130,7 @@ def test_a_row_of_the_batch_may_begin_another_text():
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="takes gradients of calls")
-@pytest.mark.parametrize("normalize_first", [False, True])
+@pytest.mark.parametrize("normalize_first", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_no_gradient_goes_to_remembered_states(normalize_first):
     """Those of segments in parallel are the sum of those of calls, between which are arrays."""
     import tensorflow as tf
@@ -159,7 +162,14 @@ def test_no_gradient_goes_to_remembered_states(normalize_first):
 
 
 @pytest.mark.parametrize(
-    "case", by_kind([Case("none"), tied("tupe_r"), Case("xlnet"), Case("deberta"), Case("qkr_2")])
+    "case",
+    [
+        Case("tupe_r_tied_cls"),
+        pytest.param(Case("deberta"), marks=pytest.mark.slow),
+        pytest.param(Case("qkr_2"), marks=pytest.mark.slow),
+        pytest.param(Case("rope"), marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_blocks_of_rows_are_all_rows_at_once(case, monkeypatch):
     sizes = {"memory_length": 4, "segment_length": 5, "max_sequence_length": 17}
@@ -229,3 +239,32 @@ def test_files_of_before_have_none():
     new = ("memory_length", "segment_length")
     older = {name: value for name, value in plain.get_config().items() if name not in new}
     assert TupeBackbone.from_config(older).get_config() == plain.get_config()
+
+
+@pytest.mark.slow
+def test_a_text_is_written_on_with_a_memory():
+    model = TupeCausalLM(encoder(Case("xlnet"), **SEGMENTS, num_layers=1))
+    model.compile(sampler="greedy")
+    ids, lengths = random_ids(2, 11), [2, 5]
+    given = inputs(ids, lengths=lengths)
+    found = model.generate(given, stop_token_ids=None)["token_ids"]
+    rows, _ = without_cache(model, ids, lengths)
+    np.testing.assert_array_equal(found, rows)
+
+
+def test_models_with_segments_are_not_exported_nor_drawn(tmp_path):
+    model = encoder(Case("rope"), "float32", **SEGMENTS)
+    ids = random_ids(1, 6)
+    for look in (
+        lambda: mean_attention_scores(model, ids, np.ones_like(ids)),
+        lambda: position_logits(model, 6),
+        lambda: seen_keys(model, 6),
+    ):
+        with pytest.raises(ValueError, match="all pairs of tokens of a row.*memory_length=4"):
+            look()
+    if keras.backend.backend() == "tensorflow":
+        from keras_tupe.export import export_encoder
+
+        with pytest.raises(ValueError, match="has no exported form yet.*memory_length=4"):
+            export_encoder(model, tmp_path / "saved")
+        assert not (tmp_path / "saved").exists()
