@@ -40,7 +40,9 @@ from keras_tupe.models import (
     TupeTextEmbedder,
     TupeTokenDiscriminator,
     TupeTokenizer,
+    call_with_memory,
     extend_positions,
+    with_memory_length,
 )
 
 __version__ = "0.1.0"
@@ -77,8 +79,10 @@ __all__ = [
     "UntiedPositionalAttention",
     "allow_non_finite_weights",
     "attention_patterns",
+    "call_with_memory",
     "extend_positions",
     "layers",
     "models",
     "positions",
+    "with_memory_length",
 ]

@@ -195,3 +195,52 @@ def test_deberta_equals_the_released_attention(dtype, tolerance, length):
     np.testing.assert_allclose(
         output[real], golden[f"context_{length}"][real], rtol=0, atol=tolerance
     )
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
+def test_xlnet_with_a_memory_equals_the_released_transformer_xl(dtype, tolerance):
+    skip_float64_on_jax(dtype)
+    golden = np.load(GOLDEN / "transfo_xl.npz")
+    memory_length, segment_length = int(golden["memory_length"]), int(golden["segment_length"])
+    for layer in range(2):
+        hidden_states, wanted = golden[f"in_{layer}"], golden[f"out_{layer}"]
+        batch, length, width = hidden_states.shape
+        assert length == 3 * segment_length > memory_length + segment_length, "states are cut off"
+        theirs = {
+            name.rpartition("/")[2]: value
+            for name, value in golden.items()
+            if name.startswith(f"weight/{layer}/")
+        }
+        heads, key_dim = theirs["r_w_bias"].shape
+        attention = XLNetAttention(
+            heads,
+            key_dim,
+            attention_pattern="causal",
+            memory_length=memory_length,
+            segment_length=segment_length,
+            dtype=dtype,
+            name="attention",
+        )
+        attention.build(hidden_states.shape)
+        weights = {weight.path.removeprefix("attention/"): weight for weight in attention.weights}
+        kernels = np.split(theirs["qkv_net.weight"].T, 3, axis=1)  # torch keeps (out, in)
+        for name, kernel in zip(("query", "key", "value"), kernels, strict=True):
+            weights[f"{name}/kernel"].assign(kernel.reshape(width, heads, key_dim))
+        weights["distance/kernel"].assign(theirs["r_net.weight"].T.reshape(width, heads, key_dim))
+        weights["output/kernel"].assign(theirs["o_net.weight"].T.reshape(heads, key_dim, width))
+        weights["content_bias"].assign(theirs["r_w_bias"])  # u
+        weights["distance_bias"].assign(theirs["r_r_bias"])  # v
+        whole = np.zeros((1, memory_length + segment_length, width))
+        # Theirs attends to zeros where there is no memory yet.
+        before = np.zeros((batch, memory_length, width))
+        found = attention(
+            ops.convert_to_tensor(hidden_states, dtype=dtype),
+            shared_positions=RelativeSinusoids(width, dtype=dtype)(whole),
+            remembered=ops.convert_to_tensor(np.concatenate([before, hidden_states], 1), dtype),
+            memory_mask=np.ones((batch, memory_length), "int32"),
+        )
+        found = ops.convert_to_numpy(found) + hidden_states
+        centered = found - found.mean(-1, keepdims=True)
+        normed = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + golden["epsilon"])
+        normed = normed * theirs["layer_norm.weight"] + theirs["layer_norm.bias"]
+        np.testing.assert_allclose(normed, wanted, rtol=0, atol=tolerance)

@@ -3,6 +3,24 @@
 import numpy as np
 
 
+def check_whole_rows(backbone):
+    """Refuses a model whose rows are cut into segments.
+
+    Args:
+        backbone: a `TupeBackbone`.
+
+    Raises:
+        ValueError: if it is one.
+    """
+    if backbone.segment_length:
+        raise ValueError(
+            "What is looked at are all pairs of tokens of a row, and this model cuts rows into "
+            "segments. Make one of the same weights with memory_length=0, segment_length=None. "
+            f"Received: memory_length={backbone.memory_length}, "
+            f"segment_length={backbone.segment_length}"
+        )
+
+
 def real_numbers(values, name):
     """Returns `values` as an array, after checking that they are finite real numbers.
 

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_tupe.analysis._checks import check_whole_rows
 from keras_tupe.models._inputs import check_inputs
 
 
@@ -39,6 +40,7 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
         >>> scores.shape, scores.sum(axis=-1).round(3).min()
         ((2, 2, 4, 4), np.float64(1.0))
     """
+    check_whole_rows(backbone)
     inputs = {"token_ids": np.asarray(token_ids), "padding_mask": np.asarray(padding_mask)}
     if backbone.num_segments:
         ids = inputs["token_ids"]

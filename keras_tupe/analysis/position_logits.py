@@ -4,6 +4,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe import positions
+from keras_tupe.analysis._checks import check_whole_rows
 from keras_tupe.layers._checks import is_integer
 
 
@@ -96,6 +97,7 @@ def _layer(backbone, factory, name):
 
 
 def _check_length(backbone, length):
+    check_whole_rows(backbone)
     if not is_integer(length) or length < 1:
         raise ValueError(f"`length` must be a positive integer. Received: length={length!r}")
     if backbone.has_length_limit and length > backbone.max_sequence_length:

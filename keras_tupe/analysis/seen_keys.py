@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_tupe import attention_patterns
+from keras_tupe.analysis._checks import check_whole_rows
 
 
 def seen_keys(backbone, length, layer=0):
@@ -23,6 +24,7 @@ def seen_keys(backbone, length, layer=0):
                [1, 1, 0],
                [1, 1, 1]])
     """
+    check_whole_rows(backbone)
     pattern = attention_patterns.get(backbone.attention_pattern)
     options = pattern.resolve(backbone.pattern_options)
     tokens = range(length)

@@ -21,7 +21,7 @@ def check_model(model):
 
     Raises:
         TypeError: if `model` is no `TupeBackbone`, nor a task with one.
-        ValueError: as `check_weights`.
+        ValueError: as `check_weights`, and if the model cuts rows into segments.
     """
     refuse_pairs(model)
     if not isinstance(model, (TupeBackbone, *_TASKS)):
@@ -31,7 +31,14 @@ def check_model(model):
             f"Received: model={model!r:.200}"
         )
     check_weights(model)
-    return getattr(model, "backbone", model)
+    backbone = getattr(model, "backbone", model)
+    if backbone.segment_length:
+        raise ValueError(
+            "A model whose rows are cut into segments, with a memory or without, has no exported "
+            "form yet: write a preset with `save_to_preset`. Received: memory_length="
+            f"{backbone.memory_length}, segment_length={backbone.segment_length}"
+        )
+    return backbone
 
 
 def refuse_pairs(model):

@@ -13,12 +13,13 @@ from keras_tupe.layers.attention.cached import KeepsKeys
 from keras_tupe.layers.attention.core import attend, scores
 from keras_tupe.layers.attention.layer_terms import HasTerms
 from keras_tupe.layers.attention.random_bits import can_draw
+from keras_tupe.layers.attention.segments import RemembersSegments, segments_of
 from keras_tupe.layers.attention.terms import Products
 from keras_tupe.layers.attention.weighted_values import ScoreDropout, softmax
 from keras_tupe.layers.dropout import Dropout
 
 
-class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
+class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers.Layer, abc.ABC):
     """Multi-head self-attention that asks its subclass one question: the terms of the logits.
 
     Projections, padding mask, softmax, dropout and output are here, once. A subclass is final
@@ -44,6 +45,10 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         pattern_options: dictionary of the pattern's options, over its defaults.
         layer_index: number of the block that the layer is for, from 0 on; patterns may differ by
             it. Defaults to 0.
+        memory_length: tokens before each segment of a row that it attends to as well, without a
+            gradient to their hidden states. Defaults to 0.
+        segment_length: tokens of a segment that a row is cut into. Defaults to `memory_length`, and
+            without a memory to whole rows.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -54,6 +59,10 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
             position term depends on content too.
         padding_mask: optional integers or booleans `(batch, length)`, 1 = real token.
         training: whether to apply dropout.
+        remembered: with a memory: hidden states of the memory before the first segment and those of
+            the call, `(batch, memory_length + length, hidden_dim)`, for keys and values. Defaults
+            to no memory there, and `hidden_states`.
+        memory_mask: which tokens of that memory there are, `(batch, memory_length)`.
 
     Returns:
         Hidden states of the shape of the input, in the compute dtype.
@@ -61,6 +70,9 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
     Raises:
         ValueError: if a size is not a positive integer, the pattern or an option of it is not
             known or impossible, or `position_bias` has another shape.
+
+    With segments, position terms are those of `memory_length + segment_length` tokens, of which the
+    segment is the last: that is the length of `position_bias` and `shared_positions`.
 
     Masking: padded keys get exactly zero weight. A sequence without any real token attends to
     nothing and yields the output bias, which is finite. Padded queries attend like others.
@@ -80,6 +92,8 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         attention_pattern="full",
         pattern_options=None,
         layer_index=0,
+        memory_length=0,
+        segment_length=None,
         **kwargs,
     ):
         # Without autocast a half-precision policy would round position biases, which are float32.
@@ -103,6 +117,9 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         self.pattern_options = pattern.resolve(pattern_options)
         self.layer_index = layer_index
         self.visible = pattern.visible(layer_index, self.pattern_options)  # `None`: all see all
+        self.memory_length = memory_length
+        self.segment_length = segment_length
+        self.segments = segments_of(memory_length, segment_length, self.visible)
         self._global_denses = []
         if self.visible is not None and self.visible.separate_global:
             self._global_denses = [
@@ -186,6 +203,11 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         Args:
             hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
         """
+        if self.segments is not None:
+            raise ValueError(
+                "The scores of a layer with segments are no matrix of all pairs of a row. Use one "
+                f"that attends to whole rows. Received: a layer with {self.segments}"
+            )
         length = ops.shape(hidden_states)[1]
         terms = self.terms(hidden_states, position_bias, shared_positions)
         is_real = self._over_keys(padding_mask, hidden_states)
@@ -206,14 +228,26 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         shared_positions=None,
         padding_mask=None,
         training=None,
+        remembered=None,
+        memory_mask=None,
     ):
-        terms = self.terms(hidden_states, position_bias, shared_positions)
-        is_real = self._over_keys(padding_mask, hidden_states)
-        value = ops.transpose(self.value_dense(hidden_states), (2, 0, 1, 3))  # (h, b, s, d)
         dropout = None
         if training and self.dropout > 0:
             generator = self.dropout_layer.seed_generator
             dropout = ScoreDropout(self.dropout, generator.next() if can_draw() else generator)
+        if self.segments is not None:
+            self._check_bias(position_bias, hidden_states)
+            context = self.over_segments(
+                hidden_states,
+                remembered,
+                (memory_mask, padding_mask),
+                self._terms_maker(position_bias, shared_positions),
+                dropout,
+            )
+            return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
+        terms = self.terms(hidden_states, position_bias, shared_positions)
+        is_real = self._over_keys(padding_mask, hidden_states)
+        value = ops.transpose(self.value_dense(hidden_states), (2, 0, 1, 3))  # (h, b, s, d)
         of_globals = None
         if self._global_denses:
             of_globals = (
@@ -240,8 +274,12 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         denses = self._global_denses if of_globals else (self.query_dense, self.key_dense)
         query, key = (ops.cast(dense(hidden_states), dtype) for dense in denses[:2])
         query, key = (ops.transpose(x, (2, 0, 1, 3)) for x in (query, key))
+        return self._terms_maker(position_bias, shared_positions)(query, key)
+
+    def _terms_maker(self, position_bias, shared_positions):
+        """Returns the function from queries and keys to terms."""
         positions = None if shared_positions is None else self.of_layer(shared_positions)
-        return self.terms_of(query, key, position_bias, positions)
+        return lambda query, key: self.terms_of(query, key, position_bias, positions)
 
     def _over_keys(self, padding_mask, hidden_states):
         """Returns the mask as booleans `(1, batch, 1, length)`; a mask of another shape fails."""
@@ -258,6 +296,7 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
                 return
             position_bias = position_bias["bias"]
         batch, length = hidden_states.shape[:2]
+        length = length if self.segments is None else self.segments.whole
         received = tuple(position_bias.shape)
         expected = (batch, self.num_heads, length, length)
         fits = len(received) == 4 and all(
@@ -285,6 +324,8 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
             "attention_pattern": self.attention_pattern,
             "pattern_options": dict(self.pattern_options),
             "layer_index": self.layer_index,
+            "memory_length": self.memory_length,
+            "segment_length": self.segment_length,
         }
 
 

@@ -40,6 +40,9 @@ class EncoderBlock(keras.layers.Layer):
         position_bias, shared_positions, padding_mask, training: as in the attention.
         output_positions: integers `(batch, count)` in `[0, length)`, where hidden states are wanted
             of the last block: nothing after the attention is computed elsewhere. Defaults to all.
+        memory, memory_mask: for an attention with a memory: what hidden states the block was given
+            for the tokens before, `(batch, memory_length, hidden_dim)`, which get no gradient, and
+            which of them there are, `(batch, memory_length)`. Defaults to none.
 
     Returns:
         Hidden states of the same shape, or `(batch, count, hidden_dim)`, in the compute dtype.
@@ -111,15 +114,34 @@ class EncoderBlock(keras.layers.Layer):
         padding_mask=None,
         output_positions=None,
         training=None,
+        memory=None,
+        memory_mask=None,
     ):
-        def encoded(x, position_bias, shared_positions, padding_mask, output_positions):
-            part = self._attention_part(position_bias, shared_positions, padding_mask, training)
+        def encoded(x, bias, shared_positions, padding_mask, output_positions, *memory):
+            more = self._remembered(x, *memory) if self._remembers else {}
+            part = self._attention_part(bias, shared_positions, padding_mask, training, **more)
             return self._around([part], x, output_positions, training)
 
         tensors = (hidden_states, position_bias, shared_positions, padding_mask, output_positions)
-        return recomputed(self, encoded, tensors)
+        memory = (memory, memory_mask) if self._remembers else ()
+        return recomputed(self, encoded, (*tensors, *memory))
 
-    def _attention_part(self, position_bias, shared_positions, padding_mask, training):
+    @property
+    def _remembers(self):
+        return bool(getattr(self.attention, "memory_length", 0))
+
+    def _remembered(self, hidden_states, memory, memory_mask):
+        """Returns what the attention is told of the memory before a row."""
+        x = ops.stop_gradient(ops.cast(hidden_states, self.compute_dtype))
+        if memory is None:
+            x = ops.pad(x, ((0, 0), (self.attention.memory_length, 0), (0, 0)))
+        else:
+            memory = ops.stop_gradient(ops.cast(memory, self.compute_dtype))
+            x = ops.concatenate([memory, x], axis=1)
+        x = self.attention_norm(x) if self.normalize_first else x
+        return {"remembered": x, "memory_mask": memory_mask}
+
+    def _attention_part(self, position_bias, shared_positions, padding_mask, training, **more):
         """Returns what `_around` takes, of the self-attention."""
 
         def attention(x):
@@ -129,6 +151,7 @@ class EncoderBlock(keras.layers.Layer):
                 shared_positions=shared_positions,
                 padding_mask=padding_mask,
                 training=training,
+                **more,
             )
 
         return attention, self.attention_norm, self.attention_dropout
@@ -198,7 +221,9 @@ class EncoderBlock(keras.layers.Layer):
         parts = [(attended, self.attention_norm, self.attention_dropout), *others]
         return self._around(parts, hidden_states), kept[0]
 
-    def compute_output_spec(self, hidden_states, *args, output_positions=None, **kwargs):
+    def compute_output_spec(
+        self, hidden_states, *args, output_positions=None, memory=None, **kwargs
+    ):
         self.attention.compute_output_spec(hidden_states, *args, **kwargs)  # refuses misfits
         shape = hidden_states.shape
         if output_positions is not None:

@@ -8,6 +8,7 @@ from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.models.extend_positions import extend_positions
 from keras_tupe.models.replaced_tokens import ReplacedTokenAccuracy, ReplacedTokenCrossentropy
 from keras_tupe.models.saved.saved_encoder import SavedEncoder
+from keras_tupe.models.segment_memory import call_with_memory, with_memory_length
 from keras_tupe.models.seq2seq import (
     BeamSearch,
     SmoothedCrossentropy,
@@ -56,7 +57,9 @@ __all__ = [
     "TupeTextEmbedder",
     "TupeTokenDiscriminator",
     "TupeTokenizer",
+    "call_with_memory",
     "extend_positions",
+    "with_memory_length",
 ]
 
 refuse_unknown_keywords(globals())

@@ -12,10 +12,11 @@ class CachedBackbone:
     """A causal trunk in steps: what earlier tokens are to later ones is kept.
 
     The caches are a list with a pair per block, keys and values of all `length` positions, each
-    `(num_heads, batch, length, key_dim)` in the compute dtype; zeros where no token was yet. Token
+    `(num_heads, batch, length, key_dim)` in the compute dtype; zeros where no token was yet. With
+    segments they are longer, see the attention's `cache_of`, and steps take one token each. Token
     i stands at position i in every row of a batch. Whatever a position method adds is that of a
-    whole sequence of `length` tokens: biases and shared position tensors are made once, here, and
-    each step takes its rows of them.
+    whole sequence of `length` tokens, or of memory and segment: biases and shared position tensors
+    are made once, here, and each step takes its rows of them.
 
     It is made inside of the function that is compiled, since what it holds are its tensors.
 
@@ -32,6 +33,7 @@ class CachedBackbone:
         self._blocks = trunk.blocks if blocks is None else blocks
         self._dtype = trunk.compute_dtype
         self.length = length
+        self._segments = self._blocks[0].attention.segments
         bias, shared = self._position_terms(length)
         self._terms = [
             (bias, block.attention.of_layer(shared) if shared is not None else None)
@@ -50,8 +52,7 @@ class CachedBackbone:
         x, caches = self._embedded(token_ids, 0), []
         for block, more in zip(self._blocks, self._given(given), strict=True):
             x, cache = block.prefill(x, position_bias=bias, shared_positions=shared, **more)
-            sides = ((0, 0), (0, 0), (0, self.length - count), (0, 0))
-            caches.append(tuple(ops.pad(part, sides) for part in cache))
+            caches.append(block.attention.cache_of(cache, self.length))
         return self._normalized(x), caches
 
     def step(self, token_ids, caches, index, given=None):
@@ -76,13 +77,9 @@ class CachedBackbone:
         return [{}] * len(self._blocks) if given is None else given
 
     def _position_terms(self, length):
-        """Returns the position bias and the shared positions of so many tokens."""
-        nothing = ops.zeros(
-            (1, length, self._layers["token_embedding"].hidden_dim), self._dtype
-        )  # only its length is used
-        bias, shared = (self._layers.get(name) for name in ("position_bias", "shared_positions"))
-        takes_parts = {"as_parts": True} if isinstance(bias, CombinedPositionBias) else {}
-        return bias and bias(nothing, **takes_parts), shared and shared(nothing)
+        if self._segments is not None:
+            length = self._segments.whole
+        return position_terms(self._layers, length, self._dtype)
 
     def _embedded(self, token_ids, index):
         x = self._layers["token_embedding"](token_ids)
@@ -97,6 +94,20 @@ class CachedBackbone:
     def _normalized(self, x):
         normalization = self._layers.get("final_layer_norm")
         return x if normalization is None else normalization(x)
+
+
+def position_terms(layers, length, dtype):
+    """Returns the position bias and the shared positions of so many tokens, each `None` if none.
+
+    Args:
+        layers: those of a trunk by name.
+        length: number of tokens.
+        dtype: of the hidden states.
+    """
+    nothing = ops.zeros((1, length, layers["token_embedding"].hidden_dim), dtype)
+    bias, shared = (layers.get(name) for name in ("position_bias", "shared_positions"))
+    takes_parts = {"as_parts": True} if isinstance(bias, CombinedPositionBias) else {}
+    return bias and bias(nothing, **takes_parts), shared and shared(nothing)
 
 
 def _at(embed, x, index, length):

@@ -1,6 +1,7 @@
 """Checks of an encoder's attention pattern."""
 
 from keras_tupe import attention_patterns, positions
+from keras_tupe.layers.attention.segments import segments_of
 
 
 def check_pattern(name, options, position, max_sequence_length, num_layers, num_groups=None):
@@ -37,6 +38,34 @@ def check_pattern(name, options, position, max_sequence_length, num_layers, num_
                 f"num_groups={num_groups}, num_layers={num_layers}, pattern_options={options}"
             )
     return options
+
+
+def check_segments(memory_length, segment_length, dims, position, options):
+    """Refuses a memory that the pattern or the position method is not defined for.
+
+    Args:
+        memory_length: tokens of the memory before each segment, 0 for none.
+        segment_length: tokens of a segment, or `None`.
+        dims: the `Dims` of the model, without its memory.
+        position: name of the position method.
+        options: its resolved options.
+
+    Raises:
+        ValueError: if it is refused, or position tables are shorter than memory and segment.
+    """
+    pattern = attention_patterns.get(dims.attention_pattern)
+    visible = pattern.visible(0, pattern.resolve(dims.pattern_options))
+    segments = segments_of(memory_length, segment_length, visible)
+    if segments is None:
+        return
+    method = positions.get(position)
+    method.check_memory(position, options)
+    if method.has_length_limit(options) and segments.whole > dims.max_sequence_length:
+        raise ValueError(
+            f"The position tables of {position!r} need a row for each token of memory and segment: "
+            f"make max_sequence_length at least memory_length + segment_length = {segments.whole}. "
+            f"Received: max_sequence_length={dims.max_sequence_length}"
+        )
 
 
 def check_length(shape, options):

@@ -14,6 +14,7 @@ from keras_tupe.layers import (
     TokenEmbedding,
 )
 from keras_tupe.layers._normalization import LayerNormalization
+from keras_tupe.layers.attention.segments import Segments
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,6 +177,10 @@ class TrunkGraph:
 
     def _position_terms(self, x, shared_positions):
         """Returns what every block is called with beside the hidden states."""
+        segments = segments_of_dims(self._dims)
+        if segments is not None:
+            layer = _MemoryAndSegment(segments.whole, dtype=self._dims.dtype, name="one_segment")
+            x = layer(x)
         bias = None
         if self.position_bias:
             takes_parts = isinstance(self.position_bias, CombinedPositionBias)
@@ -237,8 +242,16 @@ def check_attention(attention, dims):
         dims: the `Dims` that it was given.
 
     Raises:
-        ValueError: if it has another attention pattern: it would see what it must not.
+        ValueError: if it has another attention pattern or memory: it would see what it must not.
     """
+    segments = getattr(attention, "segments", None)
+    if segments != segments_of_dims(dims):
+        raise ValueError(
+            "The attention layer of a position method must have the memory of the encoder: make it "
+            "with `keras_tupe.positions.attention`, or hand `memory_length` and `segment_length` "
+            f"of `dims` on to it. Received: a layer with {segments}, expected "
+            f"{segments_of_dims(dims)}"
+        )
     wanted = dims.attention_pattern, dict(dims.pattern_options), dims.layer_index
     pattern = getattr(attention, "attention_pattern", "full")
     options, index = (getattr(attention, x, None) for x in ("pattern_options", "layer_index"))
@@ -251,6 +264,37 @@ def check_attention(attention, dims):
         "`pattern_options` and `layer_index` of `dims` on to it. "
         f"Received: a layer with {received}, expected {wanted}"
     )
+
+
+def segments_of_dims(dims):
+    """Returns the `Segments` that the attention layers of an encoder must have, or `None`.
+
+    Args:
+        dims: a `Dims`.
+    """
+    if not dims.memory_length and dims.segment_length is None:
+        return None
+    return Segments(dims.memory_length, dims.segment_length or dims.memory_length)
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class _MemoryAndSegment(keras.layers.Layer):
+    """Zeros of the length of memory and segment, for layers that read no more than the length."""
+
+    def __init__(self, length, **kwargs):
+        super().__init__(**kwargs)
+        self.length = length
+
+    def call(self, hidden_states):
+        width = hidden_states.shape[-1]
+        return keras.ops.zeros((1, self.length, width), hidden_states.dtype)
+
+    def compute_output_spec(self, hidden_states):
+        shape = (1, self.length, hidden_states.shape[-1])
+        return keras.KerasTensor(shape, hidden_states.dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "length": self.length}
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

@@ -6,7 +6,12 @@ import keras_hub
 from keras_tupe import positions
 from keras_tupe.models._argument_checks import check_sharing, check_sizes, check_token_embedding
 from keras_tupe.models._inputs import check_inputs, check_positions
-from keras_tupe.models._pattern_checks import check_length, check_pattern, is_causal
+from keras_tupe.models._pattern_checks import (
+    check_length,
+    check_pattern,
+    check_segments,
+    is_causal,
+)
 from keras_tupe.models._trunk_graph import EncoderGraph, TrunkSettings, group_of
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.models.presets.size_check import check_memory
@@ -61,6 +66,11 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             `num_layers`; num_layers / num_groups layers in a row use the same (ALBERT). Whatever
             tables a method has in its blocks are then shared like them. Defaults to `None`: each
             layer has its own.
+        memory_length: tokens before each segment of a row that it attends to in every block,
+            without a gradient to their hidden states (Transformer-XL); see `call_with_memory`.
+            Position tables have a row for each token of memory and segment. Defaults to 0.
+        segment_length: tokens of the segments that a row of any length is cut into. Defaults to
+            `memory_length`, and without a memory to whole rows.
         token_embedding: a `TokenEmbedding` of another model to use as it is, of the same sizes.
             Not part of the configuration: what is loaded from files has one of its own. Defaults
             to `None`: a new one.
@@ -85,10 +95,10 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
     tokens.
 
     Raises:
-        ValueError: for impossible arguments, unknown methods, patterns or options, a pattern that
-            the method is not defined for, inputs that do not fit each other, fewer tokens than
-            global ones, a length (where it is known) above `max_sequence_length` for a method
-            with a table, and, in eager calls, ids outside the vocabulary.
+        ValueError: for impossible arguments, unknown methods, patterns or options, a pattern or a
+            memory that the method is not defined for, inputs that do not fit each other, fewer
+            tokens than global ones, a length (where it is known) above `max_sequence_length` for
+            a method with a table, and, in eager calls, ids outside the vocabulary.
         TypeError: for ids that are not integers.
 
     Example:
@@ -129,6 +139,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         normalize_embeddings=True,
         embedding_dim=None,
         num_groups=None,
+        memory_length=0,
+        segment_length=None,
         token_embedding=None,
         dtype=None,
         **kwargs,
@@ -182,7 +194,10 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             dtype=dtype,
             attention_pattern=attention_pattern,
             pattern_options=pattern_options,
+            memory_length=memory_length,
+            segment_length=segment_length,
         )
+        check_segments(memory_length, segment_length, dims, position, options)
 
         settings = TrunkSettings(
             vocabulary_size,
@@ -228,6 +243,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         self.normalize_embeddings = normalize_embeddings
         self.embedding_dim = embedding_dim
         self.num_groups = num_groups
+        self.memory_length = memory_length
+        self.segment_length = segment_length or memory_length or None
 
     @property
     def blocks(self):
@@ -238,6 +255,8 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
     @property
     def has_length_limit(self):
         """Whether position tables bound the length to `max_sequence_length`."""
+        if self.segment_length:
+            return False  # they have rows for memory and segment, and a row has any length
         return positions.get(self.position).has_length_limit(self.position_options)
 
     @property
@@ -293,4 +312,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             "normalize_embeddings": self.normalize_embeddings,
             "embedding_dim": self.embedding_dim,
             "num_groups": self.num_groups,
+            "memory_length": self.memory_length,
+            "segment_length": self.segment_length,
         }

@@ -43,7 +43,9 @@ def masked_lm_flops(sizes, batch_size, length, num_slots):
     known = {name: sizes[name] for name in _SIZES}
     width = sizes.get("embedding_dim")
     rows = {"batch_size": batch_size, "length": length, "num_slots": num_slots}
-    return step_flops(**known, **rows, embedding_dim=width)
+    segment = sizes.get("segment_length")
+    keys = min(sizes["memory_length"] + segment, length) if segment else None
+    return step_flops(**known, **rows, embedding_dim=width, num_keys=keys)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,8 @@ the file of a method needs is here:
 - `PositionMethod`, the record that it fills, with `Dims` and `DeadWeight`;
 - `attention`, `plain_attention`, `combined_bias` and `distance_method`, which make its layers;
 - `is_untied`, `is_released` and `boolean`, which read its options, and `EITHER_CLS`;
-- `KEY_BIAS`, `THETA_ROW`, `additive_dead_weights` and `always`, which fill fields of the record;
+- `KEY_BIAS`, `THETA_ROW`, `additive_dead_weights`, `always` and `memory_unless_untied`, which fill
+  fields of the record;
 - `SYMBOLS` and `OPTION_MEANINGS`, which say what need not be explained in a record;
 - `oracle`, pieces of equations in NumPy.
 
@@ -34,6 +35,7 @@ from keras_tupe.positions._parts import (
     combined_bias,
     is_released,
     is_untied,
+    memory_unless_untied,
     plain_attention,
 )
 from keras_tupe.positions._words import OPTION_MEANINGS, SYMBOLS
@@ -58,6 +60,7 @@ __all__ = [
     "is_released",
     "is_untied",
     "load_file",
+    "memory_unless_untied",
     "oracle",
     "plain_attention",
     "source_of",

@@ -12,6 +12,7 @@ from keras_tupe.positions._parts import (
     attention,
     boolean,
     is_untied,
+    memory_unless_untied,
 )
 
 INITIALIZERS = ("normal", "ones", "zeros")
@@ -93,6 +94,7 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
             {"initializer": "zeros"},
         ),
         shift_invariant=True,
+        refused_memory=memory_unless_untied,
         option_meanings=TABLE_MEANINGS,
         **{**record, "where": {**_where(width, signed), **record.get("where", {})}},
     )

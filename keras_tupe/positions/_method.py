@@ -19,6 +19,7 @@ FUNCTIONS = {
     "attention": ("dims", "options"),
     "dead_weights": ("dims", "options"),
     "has_length_limit": ("options",),
+    "refused_memory": ("options",),
 }
 MAY_BE_NONE = ("embed", "bias", "shared")
 
@@ -65,6 +66,9 @@ class PositionMethod:
         sees_order: whether another order of the tokens gives other answers.
         refused_patterns: attention pattern -> why the method is not defined for it, as a sentence
             without its period; see `keras_tupe.attention_patterns`.
+        refused_memory: (options) -> why the method is not defined for a memory of earlier
+            segments, as a sentence without its period; empty if it is. By default it is not, and
+            with `embed` it never is.
         starts_as_none: whether an encoder with new weights answers as one without positions.
         relative_step_time: time of a training step by that of `absolute`, at 128 tokens and at
             512, as `benchmarks.methods` measures it; (1, 1) costs next to nothing.
@@ -94,6 +98,9 @@ class PositionMethod:
     shift_invariant: bool = False
     sees_order: bool = True
     refused_patterns: Mapping = dataclasses.field(default_factory=dict)
+    refused_memory: Callable = lambda options: (
+        "its record does not say that it is, by `refused_memory`"
+    )
     starts_as_none: bool = False
     relative_step_time: tuple[float, float] = (1.0, 1.0)
 
@@ -177,6 +184,37 @@ class PositionMethod:
                 f"The position method {name!r} is not defined for the attention pattern "
                 f"{pattern!r}: {self.refused_patterns[pattern]}. Choose another of either. "
                 f"Received: position={name!r}, attention_pattern={pattern!r}"
+            )
+
+    def why_no_memory(self, options):
+        """Returns why the method is not defined for a memory of earlier segments, or `""`.
+
+        Args:
+            options: its resolved options.
+        """
+        if self.embed is not None:
+            return (
+                "its hidden states carry positions, and those of a memory would carry the same as "
+                "those of the segment"
+            )
+        return self.refused_memory(options)
+
+    def check_memory(self, name, options):
+        """Refuses a memory of earlier segments that the method is not defined for.
+
+        Args:
+            name: name of the method, for the message.
+            options: its resolved options.
+
+        Raises:
+            ValueError: if `why_no_memory` gives a reason; with it.
+        """
+        reason = self.why_no_memory(options)
+        if reason:
+            raise ValueError(
+                f"The position method {name!r} is not defined for a memory of earlier segments: "
+                f"{reason}. Choose another method or option, or memory_length=0. Received: "
+                f"position={name!r}, position_options={options!r}"
             )
 
     def with_options(

@@ -24,6 +24,8 @@ class Dims:
         attention_pattern: name of the attention pattern, see `keras_tupe.attention_patterns`.
         pattern_options: its options, over its defaults.
         layer_index: number of the block that an attention layer is for, from 0 on.
+        memory_length: tokens of the memory before each segment, 0 for none; see `TupeBackbone`.
+        segment_length: tokens of a segment, `None` for as many as of the memory.
         is_causal: whether no token attends to a later one, in the first block; of the pattern.
     """
 
@@ -37,6 +39,8 @@ class Dims:
     attention_pattern: str = "full"
     pattern_options: Mapping = dataclasses.field(default_factory=dict, hash=False)
     layer_index: int = 0
+    memory_length: int = 0
+    segment_length: int | None = None
     is_causal: bool = dataclasses.field(init=False)
 
     def __post_init__(self):
@@ -120,6 +124,8 @@ def attention(attention_class, dims, **kwargs):
         attention_pattern=dims.attention_pattern,
         pattern_options=dims.pattern_options,
         layer_index=dims.layer_index,
+        memory_length=dims.memory_length,
+        segment_length=dims.segment_length,
         dtype=dims.dtype,
         name="attention",
         **kwargs,
@@ -218,3 +224,16 @@ def always(options):
         options: the method's options, not used.
     """
     return True
+
+
+def memory_unless_untied(options):
+    """Returns why a method with the option `cls` has no memory of earlier segments; empty if tied.
+
+    A function for the field `refused_memory` of a record.
+
+    Args:
+        options: the method's options.
+    """
+    if not is_untied(options.get("cls", "tied")):
+        return ""
+    return "[CLS] is untied, and a segment begins with no such token; with cls='tied' it is defined"

@@ -15,6 +15,7 @@ from keras_tupe.positions import (
     additive_dead_weights,
     boolean,
     combined_bias,
+    memory_unless_untied,
     oracle,
 )
 
@@ -170,4 +171,5 @@ METHOD = PositionMethod(
     shift_invariant=True,
     bias=bias,
     dead_weights=additive_dead_weights,
+    refused_memory=memory_unless_untied,
 )

@@ -6,7 +6,14 @@ import keras
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention, PositionProjection
-from keras_tupe.positions import KEY_BIAS, PositionMethod, always, attention, oracle
+from keras_tupe.positions import (
+    KEY_BIAS,
+    PositionMethod,
+    always,
+    attention,
+    memory_unless_untied,
+    oracle,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -70,4 +77,5 @@ METHOD = PositionMethod(
     dead_weights=lambda dims, options: (KEY_BIAS,),
     has_length_limit=always,
     absolute_tables=("shared_positions/embeddings",),
+    refused_memory=memory_unless_untied,
 )

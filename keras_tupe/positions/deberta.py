@@ -18,6 +18,7 @@ from keras_tupe.positions import (
     attention,
     is_released,
     is_untied,
+    memory_unless_untied,
     oracle,
 )
 
@@ -283,4 +284,5 @@ METHOD = PositionMethod(
         variant=options["variant"],
     ),
     dead_weights=dead_weights,
+    refused_memory=memory_unless_untied,
 )

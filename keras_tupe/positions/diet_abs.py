@@ -15,6 +15,7 @@ from keras_tupe.positions import (
     always,
     combined_bias,
     is_untied,
+    memory_unless_untied,
     oracle,
 )
 
@@ -161,4 +162,5 @@ METHOD = PositionMethod(
     dead_weights=dead_weights,
     has_length_limit=always,
     absolute_tables=("low_rank/query_embeddings", "low_rank/key_embeddings"),
+    refused_memory=memory_unless_untied,
 )

@@ -137,4 +137,7 @@ METHOD = PositionMethod(
         "sliding_window": "its table has a number for every pair of positions, so that a window "
         "would save nothing"
     },
+    refused_memory=lambda options: (
+        "its table has a number for every pair of positions, most of which no segment would read"
+    ),
 )

@@ -1,6 +1,6 @@
 """No position at all: the encoder sees a bag of words."""
 
-from keras_tupe.positions import PositionMethod, oracle
+from keras_tupe.positions import PositionMethod, memory_unless_untied, oracle
 
 
 def logits_oracle(tokens, weights, dims, options):
@@ -19,4 +19,5 @@ METHOD = PositionMethod(
     shift_invariant=True,
     sees_order=False,
     starts_as_none=True,
+    refused_memory=memory_unless_untied,
 )

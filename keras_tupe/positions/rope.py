@@ -10,7 +10,14 @@ from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.layers._parts import starts
 from keras_tupe.layers.attention.terms import untied_cls
-from keras_tupe.positions import EITHER_CLS, PositionMethod, attention, is_untied, oracle
+from keras_tupe.positions import (
+    EITHER_CLS,
+    PositionMethod,
+    attention,
+    is_untied,
+    memory_unless_untied,
+    oracle,
+)
 from keras_tupe.positions._rotary_angles import RotaryAngles
 
 
@@ -211,4 +218,5 @@ METHOD = PositionMethod(
     shared=shared,
     attention=rotary_attention,
     dead_weights=lambda dims, options: (),
+    refused_memory=memory_unless_untied,
 )

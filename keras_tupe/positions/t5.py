@@ -7,6 +7,7 @@ from keras_tupe.positions import (
     PositionMethod,
     additive_dead_weights,
     combined_bias,
+    memory_unless_untied,
     oracle,
 )
 
@@ -73,4 +74,5 @@ METHOD = PositionMethod(
     shift_invariant=True,
     bias=bias,
     dead_weights=dead_weights,
+    refused_memory=memory_unless_untied,
 )

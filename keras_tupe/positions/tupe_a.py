@@ -14,6 +14,7 @@ from keras_tupe.positions import (
     attention,
     combined_bias,
     is_released,
+    memory_unless_untied,
     oracle,
 )
 
@@ -102,4 +103,5 @@ METHOD = PositionMethod(
     dead_weights=dead_weights,
     has_length_limit=always,
     absolute_tables=("untied/projection/embeddings",),
+    refused_memory=memory_unless_untied,
 )

@@ -18,6 +18,7 @@ from keras_tupe.positions import (
     attention,
     boolean,
     is_untied,
+    memory_unless_untied,
     oracle,
 )
 
@@ -79,7 +80,7 @@ class XLNetAttention(AbstractSelfAttention):
     with u and v learned, per layer and head. An untied [CLS] has two learned vectors instead of
     R_{i-j} W^R, one in its row and one in its column (ours).
 
-    Differences from the source: no memory of earlier segments, no two-stream attention, no
+    With `memory_length` it is Transformer-XL's. Differences from XLNet: no two-stream attention, no
     segment term.
 
     Args:
@@ -215,4 +216,5 @@ METHOD = PositionMethod(
     ),
     attention=xlnet_attention,
     dead_weights=dead_weights,
+    refused_memory=memory_unless_untied,
 )

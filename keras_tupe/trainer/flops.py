@@ -11,6 +11,7 @@ def step_flops(
     length,
     num_slots,
     embedding_dim=None,
+    num_keys=None,
 ):
     """Returns the model FLOPs of one step of masked language modeling.
 
@@ -20,7 +21,7 @@ def step_flops(
 
         flops = 6 B n L 4 m m               query, key, value, output
               + 6 B (n (L - 1) + s) 2 m f   feed-forward networks, the last one as the head
-              + 12 B n n L m                query-key products and weighted values
+              + 12 B n c L m                query-key products and weighted values
               + 6 B s (m e + e V)           head, at the masked slots only
               + 6 B n e m                   embeddings to hidden states, if e is given; else e = m
 
@@ -38,6 +39,7 @@ def step_flops(
         length: tokens n per row.
         num_slots: masked slots s per row, see `keras_tupe.data.Masking.num_slots`.
         embedding_dim: width e of the embeddings, or `None` for that of the hidden states.
+        num_keys: keys c that are multiplied with a query, or `None` for all n.
 
     Returns:
         Operations per step, a float.
@@ -60,7 +62,7 @@ def step_flops(
     return float(
         6 * tokens * num_layers * 4 * hidden_dim**2
         + 6 * fed_forward * 2 * hidden_dim * intermediate_dim
-        + 12 * tokens * length * num_layers * hidden_dim
+        + 12 * tokens * (num_keys or length) * num_layers * hidden_dim
         + 6 * batch_size * num_slots * head_weights
         + 6 * tokens * (embedding_dim or 0) * hidden_dim
     )

@@ -183,3 +183,27 @@ def test_a_cache_has_the_keys_so_far_and_zeros_behind_them():
     np.testing.assert_array_equal(later[:, :, :FIRST], key[:, :, :FIRST])
     assert later[:, :, FIRST].any()
     assert not later[:, :, FIRST + 1 :].any()
+
+
+SEGMENTS = [{"memory_length": 4, "segment_length": 3}, {"memory_length": 0, "segment_length": 3}]
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("rope", SEGMENTS[0]),
+        ("tupe_r_tied_cls", SEGMENTS[0]),
+        *(
+            pytest.param(name, sizes, marks=pytest.mark.slow)
+            for name in ("rope", "shaw", "xlnet")
+            for sizes in SEGMENTS
+        ),
+    ],
+)
+def test_steps_with_a_memory_answer_as_the_whole_text(name, sizes):
+    check(causal_lm(name, num_layers=2, **sizes))
+
+
+def test_segments_take_one_token_at_a_time():
+    with pytest.raises(ValueError, match="one new token at a time. Received: 2 tokens"):
+        check(causal_lm("rope", **SEGMENTS[0]), (2, 3))

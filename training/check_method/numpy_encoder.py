@@ -45,12 +45,55 @@ def encode(model, given, normalize_first=False, zero_padded=False):
 
         def attend(y, block=name, dims=dims):
             # The oracle adds the positions itself: it gets vectors that lack them.
-            return trunk.attend(model, block, dims, y, y - added, is_real)
+            logits = trunk.logits(model, block, dims, y - added)
+            return trunk.attend(model, block, dims, y, logits, is_real)
 
         x = trunk.block(name, x, attend, normalize_first)
     if normalize_first:
         x = trunk.norm("final_layer_norm", x)
     return x, np.tanh(trunk.dense("pooled_dense", x[:, 0]))
+
+
+def encode_segments(model, given, normalize_first=False):
+    """Returns what a causal `model` with segments should answer, one segment after the other.
+
+    Each block keeps what it is given, as Dai et al. (2019) write it: the next segment has the last
+    `memory_length` of these vectors before it.
+
+    Args:
+        model, given, normalize_first: as of `encode`.
+
+    Returns:
+        Sequence output `(batch, length, hidden_dim)`.
+    """
+    weights = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
+    trunk = _Trunk(weights, model.layer_norm_epsilon)
+    count, batch = model.memory_length, len(given["token_ids"])
+    kept = [np.zeros((batch, count, model.hidden_dim)) for _ in range(model.num_layers)]
+    is_kept, found = np.zeros((batch, count), bool), []
+    for start in range(0, given["token_ids"].shape[1], model.segment_length):
+        end = start + model.segment_length
+        x = weights["token_embedding/embeddings"][given["token_ids"][:, start:end]]
+        x = trunk.norm("embeddings_layer_norm", x)
+        seen = np.concatenate([is_kept, given["padding_mask"][:, start:end].astype(bool)], axis=1)
+        for layer in range(model.num_layers):
+            before, name, dims = kept[layer], f"block_{layer}", _dims(model, layer)
+            kept[layer] = np.concatenate([before, x], axis=1)[:, x.shape[1] :]
+            if normalize_first:
+                before = trunk.norm(f"{name}/attention_layer_norm", before)
+
+            def attend(y, before=before, name=name, dims=dims, seen=seen):
+                tokens = np.concatenate([before, y], axis=1)
+                logits = trunk.logits(model, name, dims, tokens)
+                later = np.triu(np.ones(logits.shape[-2:], bool), 1)
+                logits = np.where(later | ~seen[:, None, None], -1e30, logits)
+                logits = logits[:, :, count:]
+                return trunk.attend(model, name, dims, tokens, logits, np.ones_like(seen))
+
+            x = trunk.block(name, x, attend, normalize_first)
+        is_kept = seen[:, x.shape[1] :]
+        found.append(trunk.norm("final_layer_norm", x) if normalize_first else x)
+    return np.concatenate(found, axis=1)
 
 
 def _added_positions(model, x):
@@ -67,6 +110,8 @@ def _dims(model, layer):
         model.hidden_dim // model.num_heads,
         model.max_sequence_length,
         layer_norm_epsilon=model.layer_norm_epsilon,
+        attention_pattern=model.attention_pattern,
+        pattern_options=model.pattern_options,
         layer_index=layer,
     )
 
@@ -83,17 +128,19 @@ class _Trunk:
     def dense(self, name, x):
         return x @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
 
-    def scores(self, model, block, dims, tokens, is_real):
-        own = {k.removeprefix(f"{block}/"): v for k, v in self.weights.items()}
-        method, options = positions.get(model.position), dict(model.position_options)
-        found = []
-        for x, real in zip(tokens, is_real, strict=True):
-            logits = np.where(real, method.logits_oracle(x, own, dims, options), -np.inf)
-            found.append(method.scores_oracle(logits, own, dims, options))
-        return np.stack(found)
+    def logits(self, model, block, dims, tokens):
+        own, options = self.of_block(block), dict(model.position_options)
+        oracle = positions.get(model.position).logits_oracle
+        return np.stack([oracle(x, own, dims, options) for x in tokens])
 
-    def attend(self, model, block, dims, x, tokens, is_real):
-        scores = self.scores(model, block, dims, tokens, is_real)
+    def of_block(self, block):
+        return {k.removeprefix(f"{block}/"): v for k, v in self.weights.items()}
+
+    def attend(self, model, block, dims, x, logits, is_real):
+        own, options = self.of_block(block), dict(model.position_options)
+        oracle = positions.get(model.position).scores_oracle
+        logits = np.where(is_real[:, None, None], logits, -np.inf)
+        scores = np.stack([oracle(one, own, dims, options) for one in logits])
         value = np.einsum("bsm,mhd->bhsd", x, self.weights[f"{block}/attention/value/kernel"])
         value = value + self.weights[f"{block}/attention/value/bias"][None, :, None]
         kernel = self.weights[f"{block}/attention/output/kernel"]

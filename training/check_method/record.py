@@ -54,6 +54,8 @@ def check_functions(case):
         isinstance(limit, bool),
         f"`has_length_limit` must return True or False. Received: {limit!r}.",
     )
+    reason = method.refused_memory(options)
+    require(isinstance(reason, str), f"`refused_memory` must return a text. Received: {reason!r}.")
     paths = [weight.path for weight in encoder(case, scale=None).weights]
     for table in method.absolute_tables:
         require(

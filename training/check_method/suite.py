@@ -19,6 +19,7 @@ from training.check_method import (
     precision,
     record,
     saving,
+    segments,
 )
 from training.check_method.cases import Case, cases_of, encoder_cases
 
@@ -100,6 +101,12 @@ def checks(name):
         Check("equation in an encoder", equation.check_whole_encoder, whole),
         Check("attention patterns", patterns.check_patterns, plain),
         Check("causal: the future is not seen", patterns.check_future, plain),
+        Check(
+            "segments with a memory",
+            segments.check_segments,
+            tuple(segments.with_memory(every)),
+            reason="for methods whose `refused_memory` allows one",
+        ),
         Check("padding: how much", padding.check_more_padding, whole),
         Check("padding: in float32", padding.check_more_padding_in_float32, plain),
         Check("padding: what stands in it", padding.check_content_of_padding, whole),

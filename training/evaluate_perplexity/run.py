@@ -6,7 +6,7 @@ import time
 import keras
 import numpy as np
 
-from keras_tupe import TupeCausalLM, positions
+from keras_tupe import TupeCausalLM, positions, with_memory_length
 from keras_tupe.data import NextTokens, PreparedRows
 from keras_tupe.objectives import get
 from training.finetune.forward import Forward
@@ -36,6 +36,7 @@ def evaluate(settings):
             "it, as `training.pretrain --objective causal_lm` makes one. "
             f"Received: {settings.preset!r}, a {type(model).__name__}"
         )
+    model = _with_memory(model, settings)
     rows = PreparedRows(settings.data, settings.split)
     check_same_vocabulary(settings.preset, model.backbone.vocabulary_size, rows.vocabulary)
     length, backbone = rows.length - 1, model.backbone
@@ -48,12 +49,26 @@ def evaluate(settings):
         "preset": settings.preset,
         "position": backbone.position,
         "attention_pattern": backbone.attention_pattern,
+        "memory_length": backbone.memory_length,
+        "segment_length": backbone.segment_length,
         "trained_length": trained,
         "row_tokens": rows.length,
         "positions": length,
         "seconds": time.monotonic() - start,
         **summary(*sums, settings.bins),
     }
+
+
+def _with_memory(model, settings):
+    """Returns the model with the memory that is asked for."""
+    lengths = settings.memory_length, settings.segment_length
+    if lengths == (None, None):
+        return model
+    memory = lengths[0] if lengths[0] is not None else model.backbone.memory_length
+    try:
+        return with_memory_length(model, memory, lengths[1])
+    except ValueError as error:
+        raise ValueError(f"--memory-length, --segment-length: {error}") from None
 
 
 def _sums(model, rows, length, settings):

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from training.command.checks import COUNT, out_of_range, wrong_choices
+from training.command.checks import COUNT, COUNT_OR_ZERO, out_of_range, wrong_choices
 from training.command.settings import setting
 from training.presets.checks import measurement_problems
 
@@ -22,6 +22,12 @@ class Settings:
     rows: int | None = setting(None, "Rows to read, from the first on, >= 1. Default: all.")
     bins: int = setting(16, "Parts that the positions of a row are divided into, >= 1.")
     batch_tokens: int = setting(16_384, "Tokens that the model gets at once, >= 1.")
+    memory_length: int | None = setting(
+        None,
+        "Tokens of the memory before each segment, >= 0; it may be longer than that of training. "
+        "Default: the preset's.",
+    )
+    segment_length: int | None = setting(None, "Tokens of a segment, >= 1. Default: the preset's.")
     position_file: str | None = setting(
         None, "Python file that defines the preset's own positional method."
     )
@@ -30,5 +36,6 @@ class Settings:
         """Returns a sentence for each mistake."""
         found = measurement_problems(self, "made by `keras-tupe prepare`")
         found += wrong_choices(self, {"split": SPLITS})
-        found += out_of_range(self, {"rows": COUNT, "bins": COUNT, "batch_tokens": COUNT}).values()
+        ranges = dict.fromkeys(("rows", "bins", "batch_tokens", "segment_length"), COUNT)
+        found += out_of_range(self, {**ranges, "memory_length": COUNT_OR_ZERO}).values()
         return found

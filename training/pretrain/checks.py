@@ -41,6 +41,8 @@ _BACKBONE = {
     "pattern_file": "attention_pattern",
     "embedding_dim": "embedding_dim",
     "num_groups": "num_groups",
+    "memory_length": "memory_length",
+    "segment_length": "segment_length",
 }
 _RANGES = {
     "dropout": SHARE,
@@ -49,6 +51,8 @@ _RANGES = {
     "max_sequence_length": COUNT,
     "embedding_dim": COUNT,
     "num_groups": COUNT,
+    "memory_length": COUNT_OR_ZERO,
+    "segment_length": COUNT,
     "generator_share": ("above 0 and at most 1", lambda value: 0 < value <= 1),
     "discriminator_weight": NOT_NEGATIVE,
     "mask_rate": ("above 0 and at most 1", lambda value: 0 < value <= 1),
@@ -88,7 +92,7 @@ def find_problems(settings):
     found += _preset(settings) if settings.preset is not None else []
     found += method_problems(settings)
     found += _groups(settings) if not {"size", "num_groups"} & set(outside) else []
-    found += _objective(settings) or _pattern(settings)
+    found += _objective(settings) or _pattern(settings) or _segments(settings, found)
     found += _changes(settings)
     return found + _steps(settings, outside)
 
@@ -212,6 +216,31 @@ def _pattern(settings):
         except ValueError as error:
             return [f"--attention-pattern: {error}"]
     return []
+
+
+def _segments(settings, found):
+    """Checks what segments need; whatever is wrong by itself is told first."""
+    whole = settings.memory_and_segment()
+    if found or settings.preset is not None or not whole:
+        return []
+    from keras_tupe.layers.attention.segments import segments_of
+
+    name, method = settings.method_name(), settings.method()
+    try:
+        visible = settings.pattern().visible(0, settings.resolved_pattern_options())
+        segments_of(settings.memory_length, settings.segment_length, visible)
+        options = method.resolve(settings.method_options())
+        method.check_memory(name, options)
+    except (TypeError, ValueError) as error:
+        return [f"--memory-length, --segment-length: {error}"]
+    rows = settings.max_sequence_length
+    if rows is None or rows >= whole or not method.has_length_limit(options):
+        return []
+    return [
+        f"--max-sequence-length must be at least that of memory and segment, {whole}: --position "
+        f"{name} has tables with a row for each of their tokens. Received: "
+        f"max_sequence_length={rows}"
+    ]
 
 
 def _changes(settings):

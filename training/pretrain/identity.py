@@ -23,6 +23,8 @@ MODEL = (
     "max_sequence_length",
     "embedding_dim",
     "num_groups",
+    "memory_length",
+    "segment_length",
 )
 # What a run may go on with although its checkpoint was made with another value. The rest would
 # not fit the checkpoint (the model), or make rows come twice or never (batch size and seed).

@@ -69,7 +69,9 @@ def backbone_arguments(settings, prepared):
         "vocabulary_size": prepared.vocabulary.size,
         **dataclasses.asdict(SIZES[settings.size]),
         "dropout": settings.dropout,
-        "max_sequence_length": settings.max_sequence_length or prepared.length,
+        "max_sequence_length": settings.max_sequence_length
+        or settings.memory_and_segment()
+        or prepared.length,
         "normalize_first": settings.normalize_first,
         "initializer_range": settings.initializer_range,
         "layer_norm_epsilon": settings.layer_norm_epsilon,
@@ -78,6 +80,8 @@ def backbone_arguments(settings, prepared):
         "num_segments": objective.num_segments,
         "embedding_dim": settings.embedding_dim,
         "num_groups": settings.num_groups,
+        "memory_length": settings.memory_length,
+        "segment_length": settings.segment_length,
     }
     return {name: arguments[name] for name in arguments if name in objective.backbone_arguments}
 

@@ -12,6 +12,8 @@ _ADDED = {
     "pattern_options": {},
     "embedding_dim": None,
     "num_groups": None,
+    "memory_length": 0,
+    "segment_length": None,
 }
 
 

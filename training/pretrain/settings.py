@@ -56,13 +56,25 @@ class Settings(MethodChoice):
         1e-5, "Epsilon of every LayerNorm, > 0: TUPE's code has 1e-5, BERT 1e-12."
     )
     max_sequence_length: int | None = setting(
-        None, "Rows of position tables, tokens >= 1. Default: the length of the data's rows."
+        None,
+        "Rows of position tables, tokens >= 1. Default: the length of the data's rows, or of "
+        "memory and segment.",
     )
     embedding_dim: int | None = setting(
         None, "Width of the embeddings, mapped to the hidden states, >= 1. Default: the same."
     )
     num_groups: int | None = setting(
         None, "Blocks with weights of their own; must divide the layers. Default: each layer's."
+    )
+    memory_length: int = setting(
+        0,
+        "Tokens before each segment of a row that it attends to as well, without a gradient to "
+        "them, >= 0.",
+    )
+    segment_length: int | None = setting(
+        None,
+        "Tokens of the segments that rows are cut into, >= 1. Default: --memory-length, and "
+        "without a memory whole rows.",
     )
     # === Masking (all objectives but causal_lm and seq2seq) ===
     mask_rate: float = setting(0.15, "Share of the tokens that is masked, above 0 to 1.")
@@ -191,6 +203,10 @@ class Settings(MethodChoice):
     def resolved_pattern_options(self):
         """Returns all options of the attention pattern, a dictionary."""
         return self.pattern().resolve(parse_json(self.pattern_options))
+
+    def memory_and_segment(self):
+        """Returns the tokens of memory and segment together, 0 where rows are not cut."""
+        return self.memory_length + (self.segment_length or self.memory_length)
 
     def keep_step_numbers(self):
         """Returns the steps whose checkpoints stay for good, ascending."""

@@ -138,10 +138,22 @@ def promises(method):
         + "".join(f", {one}" for one in refused)
         + "."
     )
+    lines.append(memory(method))
     if method.starts_as_none:
         lines.append("An encoder with new weights answers exactly as one without positions.")
     checked = "`keras-tupe check_method` and the tests hold it to these promises."
     return "\n".join(f"- {line}" for line in lines) + f"\n\n{checked}"
+
+
+def memory(method):
+    """Returns a sentence on a memory of earlier segments."""
+    guide = "[memory of earlier segments](../guides/segment_memory.md)"
+    reason = method.why_no_memory(method.resolve())
+    if not reason:
+        return f"With a {guide}."
+    if "cls" in method.options and not method.why_no_memory(method.resolve({"cls": "tied"})):
+        return f'With a {guide} if `cls="tied"`.'
+    return f"Without a {guide}: {reason}."
 
 
 def parameters(method):

@@ -28,7 +28,7 @@ MOST_LOGITS = 2**22  # of a block, while it has more than the fewest rows
 MOST_KNOWN = 16  # blocks that follow each other in the graph
 
 
-def attend_in_blocks(terms, value, mask, dropout, rows=None, known=None):
+def attend_in_blocks(terms, value, mask, dropout, rows=None, known=None, first=0):
     """Returns the sums of values, `(heads, batch, rows, key_dim)`; see `core.attend`.
 
     Args:
@@ -38,16 +38,20 @@ def attend_in_blocks(terms, value, mask, dropout, rows=None, known=None):
         dropout: a `ScoreDropout`, or `None`.
         rows: rows of a block; by the size of the logits if `None`.
         known: whether blocks follow each other in the graph; by terms and length if `None`.
+        first: the query of the first row, an integer: where it is not 0, as of the queries of a
+            segment behind the keys of a memory, the terms are those of `last_rows`.
     """
-    terms = [term.in_rows() for term in terms]
+    terms = terms if first else [term.in_rows() for term in terms]
     query = terms[0].rows[0]
     length = query.shape[-2]
     rows = rows or block_rows(value.shape)
+    if first:
+        known = True  # a segment is short
     if known is None:
         gains = any(term.gains_by_known_blocks for term in terms)
         known = gains and length is not None and length <= MOST_KNOWN * rows
     if known:
-        way = _Unrolled(length, rows)
+        way = _Unrolled(length, rows, first)
     else:
         way = _Loop(length or ops.shape(query)[-2], rows)
         terms = [term.in_loop(way.length, way.size) for term in terms]
@@ -141,9 +145,10 @@ class _Attention:
 class _Unrolled:
     """Blocks one after the other in the graph."""
 
-    def __init__(self, length, size):
+    def __init__(self, length, size, first=0):
         self._blocks = [
-            RowBlock(start, min(size, length - start), length) for start in range(0, length, size)
+            RowBlock(first + start, min(size, length - start), first + length)
+            for start in range(0, length, size)
         ]
 
     def over(self, step, sums, tensors, like):

@@ -7,8 +7,8 @@ from keras_tupe.layers._exporting import conversion_format, is_saved, is_served
 from keras_tupe.layers.attention.blocks import attend_in_blocks, flat, on_block
 from keras_tupe.layers.attention.fused import attend_fused, fused_implementation
 from keras_tupe.layers.attention.masks import key_mask, masked
-from keras_tupe.layers.attention.pairs import pair_logits
-from keras_tupe.layers.attention.row_block import whole_sequence
+from keras_tupe.layers.attention.pairs import last_rows, pair_logits
+from keras_tupe.layers.attention.row_block import RowBlock, whole_sequence
 from keras_tupe.layers.attention.weighted_values import (
     softmax,
     values_of_scores,
@@ -94,6 +94,32 @@ def _sums(logits, value, dropout, normalize):
     if normalize is None:
         return weighted_values(logits, value, dropout)
     return values_of_scores(normalize(logits), value, dropout)
+
+
+def attend_last(terms, value, first, is_real=None, dropout=None, normalize=None):
+    """Returns the sums of values of the last queries, `(heads, batch, length - first, key_dim)`.
+
+    Args:
+        terms, is_real, dropout, normalize: as above.
+        value: `(heads, batch, length, key_dim)`, with a known length.
+        first: the first of these queries, an integer.
+
+    Raises:
+        ValueError: inside of `fused_attention`, which has no such form.
+    """
+    if fused_implementation() is not None:
+        raise ValueError(
+            "Fused attention is not what this model computes: its segments attend to a memory. "
+            "Leave out `fused_attention()`. Received: a layer with a memory"
+        )
+    mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
+    terms = [last_rows(term.in_rows(), first) for term in terms]
+    length = value.shape[2]
+    if in_blocks(length) and normalize is None:
+        return attend_in_blocks(terms, value, mask, dropout, first=first)
+    block = RowBlock(first, length - first, length)
+    logits = masked(on_block(terms, flat(terms), block), mask)
+    return _sums(logits, value, dropout, normalize)
 
 
 def scores(terms, length, is_real=None, normalize=None):

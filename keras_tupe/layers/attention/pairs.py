@@ -1,5 +1,7 @@
 """Logits of a few queries or a few keys: global tokens, and the next token of a text."""
 
+import copy
+
 from keras import ops
 
 from keras_tupe.layers._parts import starts
@@ -49,6 +51,18 @@ def _of_block(term, logits, rows, columns, length):
     term = term.in_rows().in_loop(length, rows[1])
     block = RowBlock(rows[0], rows[1], length)
     return term.on(logits, [cut(x, rows) for x in term.rows], term.keys, term.whole, block)
+
+
+def last_rows(term, first):
+    """Returns a term of which the tensors with rows hold the last rows alone.
+
+    Args:
+        term: a `Term`.
+        first: the first of these rows, an integer.
+    """
+    found = copy.copy(term)
+    found.rows = tuple(cut(x, (first, ops.shape(x)[2] - first)) for x in term.rows)
+    return found
 
 
 def cut(x, part):

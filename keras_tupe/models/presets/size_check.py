@@ -81,7 +81,8 @@ def check_sizes(config, shapes, where, slack=1):
         )
     most = max((int(size) for shape in shapes for size in shape), default=0)
     options = config.get("position_options")
-    rows = {"max_sequence_length": config.get("max_sequence_length")}
+    names = ("max_sequence_length", "memory_length", "segment_length")
+    rows = {name: config.get(name) for name in names}
     rows |= options if isinstance(options, dict) else {}
     for name, value in rows.items():
         if is_integer(value) and value > max(most, _ROWS):

@@ -170,3 +170,60 @@ def test_a_window_is_an_option_of_the_run(rows, tmp_path):
     causal = dataclasses.replace(usual, objective="causal_lm").identity()
     assert causal["attention_pattern"] == "causal"
     assert "mask_rate" not in causal
+
+
+MEMORY = {**CAUSAL, "memory_length": 4, "segment_length": 5, "steps": 6, "valid_every": 6}
+
+
+def test_a_run_with_a_memory(rows, tmp_path):
+    """From the command to perplexity by position with a longer memory."""
+    cases.run(rows, tmp_path / "run", **MEMORY)
+    preset = tmp_path / "run" / "preset"
+    model = TupeCausalLM.from_preset(str(preset))
+    assert (model.backbone.memory_length, model.backbone.segment_length) == (4, 5)
+    found = {}
+    for memory in (None, 0, 14):
+        options = {} if memory is None else {"memory_length": memory}
+        words = words_of(preset, data=rows, out=tmp_path / f"found_{memory}", bins=3, **options)
+        ended = commands.run("evaluate_perplexity", *words)
+        assert ended.code == 0, ended.err
+        record = json.loads((tmp_path / f"found_{memory}" / "results.json").read_text())
+        assert record["memory_length"] == (4 if memory is None else memory)
+        found[memory] = [one["loss"] for one in record["bins"]]
+    prepared = data.PreparedRows(rows, "valid")
+    numbers = np.arange(len(prepared))
+    inputs, labels, weights = prepared.next_tokens().examples(prepared[numbers], numbers, 0)
+    config = {**model.backbone.get_config(), "memory_length": 0, "segment_length": None}
+    whole = TupeCausalLM(type(model.backbone).from_config(config))
+    for old, new in zip(model.weights, whole.weights, strict=True):
+        new.assign(old)
+    for other, memory in ((whole, 14), (model, None)):
+        all_losses = losses(other, inputs, labels)
+        for number, first in enumerate((0, 5, 10)):
+            columns = slice(first, first + 5)
+            some = weights[:, columns]
+            expected = (all_losses[:, columns] * some).sum() / some.sum()
+            np.testing.assert_allclose(found[memory][number], expected, rtol=1e-5)
+    assert found[0][0] == found[None][0] == found[14][0]  # the first segment has nothing before it
+    assert abs(found[0][1] - found[14][1]) > 1e-6
+
+
+def test_a_memory_that_cannot_be_is_refused(rows, tmp_path):
+    out = tmp_path / "run"
+    needed = {
+        r"not defined for a memory of earlier segments: [CLS] is untied": {"position": "tupe_r"},
+        "carry positions": {"position": "absolute"},
+        "no token sees later ones": {"objective": "masked_lm"},
+        "--max-sequence-length must be at least that of memory and segment, 9": {
+            "position": "shaw",
+            "max_sequence_length": 8,
+        },
+        "--memory-length must be an integer >= 0": {"memory_length": -1},
+        "--segment-length must be an integer >= 1": {"segment_length": 0},
+        "--objective seq2seq has no use for --memory-length, --segment-length": {
+            "objective": "seq2seq"
+        },
+    }
+    for expected, options in needed.items():
+        assert expected in cases.failure(rows, out, **{**MEMORY, **options})
+        assert not out.exists()

@@ -232,6 +232,8 @@ OTHER = {
     "max_sequence_length": 77,
     "embedding_dim": 64,
     "num_groups": 2,
+    "memory_length": 16,
+    "segment_length": 8,
     "generator_share": 0.5,
     "embedding_sharing": "none",
     "discriminator_weight": 10.0,
@@ -317,7 +319,7 @@ def test_a_checkpoint_of_before_there_was_a_setting_has_its_old_value():
             return {"settings": self.settings, "data": {}}
 
     added = ("layer_norm_epsilon", "objective", "attention_pattern", "pattern_options")
-    for name in (*added, "embedding_dim", "num_groups"):
+    for name in (*added, "embedding_dim", "num_groups", "memory_length", "segment_length"):
         del Written.settings[name]
     Saver(Written(), Settings().identity(), {}, (), True).check(7)
     other = dataclasses.replace(Settings(), layer_norm_epsilon=1e-12).identity()
