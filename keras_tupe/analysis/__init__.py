@@ -9,6 +9,7 @@ from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.analysis.attention_patterns import ATTENTION_PATTERNS, name_patterns
 from keras_tupe.analysis.correlation_rank import correlation_rank
 from keras_tupe.analysis.distance_tables import DistanceTable, distance_tables
+from keras_tupe.analysis.head_importance import head_importance
 from keras_tupe.analysis.mean_attention_scores import mean_attention_scores
 from keras_tupe.analysis.position_logits import position_logits
 from keras_tupe.analysis.remove_row_constants import remove_row_constants
@@ -22,6 +23,7 @@ __all__ = [
     "DistanceTable",
     "correlation_rank",
     "distance_tables",
+    "head_importance",
     "mean_attention_scores",
     "name_patterns",
     "position_logits",

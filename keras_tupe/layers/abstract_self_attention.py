@@ -11,6 +11,7 @@ from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh
 from keras_tupe.layers.attention.cached import KeepsKeys
 from keras_tupe.layers.attention.core import attend, scores
+from keras_tupe.layers.attention.heads import checked_heads, gated, take_heads
 from keras_tupe.layers.attention.layer_terms import HasTerms
 from keras_tupe.layers.attention.random_bits import can_draw
 from keras_tupe.layers.attention.terms import Products
@@ -42,6 +43,9 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         pattern_options: dictionary of the pattern's options, over its defaults.
         layer_index: number of the block that the layer is for, from 0 on; patterns may differ by
             it. Defaults to 0.
+        shared_heads: numbers of the heads of `position_bias` and `shared_positions` that are the
+            layer's, ascending, where an encoder has more of them because heads were removed from
+            this layer. Defaults to `None`: all.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -58,7 +62,8 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
 
     Raises:
         ValueError: if a size is not a positive integer, the pattern or an option of it is not
-            known or impossible, or `position_bias` has another shape.
+            known or impossible, `shared_heads` are not as many numbers as heads, or
+            `position_bias` has another shape.
 
     Masking: padded keys get exactly zero weight. A sequence without any real token attends to
     nothing and yields the output bias, which is finite. Padded queries attend like others.
@@ -76,6 +81,7 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         attention_pattern="full",
         pattern_options=None,
         layer_index=0,
+        shared_heads=None,
         **kwargs,
     ):
         # Without autocast a half-precision policy would round position biases, which are float32.
@@ -99,6 +105,7 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         self.pattern_options = pattern.resolve(pattern_options)
         self.layer_index = layer_index
         self.visible = pattern.visible(layer_index, self.pattern_options)  # `None`: all see all
+        self.shared_heads = checked_heads(shared_heads, num_heads)
         self._global_denses = []
         if self.visible is not None and self.visible.separate_global:
             self._global_denses = [
@@ -129,6 +136,15 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
         for dense in (self.query_dense, self.key_dense, self.value_dense, *self._global_denses):
             dense.build(hidden_states_shape)
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
+
+    def own_heads(self, x, axis):
+        """Returns a tensor that all layers share, of the layer's own heads.
+
+        Args:
+            x: tensor with an axis of the heads of the whole encoder.
+            axis: that axis.
+        """
+        return take_heads(x, self.shared_heads, axis)
 
     @property
     def logits_dtype(self):
@@ -196,7 +212,7 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
                 self.terms(hidden_states, position_bias, shared_positions, of_globals=True),
                 ops.transpose(self._global_denses[2](hidden_states), (2, 0, 1, 3)),
             )
-        context = attend(terms, value, is_real, dropout, self.visible, of_globals)
+        context = gated(self, attend(terms, value, is_real, dropout, self.visible, of_globals))
         if is_real is not None:
             context = context * _has_tokens(is_real, context.dtype)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
@@ -233,7 +249,8 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
             position_bias = position_bias["bias"]
         batch, length = hidden_states.shape[:2]
         received = tuple(position_bias.shape)
-        expected = (batch, self.num_heads, length, length)
+        heads = self.num_heads if self.shared_heads is None else None
+        expected = (batch, heads, length, length)
         fits = len(received) == 4 and all(
             None in (size, wanted) or size == wanted or (axis == 0 and size == 1)
             for axis, (size, wanted) in enumerate(zip(received, expected, strict=True))
@@ -259,6 +276,7 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
             "attention_pattern": self.attention_pattern,
             "pattern_options": dict(self.pattern_options),
             "layer_index": self.layer_index,
+            "shared_heads": self.shared_heads,
         }
 
 

@@ -14,6 +14,7 @@ from keras_tupe.layers import (
     TokenEmbedding,
 )
 from keras_tupe.layers._normalization import LayerNormalization
+from keras_tupe.models._kept_heads import layer_dims
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,7 @@ class TrunkSettings:
     num_groups: int | None = None
     token_embedding: TokenEmbedding | None = None
     scale_embeddings: bool = False
+    kept_heads: list | None = None
 
 
 class TrunkGraph:
@@ -102,7 +104,7 @@ class TrunkGraph:
         return given
 
     def _attention(self, layer):
-        dims = dataclasses.replace(self._dims, layer_index=layer)
+        dims = layer_dims(self._dims, layer, self._settings.kept_heads)
         attention = self._method.attention(dims, self._options)
         check_attention(attention, dims)
         return attention
@@ -237,8 +239,18 @@ def check_attention(attention, dims):
         dims: the `Dims` that it was given.
 
     Raises:
-        ValueError: if it has another attention pattern: it would see what it must not.
+        ValueError: if it has another attention pattern: it would see what it must not; or other
+            heads.
     """
+    heads = getattr(attention, "num_heads", dims.num_heads)
+    shared = getattr(attention, "shared_heads", None)
+    if (heads, shared) != (dims.num_heads, dims.shared_heads):
+        raise ValueError(
+            "The attention layer of a position method must have the heads of its layer: make it "
+            "with `keras_tupe.positions.attention`, or hand `num_heads` and `shared_heads` of "
+            f"`dims` on to it. Received: a layer with {heads} heads and shared_heads={shared}, "
+            f"expected {dims.num_heads} and {dims.shared_heads}"
+        )
     wanted = dims.attention_pattern, dict(dims.pattern_options), dims.layer_index
     pattern = getattr(attention, "attention_pattern", "full")
     options, index = (getattr(attention, x, None) for x in ("pattern_options", "layer_index"))

@@ -6,6 +6,7 @@ import keras_hub
 from keras_tupe import positions
 from keras_tupe.models._argument_checks import check_sharing, check_sizes, check_token_embedding
 from keras_tupe.models._inputs import check_inputs, check_positions
+from keras_tupe.models._kept_heads import check_kept_heads, shared_dims
 from keras_tupe.models._pattern_checks import check_length, check_pattern, is_causal
 from keras_tupe.models._trunk_graph import EncoderGraph, TrunkSettings, group_of
 from keras_tupe.models.presets.classes import PresetModel
@@ -61,6 +62,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             `num_layers`; num_layers / num_groups layers in a row use the same (ALBERT). Whatever
             tables a method has in its blocks are then shared like them. Defaults to `None`: each
             layer has its own.
+        kept_heads: for each layer the list of its heads, by their numbers from 0 to `num_heads` -
+            1, where others were removed (see `prune_heads`); position terms that layers share
+            have the heads that any layer has. Defaults to `None`: all.
         token_embedding: a `TokenEmbedding` of another model to use as it is, of the same sizes.
             Not part of the configuration: what is loaded from files has one of its own. Defaults
             to `None`: a new one.
@@ -130,6 +134,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         embedding_dim=None,
         num_groups=None,
         token_embedding=None,
+        kept_heads=None,
         dtype=None,
         **kwargs,
     ):
@@ -146,6 +151,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             int, (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
         )
         check_sharing(embedding_dim, num_groups, num_layers)
+        kept_heads = check_kept_heads(kept_heads, num_layers, num_heads, num_groups)
         check_token_embedding(token_embedding, vocabulary_size, embedding_dim or hidden_dim)
         method = positions.get(position)
         options = method.resolve(position_options)
@@ -196,7 +202,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             embedding_dim,
             num_groups,
             token_embedding,
+            kept_heads=kept_heads,
         )
+        dims = shared_dims(dims, position, kept_heads)
         graph = EncoderGraph(method, options, dims, settings)
         super().__init__(inputs=graph.inputs, outputs=graph.outputs, dtype=dtype, **kwargs)
 
@@ -228,6 +236,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         self.normalize_embeddings = normalize_embeddings
         self.embedding_dim = embedding_dim
         self.num_groups = num_groups
+        self.kept_heads = kept_heads
 
     @property
     def blocks(self):
@@ -293,4 +302,5 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             "normalize_embeddings": self.normalize_embeddings,
             "embedding_dim": self.embedding_dim,
             "num_groups": self.num_groups,
+            "kept_heads": self.kept_heads and [list(heads) for heads in self.kept_heads],
         }

@@ -93,6 +93,7 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
             {"initializer": "zeros"},
         ),
         shift_invariant=True,
+        prunes_heads=True,
         option_meanings=TABLE_MEANINGS,
         **{**record, "where": {**_where(width, signed), **record.get("where", {})}},
     )

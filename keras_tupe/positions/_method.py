@@ -59,6 +59,10 @@ class PositionMethod:
         sees_order: whether another order of the tokens gives other answers.
         refused_patterns: attention pattern -> why the method is not defined for it, as a sentence
             without its period; see `keras_tupe.attention_patterns`.
+        prunes_heads: whether heads can be removed: `bias` and `shared` make those of `dims.heads`
+            alone, with widths of `dims.hidden_dim`, and `attention` takes its own of them by
+            `dims.shared_heads`, as the factories of `keras_tupe.positions` do; see
+            `keras_tupe.models.prune_heads`.
         starts_as_none: whether an encoder with new weights answers as one without positions.
         relative_step_time: time of a training step by that of `absolute`, at 128 tokens and at
             512, as `benchmarks.methods` measures it; (1, 1) costs next to nothing.
@@ -87,6 +91,7 @@ class PositionMethod:
     shift_invariant: bool = False
     sees_order: bool = True
     refused_patterns: Mapping = dataclasses.field(default_factory=dict)
+    prunes_heads: bool = False
     starts_as_none: bool = False
     relative_step_time: tuple[float, float] = (1.0, 1.0)
 
@@ -170,6 +175,22 @@ class PositionMethod:
                 f"The position method {name!r} is not defined for the attention pattern "
                 f"{pattern!r}: {self.refused_patterns[pattern]}. Choose another of either. "
                 f"Received: position={name!r}, attention_pattern={pattern!r}"
+            )
+
+    def check_pruned(self, name):
+        """Refuses to leave heads out where the method has no rule for its own.
+
+        Args:
+            name: name of the method, for the message.
+
+        Raises:
+            ValueError: if it does not say that its heads can be removed.
+        """
+        if not self.prunes_heads:
+            raise ValueError(
+                f"The position method {name!r} does not say what it is without some of its heads: "
+                "let its factories heed `heads`, `hidden_dim` and `shared_heads` of `dims`, and "
+                f"set `prunes_heads=True` in its record. Received: position={name!r}"
             )
 
     def with_options(

@@ -32,27 +32,36 @@ class AlibiBias(keras.layers.Layer):
 
     Args:
         num_heads: number of attention heads H.
+        heads: numbers, from 0 on, of those whose penalty is wanted, where others were removed.
+            Defaults to `None`: all.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
 
     Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32; of `heads`
+        alone where they are given.
 
     Masking: none; padding is masked later, in attention.
 
     Raises:
-        ValueError: if `num_heads` is not a positive integer.
+        ValueError: if `num_heads` is not a positive integer, or `heads` has numbers of no head.
 
     References:
         Press, Smith, Lewis. Train Short, Test Long. ICLR 2022. https://arxiv.org/abs/2108.12409
     """
 
-    def __init__(self, num_heads, **kwargs):
+    def __init__(self, num_heads, heads=None, **kwargs):
         super().__init__(autocast=False, **kwargs)
         check_positive_integers(num_heads=num_heads)
         self.num_heads = num_heads
+        self.heads = None if heads is None else list(heads)
+        if heads is not None and not set(self.heads) <= set(range(num_heads)):
+            raise ValueError(
+                f"`heads` must be numbers of heads, from 0 to {num_heads - 1}. "
+                f"Received: heads={heads!r}"
+            )
 
     def call(self, hidden_states):
         return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
@@ -66,14 +75,16 @@ class AlibiBias(keras.layers.Layer):
         dtype = at_least_float32(self.compute_dtype)
         length = ops.shape(hidden_states)[1]
         distances = ops.cast(ops.abs(ops.arange(2 * length, dtype="int32") - (length - 1)), dtype)
-        slopes = ops.cast(_slopes(self.num_heads), dtype)
+        slopes = _slopes(self.num_heads)
+        slopes = ops.cast(slopes if self.heads is None else slopes[self.heads], dtype)
         return {"distances": -ops.expand_dims(slopes, 1) * ops.expand_dims(distances, 0)}
 
     def compute_output_spec(self, hidden_states):
-        return bias_spec(self, hidden_states)
+        count = self.num_heads if self.heads is None else len(self.heads)
+        return bias_spec(self, hidden_states, count)
 
     def get_config(self):
-        return {**super().get_config(), "num_heads": self.num_heads}
+        return {**super().get_config(), "num_heads": self.num_heads, "heads": self.heads}
 
 
 def _slopes(num_heads):
@@ -100,7 +111,12 @@ def logits_oracle(tokens, weights, dims, options):
 
 def bias(dims, options):
     """Returns the penalty, with [CLS] tied or untied."""
-    part = AlibiBias(dims.num_heads, dtype=dims.dtype, name="linear")
+    part = AlibiBias(
+        dims.num_original_heads or dims.num_heads,
+        heads=dims.heads,
+        dtype=dims.dtype,
+        name="linear",
+    )
     return combined_bias([part], dims, cls=options["cls"])
 
 
@@ -118,6 +134,7 @@ METHOD = PositionMethod(
     options={"cls": "tied"},
     other_options=EITHER_CLS,
     shift_invariant=True,
+    prunes_heads=True,
     bias=bias,
     dead_weights=additive_dead_weights,
 )

@@ -18,5 +18,6 @@ METHOD = PositionMethod(
     },
     shift_invariant=True,
     sees_order=False,
+    prunes_heads=True,
     starts_as_none=True,
 )

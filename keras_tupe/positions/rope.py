@@ -153,6 +153,7 @@ METHOD = PositionMethod(
     options={"cls": "tied"},
     other_options=EITHER_CLS,
     shift_invariant=True,
+    prunes_heads=True,
     shared=lambda dims, options: RotaryAngles(
         dims.key_dim, dtype=dims.dtype, name="shared_positions"
     ),
