@@ -87,7 +87,7 @@ def all_heads(backbone):
     return [list(range(backbone.num_heads)) for _ in range(backbone.num_layers)]
 
 
-def lowest_heads(importance, share):
+def lowest_heads(importance, share, num_groups=None):
     """Returns the heads of least importance in all layers together, for `prune_heads`.
 
     Heads are taken in the order of their importance, the lowest first, until the share of all that
@@ -98,6 +98,8 @@ def lowest_heads(importance, share):
         importance: real numbers `(num_layers, num_heads)`, NaN for a head that is not there, as
             `keras_tupe.analysis.head_importance` returns them.
         share: share of the heads, in [0, 1).
+        num_groups: number of blocks that the layers share, if they do: their heads are taken
+            together, by the first layer of each. Defaults to `None`.
 
     Returns:
         Dictionary: number of a layer -> ascending numbers of heads. Layers that lose none are left
@@ -117,13 +119,16 @@ def lowest_heads(importance, share):
             "`importance` must have the shape (num_layers, num_heads), with a number for at least "
             f"one head of each layer. Received: importance of shape {values.shape}"
         )
+    size = len(values) // (num_groups or len(values))
+    values = values[::size]
     count = round(share * np.count_nonzero(~np.isnan(values)))
     keeps = set(enumerate(np.nanargmax(values, axis=1).tolist()))
     order = [divmod(int(index), values.shape[1]) for index in np.argsort(values, None, "stable")]
     chosen = [head for head in order if head not in keeps and not np.isnan(values[head])][:count]
     found = {}
-    for layer, head in sorted(chosen):
-        found.setdefault(layer, []).append(head)
+    for block, head in sorted(chosen):
+        for layer in range(size * block, size * (block + 1)):
+            found.setdefault(layer, []).append(head)
     return found
 
 

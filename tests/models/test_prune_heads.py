@@ -6,10 +6,12 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from position_cases import CASES, VOCABULARY, Case, by_kind, inputs, outputs, random_ids, scramble
+from position_cases import CASES, VOCABULARY, Case, inputs, outputs, random_ids, scramble
 from tolerances import in_float64
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, positions
+from keras_tupe.analysis import mean_attention_scores, position_logits
+from keras_tupe.convert import to_hf
 from keras_tupe.layers.attention.heads import head_gates
 from keras_tupe.models import TupeReplacedTokenDetector, lowest_heads, prune_heads
 from training.check_method.numpy_encoder import encode
@@ -56,11 +58,28 @@ def without_output(backbone, removed=REMOVED):
         kernel.assign(value)
 
 
-def has_shared_table(case):
-    return dict(case.options).get("share_layers", False)
+# One of each way in which a method has something for each head; all others are slow.
+_FEW = [
+    Case("absolute"),
+    Case("alibi"),
+    Case("bert_ad"),
+    Case("deberta"),
+    Case("diet_abs"),
+    Case("free_table"),
+    Case("shaw"),
+    Case("shaw", (("share_layers", True),)),
+    Case("t5_low_rank"),
+    Case("tupe_r", (("variant", "released"),)),
+    Case("xlnet", (("cls", "untied"),)),
+]
 
 
-@pytest.mark.parametrize("case", by_kind(CASES, also=has_shared_table))
+def _cases(few, cases):
+    rest = [pytest.param(case, marks=pytest.mark.slow) for case in cases if case not in few]
+    return [*few, *rest]
+
+
+@pytest.mark.parametrize("case", _cases(_FEW, CASES), ids=str)
 def test_a_pruned_encoder_answers_as_one_with_gates_at_zero_and_as_the_equations(case):
     model = encoder(case)
     pruned = prune_heads(model, REMOVED)
@@ -117,14 +136,12 @@ def test_long_sequences_have_the_parts_of_their_heads(name):
     np.testing.assert_allclose(got[0], gated[0], rtol=0, atol=in_float64(1e-11))
 
 
-def _step_cases():
-    """Returns a few methods that generate: by a bias, by shared positions, by a shared table."""
-    few = [Case("tupe_r"), Case("rope"), Case("shaw", (("share_layers", True),))]
-    rest = [c for c in CASES if "causal" not in c.method.refused_patterns and c not in few]
-    return few + [pytest.param(case, marks=pytest.mark.slow) for case in rest]
+# By a bias, and by a table that all layers share; all others that generate are slow.
+_STEPS = [Case("tupe_r"), Case("shaw", (("share_layers", True),))]
+_CAUSAL = [case for case in CASES if "causal" not in case.method.refused_patterns]
 
 
-@pytest.mark.parametrize("case", _step_cases(), ids=str)
+@pytest.mark.parametrize("case", _cases(_STEPS, _CAUSAL), ids=str)
 def test_a_pruned_trunk_generates_as_it_answers(case):
     backbone = prune_heads(encoder(case, attention_pattern="causal"), REMOVED)
     ids = random_ids(2, 6)
@@ -159,12 +176,21 @@ def test_a_pruned_model_is_saved_and_trained_like_any_other(tmp_path):
     answer = ops.convert_to_numpy(pruned(given))
     for loaded in (again, other):
         np.testing.assert_allclose(ops.convert_to_numpy(loaded(given)), answer, atol=1e-12)
-    before = [ops.convert_to_numpy(weight) for weight in pruned.backbone.blocks[0].weights]
+
+
+def test_a_pruned_model_is_trained_like_any_other():
+    model = prune_heads(TupeTextClassifier(encoder(Case("tupe_r")), 2), REMOVED)
+    before = [ops.convert_to_numpy(weight) for weight in model.weights]
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    pruned.compile("sgd", loss=loss, jit_compile=False)
-    pruned.fit(given, np.array([[4], [5], [6]]), verbose=0)
-    after = [ops.convert_to_numpy(weight) for weight in pruned.backbone.blocks[0].weights]
-    assert any(np.abs(a - b).max() > 0 for a, b in zip(after, before, strict=True))
+    model.compile("sgd", loss=loss, run_eagerly=keras.backend.backend() == "tensorflow")
+    model.fit(inputs(random_ids(3, 7)), np.array([0, 1, 1]), verbose=0)
+    moved = [
+        np.abs(ops.convert_to_numpy(w) - b).max() > 0
+        for w, b in zip(model.weights, before, strict=True)
+    ]
+    relative = [w.path for w in model.weights].index("position_bias/relative/embeddings")
+    assert moved[relative]
+    assert sum(moved) > 0.9 * len(moved)
 
 
 def test_tasks_keep_their_heads_and_a_config_without_the_entry_has_all():
@@ -229,3 +255,21 @@ def test_a_method_without_a_rule_for_its_heads_is_refused(monkeypatch):
     model = encoder(Case("their_own"))
     with pytest.raises(ValueError, match="set `prunes_heads=True` in its record"):
         prune_heads(model, {0: [1]})
+
+
+def test_analysis_knows_which_heads_are_there():
+    model = encoder(Case("tupe_r"))
+    pruned = prune_heads(model, REMOVED)
+    given = inputs(random_ids(2, 6))
+    scores = mean_attention_scores(pruned, **given)
+    assert [list(np.flatnonzero(~np.isnan(layer[:, 0, 0]))) for layer in scores] == KEPT
+    whole = mean_attention_scores(model, **given)
+    np.testing.assert_allclose(scores[0, KEPT[0]], whole[0, KEPT[0]], atol=in_float64(1e-12))
+    logits = position_logits(pruned, 6)
+    np.testing.assert_allclose(logits, position_logits(model, 6)[KEPT[0]], atol=in_float64(1e-12))
+
+
+def test_a_format_without_pruned_heads_is_refused(tmp_path):
+    pruned = prune_heads(encoder(Case("absolute"), num_layers=1), {0: [1]})
+    with pytest.raises(ValueError, match=r"kept_heads=\[\[0, 2, 3, 4\]\] must be None"):
+        to_hf(pruned, tmp_path / "model")
