@@ -23,13 +23,12 @@ def latencies(backbones, shape, rounds):
     Returns:
         Dictionary of name -> {`median`, `low`, `high`}: the median and the quartiles, milliseconds.
     """
-    batch, length = shape
     generator = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         served = {}
         for number, (name, backbone) in enumerate(backbones.items()):
             path = pathlib.Path(folder, str(number))
-            export_encoder(backbone, path, length)
+            export_encoder(backbone, path, shape[1])
             served[name] = tf.saved_model.load(str(path))
         first = next(iter(backbones.values()))
         ids = generator.integers(0, first.vocabulary_size, shape).astype("int32")

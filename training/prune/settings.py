@@ -34,7 +34,7 @@ class Settings:
     normalize: bool = setting(
         True, "Whether importance is divided by its norm over the heads of a layer."
     )
-    limit: int = setting(100, "For blimp: pairs of each paradigm that are scored, >= 1.")
+    limit: int = setting(20, "For blimp: pairs of each paradigm that are scored, >= 1.")
     # === Fine-tuning, for sst2 ===
     train_rows: int | None = setting(
         None, "Most training rows, >= 1, always the same ones. Default: all."

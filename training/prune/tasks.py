@@ -21,6 +21,7 @@ from training.presets.encoder import Encoder as PresetEncoder
 from training.presets.load import load_preset
 
 _FEW = 32  # rows whose gradients are taken at once
+_OTHERS = 50  # pairs of a paradigm behind those that are scored, from which training rows come
 
 
 class Task(abc.ABC):
@@ -74,7 +75,7 @@ class Blimp(Task):
         paradigms = read_blimp(settings.data)
         self._pairs, others = [], []
         for paradigm in paradigms:
-            ids = self._encoder.pairs(paradigm, None, []).ids
+            ids = self._encoder.pairs(paradigm, settings.limit + _OTHERS, []).ids
             self._pairs += ids[: settings.limit]
             others += [good for good, _ in ids[settings.limit :]]
         if not others:
