@@ -60,17 +60,12 @@ def without_output(backbone, removed=REMOVED):
 
 # One of each way in which a method has something for each head; all others are slow.
 _FEW = [
-    Case("absolute"),
     Case("alibi"),
     Case("bert_ad"),
     Case("deberta"),
-    Case("diet_abs"),
-    Case("free_table"),
-    Case("shaw"),
     Case("shaw", (("share_layers", True),)),
     Case("t5_low_rank"),
     Case("tupe_r", (("variant", "released"),)),
-    Case("xlnet", (("cls", "untied"),)),
 ]
 
 
