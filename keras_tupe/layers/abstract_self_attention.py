@@ -276,7 +276,7 @@ class AbstractSelfAttention(KeepsKeys, HasTerms, keras.layers.Layer, abc.ABC):
             "attention_pattern": self.attention_pattern,
             "pattern_options": dict(self.pattern_options),
             "layer_index": self.layer_index,
-            "shared_heads": self.shared_heads,
+            "shared_heads": self.shared_heads and list(self.shared_heads),
         }
 
 

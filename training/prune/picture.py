@@ -23,9 +23,11 @@ def draw_pruning(path, results):
         panels.append((_draw_latency, "heads"))
     if "heads" in kinds and results["patterns"] is not None:
         panels.append((_draw_patterns, "heads"))
-    figure = Figure(figsize=(5.4 * len(panels), 4.6), layout="constrained")
+    columns = min(len(panels), 2)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(5.6 * columns, 4.7 * rows), layout="constrained")
     for number, (draw, kind) in enumerate(panels):
-        axes = figure.add_subplot(1, len(panels), number + 1)
+        axes = figure.add_subplot(rows, columns, number + 1)
         draw(axes, results, kind)
         axes.set_xlabel(f"{kind} removed (%)")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=8)
@@ -52,6 +54,7 @@ def _draw_scores(axes, results, kind):
     if pruned:
         scores = [random_scores(results, kind, point["share"]) for point in pruned]
         count = min(map(len, scores))
+        seeds = f"{count} seed{'s' if count > 1 else ''}"
         x = _shares(pruned)
         axes.plot(x, [100 * np.mean(s) for s in scores], "--", color="C1", label="at random, mean")
         for seed in range(count):
@@ -61,7 +64,7 @@ def _draw_scores(axes, results, kind):
                 ".",
                 color="C1",
                 alpha=0.6,
-                label=f"at random, {count} seeds" if seed == 0 else None,
+                label=f"at random, {seeds}" if seed == 0 else None,
             )
     axes.axhline(100 * results["chance"], color="gray", linestyle=":", label="a blind choice")
     axes.set_ylabel(f"right (%), {results['title']}")
