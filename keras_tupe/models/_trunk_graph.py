@@ -239,12 +239,11 @@ def check_attention(attention, dims):
         dims: the `Dims` that it was given.
 
     Raises:
-        ValueError: if it has another attention pattern: it would see what it must not; or other
-            heads.
+        ValueError: if it has another attention pattern: it would see what it must not; or, where
+            heads were removed, other heads.
     """
-    heads = getattr(attention, "num_heads", dims.num_heads)
-    shared = getattr(attention, "shared_heads", None)
-    if (heads, shared) != (dims.num_heads, dims.shared_heads):
+    heads, shared = (getattr(attention, name, None) for name in ("num_heads", "shared_heads"))
+    if dims.heads is not None and (heads, shared) != (dims.num_heads, dims.shared_heads):
         raise ValueError(
             "The attention layer of a position method must have the heads of its layer: make it "
             "with `keras_tupe.positions.attention`, or hand `num_heads` and `shared_heads` of "

@@ -285,3 +285,23 @@ def test_a_format_without_pruned_heads_is_refused(tmp_path):
     pruned = prune_heads(encoder(Case("absolute"), num_layers=1), {0: [1]})
     with pytest.raises(ValueError, match=r"kept_heads=\[\[0, 2, 3, 4\]\] must be None"):
         to_hf(pruned, tmp_path / "model")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="SavedModels are TensorFlow's")
+@pytest.mark.parametrize("name", ["tupe_r", "shaw", "bert_ad", "alibi"])
+def test_a_pruned_encoder_is_exported(name, tmp_path):
+    import tensorflow as tf
+
+    from keras_tupe.export import export_encoder
+    from keras_tupe.models import SavedEncoder
+
+    pruned = prune_heads(encoder(Case(name), max_sequence_length=9), REMOVED)
+    export_encoder(pruned, tmp_path / "model")
+    given = inputs(random_ids(2, 9))
+    wanted = outputs(pruned, given)[0]
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    found = loaded.signatures["encode"](**{name: tf.constant(x) for name, x in given.items()})
+    np.testing.assert_allclose(found["sequence_output"].numpy(), wanted, atol=2e-6)
+    again = SavedEncoder(str(tmp_path / "model"))(given)["sequence_output"]
+    np.testing.assert_allclose(ops.convert_to_numpy(again), wanted, atol=2e-6)

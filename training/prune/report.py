@@ -97,6 +97,8 @@ def report(results):
             parts.append(_scores(results, kind))
     if curve(results, "heads") and results["patterns"] is not None:
         parts.append(_patterns(results))
+    if results["skipped"]:
+        parts.append(f"Left out, since they are too long for the model: {results['skipped']:,}.")
     if results["latency"]:
         found = results["latency"]
         parts.append(

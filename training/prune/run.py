@@ -90,6 +90,7 @@ def measure_curves(settings):
         "title": task.title,
         "position": backbone.position,
         "chance": task.chance,
+        "skipped": task.skipped,
         "rows": settings.rows,
         "normalized": settings.normalize,
         "finetune_epochs": settings.finetune_epochs,

@@ -31,7 +31,10 @@ class Task(abc.ABC):
         identity: JSON values that the scores depend on, besides the model.
         chance: score of a blind choice, in [0, 1].
         title: what is scored, for tables.
+        skipped: questions that the model cannot take, since they are too long, and are left out.
     """
+
+    skipped = 0
 
     @abc.abstractmethod
     def losses(self, model):
@@ -73,9 +76,9 @@ class Blimp(Task):
         self._encoder = Encoder(model, text, settings.preset)
         self._batch_tokens = settings.batch_size * 128
         paradigms = read_blimp(settings.data)
-        self._pairs, others = [], []
+        self._pairs, others, skipped = [], [], []
         for paradigm in paradigms:
-            ids = self._encoder.pairs(paradigm, settings.limit + _OTHERS, []).ids
+            ids = self._encoder.pairs(paradigm, settings.limit + _OTHERS, skipped).ids
             self._pairs += ids[: settings.limit]
             others += [good for good, _ in ids[settings.limit :]]
         if not others:
@@ -83,6 +86,7 @@ class Blimp(Task):
                 "--limit must leave pairs of some paradigm that are not scored, for the "
                 f"importance of heads. Received: limit={settings.limit}"
             )
+        self.skipped = len(skipped)
         self._rows = self._masked(others, settings.rows)
         known = json.dumps([self._pairs, [one.tolist() for one in self._rows[0]]])
         self.identity = {"task": "blimp", "data": hashlib.sha256(known.encode()).hexdigest()}
