@@ -10,6 +10,7 @@ from keras_tupe.analysis.attention_patterns import ATTENTION_PATTERNS, name_patt
 from keras_tupe.analysis.cls_attention import ClsAttention, cls_attention
 from keras_tupe.analysis.correlation_rank import correlation_rank
 from keras_tupe.analysis.distance_tables import DistanceTable, distance_tables
+from keras_tupe.analysis.head_importance import head_importance
 from keras_tupe.analysis.mean_attention_scores import mean_attention_scores
 from keras_tupe.analysis.position_logits import position_logits
 from keras_tupe.analysis.remove_row_constants import remove_row_constants
@@ -25,6 +26,7 @@ __all__ = [
     "cls_attention",
     "correlation_rank",
     "distance_tables",
+    "head_importance",
     "mean_attention_scores",
     "name_patterns",
     "position_logits",

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_tupe.analysis._checks import check_whole_rows
 from keras_tupe.models._inputs import check_inputs
+from keras_tupe.models.prune_heads import all_heads
 
 
 def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
@@ -17,7 +18,7 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
 
     Sequences of different lengths: a position in which no sequence has both tokens is NaN, not 0,
     and the rows of the others need not sum to 1, since few sequences have the last keys. Batches
-    of sequences of one length have neither.
+    of sequences of one length have neither. A head that was removed from a layer is NaN.
 
     Args:
         backbone: a `TupeBackbone`.
@@ -56,11 +57,13 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
         )
     both = (is_real[:, :, None] & is_real[:, None, :])[:, None]  # (b, 1, n, n)
     counts = both.sum(axis=0)
-    means = []
-    for scores in _scores(backbone, inputs):
+    length = is_real.shape[1]
+    means = np.full((backbone.num_layers, backbone.num_heads, length, length), np.nan)
+    for layer, scores in enumerate(_scores(backbone, inputs)):
         total = np.where(both, scores.astype("float64"), 0).sum(axis=0)
-        means.append(np.where(counts, total / np.maximum(counts, 1), np.nan))
-    return np.stack(means)
+        heads = all_heads(backbone)[layer]
+        means[layer, heads] = np.where(counts, total / np.maximum(counts, 1), np.nan)
+    return means
 
 
 def _scores(backbone, inputs):

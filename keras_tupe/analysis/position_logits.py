@@ -6,6 +6,8 @@ from keras import ops
 from keras_tupe import positions
 from keras_tupe.analysis._checks import check_whole_rows
 from keras_tupe.layers._checks import is_integer
+from keras_tupe.layers.attention.heads import bias_of_heads
+from keras_tupe.models._kept_heads import heads_of_any
 
 
 def position_logits(backbone, length, token_ids=None):
@@ -35,7 +37,8 @@ def position_logits(backbone, length, token_ids=None):
         token_ids: optional integers `(tokens,)`, to be repeated. Defaults to no content.
 
     Returns:
-        Array `(num_heads, length, length)`, in the dtype of the logits.
+        Array `(num_heads, length, length)`, in the dtype of the logits; of the heads that the
+        first block has, where others were removed.
 
     Raises:
         ValueError: if the length is not a positive integer or above what the method's tables
@@ -70,9 +73,10 @@ def position_logits(backbone, length, token_ids=None):
         for dense in (attention.query_dense, attention.key_dense)
     )
     if bias is not None:
+        bias = bias_of_heads(bias, attention.shared_heads)
         bias = ops.cast(bias, attention.logits_dtype)
     logits = ops.convert_to_numpy(attention.logits(query, key, bias, shared))
-    expected = (len(x), backbone.num_heads, length, length)
+    expected = (len(x), attention.num_heads, length, length)
     if logits.shape != expected:
         raise ValueError(
             f"The attention of the method {backbone.position!r} must return logits of the shape "
@@ -120,7 +124,10 @@ def _checked_ids(token_ids, vocabulary_size):
 
 
 def _checked_bias(bias, backbone, batch, length):
-    expected = (1, backbone.num_heads, length, length)
+    heads = backbone.num_heads
+    if backbone.kept_heads is not None:
+        heads = len(heads_of_any(backbone.kept_heads))
+    expected = (1, heads, length, length)
     shape = tuple(bias.shape)
     if shape not in (expected, (batch, *expected[1:])):
         raise ValueError(

@@ -38,15 +38,16 @@ def unbuilt_layer(config):
     return keras.saving.deserialize_keras_object(config)
 
 
-def bias_spec(layer, hidden_states):
+def bias_spec(layer, hidden_states, num_heads=None):
     """Returns the `KerasTensor` of a bias `(1, num_heads, length, length)`.
 
     Args:
         layer: the layer that makes it, with `num_heads`.
         hidden_states: `(batch, length, hidden_dim)`, symbolic.
+        num_heads: number of heads, `None` for the layer's.
     """
     length = hidden_states.shape[1]
-    shape = (1, layer.num_heads, length, length)
+    shape = (1, num_heads or layer.num_heads, length, length)
     return keras.KerasTensor(shape, at_least_float32(layer.compute_dtype))
 
 

@@ -87,8 +87,15 @@ class AbstractDistanceAttention(AbstractSelfAttention):
                 f"made, or `shared_positions` when it is called. Received: {received}"
             )
         own = self.position_table
-        table = shared_positions if own is None else own(hidden_states)
+        table = own(hidden_states) if own is not None else self._own_of(shared_positions)
         return {name: ops.cast(rows, self.logits_dtype) for name, rows in table.items()}
+
+    def _own_of(self, shared_positions):
+        """Returns the rows of the layer's own heads, unless heads share a table."""
+        return {
+            name: rows if rows.shape[1] == 1 else self.own_heads(rows, 1)
+            for name, rows in shared_positions.items()
+        }
 
     def logit_terms(self, query, key, shared_positions):
         table = self.table(query[0], shared_positions)

@@ -11,6 +11,7 @@ from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh
 from keras_tupe.layers.attention.cached import KeepsKeys
 from keras_tupe.layers.attention.core import attend, scores
+from keras_tupe.layers.attention.heads import checked_heads, gated, take_heads
 from keras_tupe.layers.attention.layer_terms import HasTerms
 from keras_tupe.layers.attention.random_bits import can_draw
 from keras_tupe.layers.attention.segments import RemembersSegments, segments_of
@@ -49,6 +50,9 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
             gradient to their hidden states. Defaults to 0.
         segment_length: tokens of a segment that a row is cut into. Defaults to `memory_length`, and
             without a memory to whole rows.
+        shared_heads: numbers of the heads of `position_bias` and `shared_positions` that are the
+            layer's, ascending, where an encoder has more of them because heads were removed from
+            this layer. Defaults to `None`: all.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -69,7 +73,8 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
 
     Raises:
         ValueError: if a size is not a positive integer, the pattern or an option of it is not
-            known or impossible, or `position_bias` has another shape.
+            known or impossible, `shared_heads` are not as many numbers as heads, or
+            `position_bias` has another shape.
 
     With segments, position terms are those of `memory_length + segment_length` tokens, of which the
     segment is the last: that is the length of `position_bias` and `shared_positions`.
@@ -94,6 +99,7 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         layer_index=0,
         memory_length=0,
         segment_length=None,
+        shared_heads=None,
         **kwargs,
     ):
         # Without autocast a half-precision policy would round position biases, which are float32.
@@ -120,6 +126,7 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         self.memory_length = memory_length
         self.segment_length = segment_length
         self.segments = segments_of(memory_length, segment_length, self.visible)
+        self.shared_heads = checked_heads(shared_heads, num_heads)
         self._global_denses = []
         if self.visible is not None and self.visible.separate_global:
             self._global_denses = [
@@ -153,6 +160,15 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         for dense in dict.fromkeys(denses):  # each once
             dense.build(hidden_states_shape)
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
+
+    def own_heads(self, x, axis):
+        """Returns a tensor that all layers share, of the layer's own heads.
+
+        Args:
+            x: tensor with an axis of the heads of the whole encoder.
+            axis: that axis.
+        """
+        return take_heads(x, self.shared_heads, axis)
 
     @property
     def logits_dtype(self):
@@ -244,7 +260,7 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
                 self._terms_maker(position_bias, shared_positions),
                 dropout,
             )
-            return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
+            return self.output_dense(ops.transpose(gated(self, context), (1, 2, 0, 3)))
         terms = self.terms(hidden_states, position_bias, shared_positions)
         is_real = self._over_keys(padding_mask, hidden_states)
         value = ops.transpose(self.value_dense(hidden_states), (2, 0, 1, 3))  # (h, b, s, d)
@@ -254,9 +270,9 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
                 self.terms(hidden_states, position_bias, shared_positions, of_globals=True),
                 ops.transpose(self._global_denses[2](hidden_states), (2, 0, 1, 3)),
             )
-        context = attend(
-            terms, value, is_real, dropout, self.visible, of_globals, self.own_normalize
-        )
+        own = self.own_normalize
+        context = attend(terms, value, is_real, dropout, self.visible, of_globals, own)
+        context = gated(self, context)
         if is_real is not None:
             context = context * _has_tokens(is_real, context.dtype)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
@@ -298,7 +314,8 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         batch, length = hidden_states.shape[:2]
         length = length if self.segments is None else self.segments.whole
         received = tuple(position_bias.shape)
-        expected = (batch, self.num_heads, length, length)
+        heads = self.num_heads if self.shared_heads is None else None
+        expected = (batch, heads, length, length)
         fits = len(received) == 4 and all(
             None in (size, wanted) or size == wanted or (axis == 0 and size == 1)
             for axis, (size, wanted) in enumerate(zip(received, expected, strict=True))
@@ -326,6 +343,7 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
             "layer_index": self.layer_index,
             "memory_length": self.memory_length,
             "segment_length": self.segment_length,
+            "shared_heads": self.shared_heads and list(self.shared_heads),
         }
 
 

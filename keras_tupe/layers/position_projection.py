@@ -19,12 +19,14 @@ class PositionProjection(keras.layers.Layer):
 
     Args:
         num_heads: number of heads H.
-        key_dim: size of each head d; p has H * d values.
+        key_dim: size of each head d.
         max_sequence_length: number of positions.
         use_bias: whether U^Q and U^K have biases, as in TUPE's released code. The paper has
             none, which is the default.
         epsilon: epsilon of the layer normalization. Defaults to 1e-5, as the released code.
         initializer: Keras initializer of p, U^Q and U^K. Defaults to a normal of deviation 0.02.
+        width: number of values of p. Defaults to `None`: H * d; an encoder of which heads were
+            removed has more.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -57,6 +59,7 @@ class PositionProjection(keras.layers.Layer):
         use_bias=False,
         epsilon=1e-5,
         initializer=None,
+        width=None,
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)
@@ -66,6 +69,8 @@ class PositionProjection(keras.layers.Layer):
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.max_sequence_length = max_sequence_length
+        self.width = num_heads * key_dim if width is None else width
+        check_positive_integers(width=self.width)
         self.use_bias = use_bias
         self.epsilon = epsilon
         self.initializer = keras.initializers.get(
@@ -90,21 +95,20 @@ class PositionProjection(keras.layers.Layer):
         )
 
     def build(self, hidden_states_shape):
-        hidden_dim = self.num_heads * self.key_dim
         self.embeddings = self.add_weight(
-            shape=(self.max_sequence_length, hidden_dim),
+            shape=(self.max_sequence_length, self.width),
             initializer=fresh(self.initializer),
             autocast=False,
             name="embeddings",
         )
         for layer in (self.normalization, self.query_dense, self.key_dense):
-            layer.build((None, hidden_dim))
+            layer.build((None, self.width))
 
     def project(self, embeddings):
         """Returns queries and keys of position vectors.
 
         Args:
-            embeddings: the vectors, `(rows, num_heads * key_dim)`.
+            embeddings: the vectors, `(rows, width)`.
         """
         normalized = self.normalization(embeddings)
         return self.query_dense(normalized), self.key_dense(normalized)
@@ -128,4 +132,5 @@ class PositionProjection(keras.layers.Layer):
             "use_bias": self.use_bias,
             "epsilon": self.epsilon,
             "initializer": keras.initializers.serialize(self.initializer),
+            "width": self.width,
         }

@@ -36,6 +36,8 @@ class UntiedPositionBias(keras.layers.Layer):
         epsilon: epsilon of the layer normalization. Defaults to 1e-5.
         initializer: Keras initializer of all vectors and kernels. Defaults to a normal of
             deviation 0.02.
+        width: number of values of a vector of positions. Defaults to `None`: H * d; an encoder of
+            which heads were removed has more.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -69,6 +71,7 @@ class UntiedPositionBias(keras.layers.Layer):
         use_bias=False,
         epsilon=1e-5,
         initializer=None,
+        width=None,
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)
@@ -85,17 +88,19 @@ class UntiedPositionBias(keras.layers.Layer):
             use_bias=use_bias,
             epsilon=epsilon,
             initializer=initializer,
+            width=width,
             dtype=self.dtype_policy,
             name="projection",
         )
         self.initializer = self.projection.initializer
+        self.width = self.projection.width
         self.scale = (2 * key_dim) ** -0.5
 
     def build(self, hidden_states_shape):
         self.projection.build(hidden_states_shape)
         if self.cls_theta:
             self.cls_embeddings = self.add_weight(
-                shape=(2, self.projection.num_heads * self.projection.key_dim),
+                shape=(2, self.width),
                 initializer=fresh(self.projection.initializer),
                 autocast=False,
                 name="cls_embeddings",
@@ -134,7 +139,7 @@ class UntiedPositionBias(keras.layers.Layer):
 
     def get_config(self):
         projection = self.projection.get_config()
-        sizes = ("num_heads", "key_dim", "max_sequence_length", "use_bias", "epsilon")
+        sizes = ("num_heads", "key_dim", "max_sequence_length", "use_bias", "epsilon", "width")
         return {
             **super().get_config(),
             **{key: projection[key] for key in (*sizes, "initializer")},

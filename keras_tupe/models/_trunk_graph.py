@@ -15,6 +15,7 @@ from keras_tupe.layers import (
 )
 from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers.attention.segments import Segments
+from keras_tupe.models._kept_heads import layer_dims
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +34,7 @@ class TrunkSettings:
     num_groups: int | None = None
     token_embedding: TokenEmbedding | None = None
     scale_embeddings: bool = False
+    kept_heads: list | None = None
 
 
 class TrunkGraph:
@@ -103,7 +105,7 @@ class TrunkGraph:
         return given
 
     def _attention(self, layer):
-        dims = dataclasses.replace(self._dims, layer_index=layer)
+        dims = layer_dims(self._dims, layer, self._settings.kept_heads)
         attention = self._method.attention(dims, self._options)
         check_attention(attention, dims)
         return attention
@@ -242,7 +244,8 @@ def check_attention(attention, dims):
         dims: the `Dims` that it was given.
 
     Raises:
-        ValueError: if it has another attention pattern or memory: it would see what it must not.
+        ValueError: if it has another attention pattern or memory, and would see what it must not;
+            or, where heads were removed, other heads.
     """
     segments = getattr(attention, "segments", None)
     if segments != segments_of_dims(dims):
@@ -251,6 +254,14 @@ def check_attention(attention, dims):
             "with `keras_tupe.positions.attention`, or hand `memory_length` and `segment_length` "
             f"of `dims` on to it. Received: a layer with {segments}, expected "
             f"{segments_of_dims(dims)}"
+        )
+    heads, shared = (getattr(attention, name, None) for name in ("num_heads", "shared_heads"))
+    if dims.heads is not None and (heads, shared) != (dims.num_heads, dims.shared_heads):
+        raise ValueError(
+            "The attention layer of a position method must have the heads of its layer: make it "
+            "with `keras_tupe.positions.attention`, or hand `num_heads` and `shared_heads` of "
+            f"`dims` on to it. Received: a layer with {heads} heads and shared_heads={shared}, "
+            f"expected {dims.num_heads} and {dims.shared_heads}"
         )
     wanted = dims.attention_pattern, dict(dims.pattern_options), dims.layer_index
     pattern = getattr(attention, "attention_pattern", "full")

@@ -5,7 +5,7 @@ import numpy as np
 
 from keras_tupe import positions
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models._changed_copy import backbone_of, copy_with
 
 
 def extend_positions(model, new_length, how="interpolate"):
@@ -44,19 +44,9 @@ def extend_positions(model, new_length, how="interpolate"):
         >>> extend_positions(model, 704).max_sequence_length
         704
     """
-    backbone = getattr(model, "backbone", model)
-    if not isinstance(backbone, TupeBackbone):
-        raise TypeError(
-            "`model` must be a `TupeBackbone` or a task with one, such as `TupeMaskedLM`. "
-            f"Received: model={model!r}"
-        )
+    backbone = backbone_of(model)
     _check(backbone, new_length, how)
-    extended = TupeBackbone.from_config(
-        {**backbone.get_config(), "max_sequence_length": int(new_length)}
-    )
-    if model is not backbone:
-        config = {**model.get_config(), "backbone": extended, "preprocessor": model.preprocessor}
-        extended = type(model)(**{k: v for k, v in config.items() if k not in ("trainable",)})
+    extended = copy_with(model, {"max_sequence_length": int(new_length)})
     tables = positions.get(backbone.position).absolute_tables
     for old, new in zip(model.weights, extended.weights, strict=True):
         value = keras.ops.convert_to_numpy(old)

@@ -6,6 +6,7 @@ import keras_hub
 from keras_tupe import positions
 from keras_tupe.models._argument_checks import check_sharing, check_sizes, check_token_embedding
 from keras_tupe.models._inputs import check_inputs, check_positions
+from keras_tupe.models._kept_heads import check_kept_heads, shared_dims
 from keras_tupe.models._pattern_checks import (
     check_length,
     check_pattern,
@@ -71,6 +72,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             Position tables have a row for each token of memory and segment. Defaults to 0.
         segment_length: tokens of the segments that a row of any length is cut into. Defaults to
             `memory_length`, and without a memory to whole rows.
+        kept_heads: for each layer the list of its heads, by their numbers from 0 to `num_heads` -
+            1, where others were removed (see `prune_heads`); position terms that layers share
+            have the heads that any layer has. Defaults to `None`: all.
         token_embedding: a `TokenEmbedding` of another model to use as it is, of the same sizes.
             Not part of the configuration: what is loaded from files has one of its own. Defaults
             to `None`: a new one.
@@ -142,6 +146,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         memory_length=0,
         segment_length=None,
         token_embedding=None,
+        kept_heads=None,
         dtype=None,
         **kwargs,
     ):
@@ -158,6 +163,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             int, (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
         )
         check_sharing(embedding_dim, num_groups, num_layers)
+        kept_heads = check_kept_heads(kept_heads, num_layers, num_heads, num_groups)
         check_token_embedding(token_embedding, vocabulary_size, embedding_dim or hidden_dim)
         method = positions.get(position)
         options = method.resolve(position_options)
@@ -211,7 +217,9 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             embedding_dim,
             num_groups,
             token_embedding,
+            kept_heads=kept_heads,
         )
+        dims = shared_dims(dims, position, kept_heads)
         graph = EncoderGraph(method, options, dims, settings)
         super().__init__(inputs=graph.inputs, outputs=graph.outputs, dtype=dtype, **kwargs)
 
@@ -245,6 +253,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         self.num_groups = num_groups
         self.memory_length = memory_length
         self.segment_length = segment_length or memory_length or None
+        self.kept_heads = kept_heads
 
     @property
     def blocks(self):
@@ -314,4 +323,5 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             "num_groups": self.num_groups,
             "memory_length": self.memory_length,
             "segment_length": self.segment_length,
+            "kept_heads": self.kept_heads and [list(heads) for heads in self.kept_heads],
         }

@@ -95,6 +95,7 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
         ),
         shift_invariant=True,
         refused_memory=memory_unless_untied,
+        prunes_heads=True,
         option_meanings=TABLE_MEANINGS,
         **{**record, "where": {**_where(width, signed), **record.get("where", {})}},
     )

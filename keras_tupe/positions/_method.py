@@ -69,6 +69,10 @@ class PositionMethod:
         refused_memory: (options) -> why the method is not defined for a memory of earlier
             segments, as a sentence without its period; empty if it is. By default it is not, and
             with `embed` it never is.
+        prunes_heads: whether heads can be removed: `bias` and `shared` make those of `dims.heads`
+            alone, with widths of `dims.hidden_dim`, and `attention` takes its own of them by
+            `dims.shared_heads`, as the factories of `keras_tupe.positions` do; see
+            `keras_tupe.models.prune_heads`.
         starts_as_none: whether an encoder with new weights answers as one without positions.
         relative_step_time: time of a training step by that of `absolute`, at 128 tokens and at
             512, as `benchmarks.methods` measures it; (1, 1) costs next to nothing.
@@ -101,6 +105,7 @@ class PositionMethod:
     refused_memory: Callable = lambda options: (
         "its record does not say that it is, by `refused_memory`"
     )
+    prunes_heads: bool = False
     starts_as_none: bool = False
     relative_step_time: tuple[float, float] = (1.0, 1.0)
 
@@ -215,6 +220,22 @@ class PositionMethod:
                 f"The position method {name!r} is not defined for a memory of earlier segments: "
                 f"{reason}. Choose another method or option, or memory_length=0. Received: "
                 f"position={name!r}, position_options={options!r}"
+            )
+
+    def check_pruned(self, name):
+        """Refuses to leave heads out where the method has no rule for its own.
+
+        Args:
+            name: name of the method, for the message.
+
+        Raises:
+            ValueError: if it does not say that its heads can be removed.
+        """
+        if not self.prunes_heads:
+            raise ValueError(
+                f"The position method {name!r} does not say what it is without some of its heads: "
+                "let its factories heed `heads`, `hidden_dim` and `shared_heads` of `dims`, and "
+                f"set `prunes_heads=True` in its record. Received: position={name!r}"
             )
 
     def with_options(

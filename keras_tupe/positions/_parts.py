@@ -26,6 +26,11 @@ class Dims:
         layer_index: number of the block that an attention layer is for, from 0 on.
         memory_length: tokens of the memory before each segment, 0 for none; see `TupeBackbone`.
         segment_length: tokens of a segment, `None` for as many as of the memory.
+        heads: numbers of the heads that are there, among those of the encoder before some were
+            removed; `None` if none was. There are `num_heads` of them.
+        num_original_heads: heads before some were removed, `None` for `num_heads`.
+        shared_heads: of an attention layer, which heads of the position bias and of shared
+            positions are its own; `None` for all.
         is_causal: whether no token attends to a later one, in the first block; of the pattern.
     """
 
@@ -41,6 +46,9 @@ class Dims:
     layer_index: int = 0
     memory_length: int = 0
     segment_length: int | None = None
+    heads: tuple[int, ...] | None = None
+    num_original_heads: int | None = None
+    shared_heads: tuple[int, ...] | None = None
     is_causal: bool = dataclasses.field(init=False)
 
     def __post_init__(self):
@@ -50,8 +58,8 @@ class Dims:
 
     @property
     def hidden_dim(self):
-        """Width of the hidden states."""
-        return self.num_heads * self.key_dim
+        """Width of the hidden states, which stays when heads are removed."""
+        return (self.num_original_heads or self.num_heads) * self.key_dim
 
     def initializer(self):
         """Returns a new initializer of the encoder's weights."""
@@ -116,6 +124,8 @@ def attention(attention_class, dims, **kwargs):
         >>> attention(PlainSelfAttention, dims).name
         'attention'
     """
+    if dims.shared_heads is not None:
+        kwargs["shared_heads"] = dims.shared_heads
     return attention_class(
         dims.num_heads,
         dims.key_dim,

@@ -33,5 +33,6 @@ METHOD = PositionMethod(
     },
     embed=embed,
     has_length_limit=always,
+    prunes_heads=True,
     absolute_tables=("position_embedding/embeddings",),
 )

@@ -39,24 +39,28 @@ class AlibiBias(keras.layers.Layer):
         num_heads: number of attention heads H.
         learned: whether the slopes are weights. Defaults to `False`.
         sides: 1 for one slope per head, 2 for one to the left and one to the right. Defaults to 1.
+        heads: numbers, from 0 on, of those whose penalty is wanted, where others were removed.
+            Defaults to `None`: all.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
 
     Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
+        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32; of `heads`
+        alone where they are given.
 
     Masking: none; padding is masked later, in attention.
 
     Raises:
-        ValueError: if `num_heads` is not a positive integer, or `sides` neither 1 nor 2.
+        ValueError: if `num_heads` is not a positive integer, `sides` neither 1 nor 2, or `heads`
+            has numbers of no head.
 
     References:
         Press, Smith, Lewis. Train Short, Test Long. ICLR 2022. https://arxiv.org/abs/2108.12409
     """
 
-    def __init__(self, num_heads, learned=False, sides=1, **kwargs):
+    def __init__(self, num_heads, learned=False, sides=1, heads=None, **kwargs):
         super().__init__(autocast=False, **kwargs)
         check_positive_integers(num_heads=num_heads)
         if isinstance(sides, bool) or sides not in (1, 2):
@@ -67,20 +71,27 @@ class AlibiBias(keras.layers.Layer):
         self.num_heads = num_heads
         self.learned = learned
         self.sides = sides
+        self.heads = None if heads is None else list(heads)
+        if heads is not None and not set(self.heads) <= set(range(num_heads)):
+            raise ValueError(
+                f"`heads` must be numbers of heads, from 0 to {num_heads - 1}. "
+                f"Received: heads={heads!r}"
+            )
 
     def build(self, hidden_states_shape):
         if self.learned:
             self.log_slopes = self.add_weight(
-                shape=(self.sides, self.num_heads),
+                shape=self._first().shape,
                 initializer=lambda shape, dtype=None: ops.cast(np.log(self._first()), dtype),
                 autocast=False,
                 name="log_slopes",
             )
 
     def _first(self):
-        """Returns the published slopes, `(sides, num_heads)`."""
+        """Returns the published slopes, `(sides, heads)`."""
         slopes = _slopes(self.num_heads)
-        return np.stack([slopes, slopes[::-1]][: self.sides])
+        slopes = np.stack([slopes, slopes[::-1]][: self.sides])
+        return slopes if self.heads is None else slopes[:, self.heads]
 
     def call(self, hidden_states):
         return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
@@ -102,7 +113,8 @@ class AlibiBias(keras.layers.Layer):
         return {"distances": -slopes[0] * distances}
 
     def compute_output_spec(self, hidden_states):
-        return bias_spec(self, hidden_states)
+        count = self.num_heads if self.heads is None else len(self.heads)
+        return bias_spec(self, hidden_states, count)
 
     def get_config(self):
         return {
@@ -110,6 +122,7 @@ class AlibiBias(keras.layers.Layer):
             "num_heads": self.num_heads,
             "learned": self.learned,
             "sides": self.sides,
+            "heads": self.heads,
         }
 
 
@@ -146,7 +159,14 @@ def bias(dims, options):
     learned = boolean(options, "learned")
     # no token sees the right under a causal pattern, and weights for it could not learn
     sides = 1 if learned and dims.is_causal and options["sides"] == 2 else options["sides"]
-    part = AlibiBias(dims.num_heads, learned=learned, sides=sides, dtype=dims.dtype, name="linear")
+    part = AlibiBias(
+        dims.num_original_heads or dims.num_heads,
+        learned=learned,
+        sides=sides,
+        heads=dims.heads,
+        dtype=dims.dtype,
+        name="linear",
+    )
     return combined_bias([part], dims, cls=options["cls"])
 
 
@@ -169,6 +189,7 @@ METHOD = PositionMethod(
     },
     other_options=(*EITHER_CLS, {"learned": True}, {"sides": 2}),
     shift_invariant=True,
+    prunes_heads=True,
     bias=bias,
     dead_weights=additive_dead_weights,
     refused_memory=memory_unless_untied,

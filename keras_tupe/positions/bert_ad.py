@@ -34,7 +34,7 @@ class FourTermAttention(AbstractSelfAttention):
 
     def logit_terms(self, query, key, shared_positions):
         position_query, position_key = (
-            ops.expand_dims(ops.swapaxes(ops.cast(part, query.dtype), 0, 1), 1)
+            ops.expand_dims(ops.swapaxes(ops.cast(self.own_heads(part, 1), query.dtype), 0, 1), 1)
             for part in shared_positions
         )  # (h, 1, n, d) each
         return [self.products(query + position_query, key + position_key, num_terms=4)]
@@ -48,6 +48,7 @@ def shared(dims, options):
         dims.max_sequence_length,
         epsilon=dims.layer_norm_epsilon,
         initializer=dims.initializer(),
+        width=dims.hidden_dim,
         dtype=dims.dtype,
         name="shared_positions",
     )
@@ -76,6 +77,7 @@ METHOD = PositionMethod(
     attention=lambda dims, options: attention(FourTermAttention, dims),
     dead_weights=lambda dims, options: (KEY_BIAS,),
     has_length_limit=always,
+    prunes_heads=True,
     absolute_tables=("shared_positions/embeddings",),
     refused_memory=memory_unless_untied,
 )

@@ -17,6 +17,7 @@ from keras_tupe.positions import (
     PositionMethod,
     attention,
     is_untied,
+    memory_unless_untied,
     oracle,
 )
 
@@ -171,4 +172,6 @@ METHOD = PositionMethod(
     shift_invariant=True,
     attention=gated_attention,
     dead_weights=lambda dims, options: (KEY_BIAS,),
+    prunes_heads=True,
+    refused_memory=memory_unless_untied,
 )

@@ -275,6 +275,7 @@ METHOD = PositionMethod(
     },
     other_options=({"variant": "released"}, *EITHER_CLS, {"k": 3}),
     shift_invariant=True,
+    prunes_heads=True,
     relative_step_time=(1.20, 1.40),
     shared=shared,
     attention=lambda dims, options: attention(

@@ -161,6 +161,7 @@ METHOD = PositionMethod(
     bias=bias,
     dead_weights=dead_weights,
     has_length_limit=always,
+    prunes_heads=True,
     absolute_tables=("low_rank/query_embeddings", "low_rank/key_embeddings"),
     refused_memory=memory_unless_untied,
 )

@@ -13,6 +13,7 @@ from keras_tupe.positions import (
     PositionMethod,
     additive_dead_weights,
     combined_bias,
+    memory_unless_untied,
     oracle,
 )
 
@@ -181,4 +182,6 @@ METHOD = PositionMethod(
     other_options=(*EITHER_CLS, {"threshold": 60}, {"width": 16}),
     bias=bias,
     dead_weights=additive_dead_weights,
+    prunes_heads=True,
+    refused_memory=memory_unless_untied,
 )

@@ -133,6 +133,7 @@ METHOD = PositionMethod(
     attention=lambda dims, options: attention(UntiedPositionalAttention, dims),
     dead_weights=dead_weights,
     has_length_limit=always,
+    prunes_heads=True,
     refused_patterns={
         "sliding_window": "its table has a number for every pair of positions, so that a window "
         "would save nothing"

@@ -14,6 +14,7 @@ from keras_tupe.positions import (
     PositionMethod,
     additive_dead_weights,
     combined_bias,
+    memory_unless_untied,
     oracle,
 )
 
@@ -160,4 +161,6 @@ METHOD = PositionMethod(
     shift_invariant=True,
     bias=bias,
     dead_weights=additive_dead_weights,
+    prunes_heads=True,
+    refused_memory=memory_unless_untied,
 )

@@ -18,6 +18,7 @@ METHOD = PositionMethod(
     },
     shift_invariant=True,
     sees_order=False,
+    prunes_heads=True,
     starts_as_none=True,
     refused_memory=memory_unless_untied,
 )

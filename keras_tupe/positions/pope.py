@@ -9,7 +9,14 @@ from keras import ops
 from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.layers.attention.terms import untied_cls
-from keras_tupe.positions import EITHER_CLS, PositionMethod, attention, is_untied, oracle
+from keras_tupe.positions import (
+    EITHER_CLS,
+    PositionMethod,
+    attention,
+    is_untied,
+    memory_unless_untied,
+    oracle,
+)
 from keras_tupe.positions._rotary_angles import check_theta
 
 
@@ -165,4 +172,6 @@ METHOD = PositionMethod(
         PolarAttention, dims, untie_cls=is_untied(options["cls"])
     ),
     dead_weights=lambda dims, options: (),
+    prunes_heads=True,
+    refused_memory=memory_unless_untied,
 )

@@ -215,6 +215,7 @@ METHOD = PositionMethod(
         {"local_theta": 20.0, "every": 2},
     ),
     shift_invariant=True,
+    prunes_heads=True,
     shared=shared,
     attention=rotary_attention,
     dead_weights=lambda dims, options: (),

@@ -14,6 +14,7 @@ from keras_tupe.positions import (
     PositionMethod,
     additive_dead_weights,
     combined_bias,
+    memory_unless_untied,
     oracle,
 )
 
@@ -37,6 +38,8 @@ class SandwichBias(keras.layers.Layer):
     Args:
         num_heads: number of attention heads H.
         width: width w of the sinusoids, even. Defaults to 128.
+        heads: numbers, from 0 on, of those whose bias is wanted, where others were removed.
+            Defaults to `None`: all.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -55,7 +58,7 @@ class SandwichBias(keras.layers.Layer):
         Receptive Field Analysis. ACL 2023. https://arxiv.org/abs/2212.10356
     """
 
-    def __init__(self, num_heads, width=128, **kwargs):
+    def __init__(self, num_heads, width=128, heads=None, **kwargs):
         super().__init__(autocast=False, **kwargs)
         check_positive_integers(num_heads=num_heads)
         if not is_integer(width) or width < 2 or width % 2:
@@ -65,6 +68,7 @@ class SandwichBias(keras.layers.Layer):
             )
         self.num_heads = num_heads
         self.width = width
+        self.heads = None if heads is None else list(heads)
 
     def call(self, hidden_states):
         return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
@@ -85,19 +89,24 @@ class SandwichBias(keras.layers.Layer):
         one = ops.ones((length, 1), dtype)
         query = ops.concatenate([waves, -self.width / 2 * one], axis=-1)
         key = ops.concatenate([waves, one], axis=-1)
-        strength = ops.cast(self.num_heads / (8 * np.arange(1, self.num_heads + 1)), dtype)
+        heads = np.arange(self.num_heads) if self.heads is None else np.array(self.heads)
+        strength = ops.cast(self.num_heads / (8 * (heads + 1)), dtype)
         return {
             "query": ops.reshape(strength, (-1, 1, 1)) * ops.expand_dims(query, 0),
-            "key": ops.broadcast_to(
-                ops.expand_dims(key, 0), (self.num_heads, length, self.width + 1)
-            ),
+            "key": ops.broadcast_to(ops.expand_dims(key, 0), (len(heads), length, self.width + 1)),
         }
 
     def compute_output_spec(self, hidden_states):
-        return bias_spec(self, hidden_states)
+        count = self.num_heads if self.heads is None else len(self.heads)
+        return bias_spec(self, hidden_states, count)
 
     def get_config(self):
-        return {**super().get_config(), "num_heads": self.num_heads, "width": self.width}
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "width": self.width,
+            "heads": self.heads,
+        }
 
 
 def logits_oracle(tokens, weights, dims, options):
@@ -113,7 +122,13 @@ def logits_oracle(tokens, weights, dims, options):
 
 def bias(dims, options):
     """Returns the inner products, with [CLS] tied or untied."""
-    part = SandwichBias(dims.num_heads, width=options["width"], dtype=dims.dtype, name="waves")
+    part = SandwichBias(
+        dims.num_original_heads or dims.num_heads,
+        width=options["width"],
+        heads=dims.heads,
+        dtype=dims.dtype,
+        name="waves",
+    )
     return combined_bias([part], dims, cls=options["cls"])
 
 
@@ -136,4 +151,6 @@ METHOD = PositionMethod(
     shift_invariant=True,
     bias=bias,
     dead_weights=additive_dead_weights,
+    prunes_heads=True,
+    refused_memory=memory_unless_untied,
 )

@@ -81,4 +81,5 @@ METHOD = PositionMethod(
     embed=lambda dims, options: SinusoidalPositionEmbedding(
         dtype=dims.dtype, name="position_embedding"
     ),
+    prunes_heads=True,
 )

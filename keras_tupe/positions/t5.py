@@ -72,6 +72,7 @@ METHOD = PositionMethod(
     },
     other_options=(*EITHER_CLS, {"num_buckets": 8, "max_distance": 11}, {"max_distance": 11}),
     shift_invariant=True,
+    prunes_heads=True,
     bias=bias,
     dead_weights=dead_weights,
     refused_memory=memory_unless_untied,

@@ -26,9 +26,10 @@ class LowRankDistanceBias(keras.layers.Layer):
 
     Args:
         num_heads: number of attention heads H.
-        key_dim: size of each head d; r has H * d values.
+        key_dim: size of each head d.
         max_distance: distance, in tokens, from which on all are one. Defaults to 128.
         initializer: Keras initializer of r, F^Q and F^K. Defaults to a normal of deviation 0.02.
+        width: number of values of r. Defaults to `None`: H * d.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -47,20 +48,23 @@ class LowRankDistanceBias(keras.layers.Layer):
         https://arxiv.org/abs/2006.15595
     """
 
-    def __init__(self, num_heads, key_dim, max_distance=128, initializer=None, **kwargs):
+    def __init__(
+        self, num_heads, key_dim, max_distance=128, initializer=None, width=None, **kwargs
+    ):
         super().__init__(autocast=False, **kwargs)
         check_positive_integers(num_heads=num_heads, key_dim=key_dim, max_distance=max_distance)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.max_distance = max_distance
+        self.width = num_heads * key_dim if width is None else width
+        check_positive_integers(width=self.width)
         self.initializer = keras.initializers.get(
             keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
         )
 
     def build(self, hidden_states_shape):
-        width = self.num_heads * self.key_dim
-        kernel = (width, self.num_heads, self.key_dim)
-        self.embeddings = self._weight("embeddings", (2 * self.max_distance + 1, width))
+        kernel = (self.width, self.num_heads, self.key_dim)
+        self.embeddings = self._weight("embeddings", (2 * self.max_distance + 1, self.width))
         self.query_kernel = self._weight("query_kernel", kernel)
         self.key_kernel = self._weight("key_kernel", kernel)
 
@@ -97,6 +101,7 @@ class LowRankDistanceBias(keras.layers.Layer):
             "key_dim": self.key_dim,
             "max_distance": self.max_distance,
             "initializer": keras.initializers.serialize(self.initializer),
+            "width": self.width,
         }
 
 
@@ -111,6 +116,7 @@ def bias(dims, options):
         dims.key_dim,
         max_distance=options["max_distance"],
         initializer=dims.initializer(),
+        width=dims.hidden_dim,
         dtype=dims.dtype,
         name="relative",
     )

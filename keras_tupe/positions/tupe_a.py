@@ -29,6 +29,7 @@ def untied_part(dims, options):
         use_bias=is_released(options["variant"]),
         epsilon=dims.layer_norm_epsilon,
         initializer=dims.initializer(),
+        width=dims.hidden_dim,
         dtype=dims.dtype,
         name="untied",
     )
@@ -102,6 +103,7 @@ METHOD = PositionMethod(
     attention=untied_attention,
     dead_weights=dead_weights,
     has_length_limit=always,
+    prunes_heads=True,
     absolute_tables=("untied/projection/embeddings",),
     refused_memory=memory_unless_untied,
 )

@@ -210,6 +210,7 @@ METHOD = PositionMethod(
     },
     other_options=(*EITHER_CLS, {"use_biases": False}),
     shift_invariant=True,
+    prunes_heads=True,
     relative_step_time=(1.04, 1.17),
     shared=lambda dims, options: RelativeSinusoids(
         dims.hidden_dim, dtype=dims.dtype, name="shared_positions"

@@ -17,6 +17,7 @@ from training.check_method import (
     padding,
     patterns,
     precision,
+    pruning,
     record,
     saving,
     segments,
@@ -138,6 +139,12 @@ def checks(name):
             reason="the record says starts_as_none=False",
         ),
         Check("computed once for all blocks", encoder.check_work_is_done_once, plain),
+        Check(
+            "without some heads",
+            pruning.check_pruned_heads,
+            whole if method.prunes_heads else (),
+            reason="the record says prunes_heads=False",
+        ),
         Check("length limit", encoder.check_length_limit, whole),
         Check("the same seed, the same encoder", encoder.check_determinism, plain),
         *(

@@ -101,6 +101,7 @@ def run_key(model, loss, optimizer):
     """
     try:
         config = {**model.get_config(), "name": None}
-        return type(model), config, type(loss), {**loss.get_config(), "name": None}, optimizer
+        kept = [weight.constraint for weight in model.trainable_weights]
+        return type(model), config, type(loss), {**loss.get_config(), "name": None}, optimizer, kept
     except NotImplementedError:
         return None

@@ -88,6 +88,7 @@ class Runs:
             **{
                 f"test rows of {name}": self.rows[job.task].test_digest(name) for name in job.tested
             },
+            **({"keep_zeros": True} if settings.keep_zeros else {}),
             "epochs": self.plan.epochs[job.task],
             "batch_size": self.plan.batch_size,
             "warmup_share": self.plan.warmup_share,

@@ -36,6 +36,9 @@ class Settings:
     dropout: float = setting(
         0.1, "Dropout rate of the encoder and before the last layer, 0 to below 1."
     )
+    keep_zeros: bool = setting(
+        False, "Whether weights of the preset's kernels that are zero, as pruned ones are, stay so."
+    )
     # === Rows ===
     length: int | None = setting(
         None,

@@ -33,7 +33,9 @@ def finetune(settings, command):
     for line in [line for found in rows.values() for line in found.skipped]:
         print(f"finetune_glue: left out: {line}", file=sys.stderr)
     tuner = FineTuner.of(settings)
-    encoder = Encoder(settings.preset, settings.dropout, settings.position_file)
+    encoder = Encoder(
+        settings.preset, settings.dropout, settings.position_file, settings.keep_zeros
+    )
     length = settings.length or min(plan.length, encoder.limit or plan.length)
     runs = Runs(settings, plan, tuner, encoder, rows, length)
     out = pathlib.Path(settings.out)

@@ -1,6 +1,7 @@
 """Classifiers that start from the encoder of a preset."""
 
 from keras_tupe import TupeBackbone, TupeTextClassifier, TupeTokenizer
+from keras_tupe.models import keep_zeros
 from training.presets.folder import preset_digest
 from training.presets.load import load_preset
 
@@ -12,6 +13,7 @@ class Encoder:
         folder: the preset, of a masked language model, a classifier or an encoder.
         dropout: dropout rate of the classifiers, inside the encoder and before the last layer.
         position_file: the Python file that defines its positional method, or `None`.
+        keep_zeros: whether kernels' weights that are zero stay so in training. Defaults to `False`.
 
     Attributes:
         tokenizer: the `TupeTokenizer`.
@@ -24,7 +26,7 @@ class Encoder:
         ValueError: if the preset cannot be loaded, or has no tokenizer.
     """
 
-    def __init__(self, folder, dropout, position_file=None):
+    def __init__(self, folder, dropout, position_file=None, keep_zeros=False):
         model, text = load_preset(folder)
         backbone = model if isinstance(model, TupeBackbone) else model.backbone
         if text is None:
@@ -40,6 +42,7 @@ class Encoder:
         # the policy is that of the run, and dropout the one that is asked for
         self._config = {**backbone.get_config(), "dropout": dropout, "dtype": None}
         self._dropout = dropout
+        self._keeps_zeros = keep_zeros
         self._weights = backbone.get_weights()
         self.digest = preset_digest(folder, position_file)
 
@@ -51,4 +54,6 @@ class Encoder:
         """
         backbone = TupeBackbone.from_config(self._config)
         backbone.set_weights(self._weights)
+        if self._keeps_zeros:
+            keep_zeros(backbone)
         return TupeTextClassifier(backbone, num_classes, dropout=self._dropout)

@@ -39,7 +39,7 @@ def refuse(name, problems):
 
 
 def sharing(backbone):
-    """Returns what of a backbone is shared or factorised, which only some models know.
+    """Returns what of a backbone is shared, factorised or pruned, which only some models know.
 
     Args:
         backbone: a `TupeBackbone`.
@@ -49,8 +49,8 @@ def sharing(backbone):
     """
     return [
         f"{name}={getattr(backbone, name)} must be None"
-        for name in ("embedding_dim", "num_groups")
-        if getattr(backbone, name) is not None
+        for name in ("embedding_dim", "num_groups", "kept_heads")
+        if getattr(backbone, name, None) is not None
     ]
 
 

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers.attention.core import whole_logits
+from keras_tupe.layers.attention.heads import bias_of_heads
 from keras_tupe.layers.attention.position_terms import whole_bias
 from keras_tupe.layers.attention.terms import Bias, Given, Pattern, Products
 
@@ -79,6 +80,7 @@ class HasTerms:
             positioned: whether `positioned` returned queries and keys. Defaults to `False`.
         """
         if position_bias is not None:
+            position_bias = bias_of_heads(position_bias, self.shared_heads)
             position_bias = keras.tree.map_structure(
                 lambda x: ops.cast(x, self.logits_dtype), position_bias
             )

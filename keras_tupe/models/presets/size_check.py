@@ -20,9 +20,18 @@ def least_weight_count(sizes):
         max(0, int(sizes[name])) if is_integer(sizes.get(name)) else 0
         for name in (*names, "embedding_dim", "num_groups")
     )
-    block = 3 * hidden * hidden + 2 * hidden * intermediate  # one kernel for queries and keys
     embeddings = (vocabulary + segments) * (width or hidden) + width * hidden
-    return embeddings + (groups or layers) * block
+    blocks = (groups or layers) * 2 * hidden * intermediate
+    return embeddings + blocks + int((groups or layers) * 3 * hidden * hidden * _kept_share(sizes))
+
+
+def _kept_share(sizes):
+    """Returns the share of heads that are left, at least; 1 where it cannot be told."""
+    kept, heads = sizes.get("kept_heads"), sizes.get("num_heads")
+    if not isinstance(kept, list | tuple) or not is_integer(heads) or heads < 1:
+        return 1
+    counts = [len(layer) for layer in kept if isinstance(layer, list | tuple)]
+    return min(1, min(counts, default=heads) / heads)
 
 
 def check_memory(sizes, rows):

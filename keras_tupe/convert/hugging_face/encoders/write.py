@@ -26,6 +26,7 @@ _EXPECTED = {
     "zero_padded_embeddings": False,
     "embedding_dim": None,
     "num_groups": None,
+    "kept_heads": None,
 }
 
 
