@@ -31,14 +31,14 @@ def ceiling(rows, kind, trained_length):
     """Returns the largest share of right answers, from 0 to 1.
 
     Args:
-        rows: `TestRows`.
+        rows: `AskedRows`.
         kind: one of `KINDS`.
         trained_length: tokens of the longest row of training.
 
     Example:
-        >>> from training.probe.rows import TestRows
+        >>> from training.probe.rows import AskedRows
         >>> tokens = np.array([[1, 7, 8], [1, 8, 7]], "int32")
-        >>> rows = TestRows(tokens, np.arange(2), np.zeros(2, int), tokens[:, 1])
+        >>> rows = AskedRows(tokens, np.arange(2), np.zeros(2, int), tokens[:, 1])
         >>> ceiling(rows, "nowhere", 3), ceiling(rows, "trained", 3), ceiling(rows, "trained", 1)
         (0.5, 1.0, 0.5)
     """

@@ -64,6 +64,19 @@ def answer(question, methods):
     }
 
 
+def record(question, comparisons):
+    """Returns a question and its answer, a dictionary of values that JSON can hold, but for NaN.
+
+    Args:
+        question: a `Question`.
+        comparisons: what `answer` returned.
+    """
+    found = {}
+    for (task, length), summary in comparisons.items():
+        found.setdefault(task, {})[length] = summary.record()
+    return {**vars(question), "answer": sentence(question, comparisons), "comparisons": found}
+
+
 def sentence(question, comparisons):
     """Returns what the comparisons say, in a sentence for each direction.
 

@@ -48,5 +48,5 @@ def _hatch(axes, row, bounds):
     for column, bound in enumerate(bounds):
         if bound < 100:
             corner = (column - 0.5, row - 0.5)
-            style = {"fill": False, "hatch": "////", "edgecolor": "0.6", "linewidth": 0}
+            style = {"fill": False, "hatch": "//", "edgecolor": "0.6", "alpha": 0.5, "lw": 0}
             axes.add_patch(Rectangle(corner, 1, 1, **style))

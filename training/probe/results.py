@@ -12,7 +12,7 @@ def ceilings(tests, trained_length):
     """Returns what methods can score at most, in percent: kind -> task -> length, as a text.
 
     Args:
-        tests: dictionary: (task, length) -> `TestRows`.
+        tests: dictionary: (task, length) -> `AskedRows`.
         trained_length: tokens of the longest row of training.
     """
     found = {kind: {} for kind in KINDS}

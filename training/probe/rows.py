@@ -21,7 +21,7 @@ _TRAINING, _TEST = range(2)  # streams of random numbers
 
 
 @dataclasses.dataclass(frozen=True)
-class TestRows:
+class AskedRows:
     """Rows of one task that are tested on, all of one length, in groups of the same tokens.
 
     The rows of a group differ by the order of their tokens alone, and mostly in their answers.
@@ -121,7 +121,7 @@ class ProbeRows(SharedBatches):
             members: rows of a group, orders of the same tokens.
 
         Returns:
-            The `TestRows`.
+            The `AskedRows`.
         """
         which, task = list(self.tasks).index(name), self.tasks[name]
         first = self.length - HEADER if length > self.length else 0
@@ -134,7 +134,7 @@ class ProbeRows(SharedBatches):
                     body, answers = task.reordered(rng, argument, body, first)
                 places += [(len(rows), HEADER + position, token) for position, token in answers]
                 rows.append(self._row(which, argument, body))
-        return TestRows(np.array(rows, "int32"), *np.array(places).T)
+        return AskedRows(np.array(rows, "int32"), *np.array(places).T)
 
     def _row(self, which, argument, body):
         named = NO_NUMBER if argument is None else number(argument)

@@ -30,7 +30,7 @@ class Runs:
         tuner: a `FineTuner`.
 
     Attributes:
-        tests: dictionary: (task, length) -> `TestRows`.
+        tests: dictionary: (task, length) -> `AskedRows`.
     """
 
     def __init__(self, settings, tuner):

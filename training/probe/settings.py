@@ -40,7 +40,8 @@ class Settings:
         None, "Rows of position tables, >= the longest row. Default: as many as that."
     )
     groups: int = setting(
-        32, "Groups of rows of the test, >= 1, of each task and length; a group has the same tokens."
+        16,
+        "Groups of rows of the test, >= 1, of each task and length; a group has the same tokens.",
     )
     members: int = setting(8, "Rows of a group, orders of its tokens, >= 2.")
     # === Model ===
@@ -49,9 +50,9 @@ class Settings:
     num_heads: int = setting(4, "Attention heads, >= 1.")
     initializer_range: float = setting(0.1, "Standard deviation of new weights, > 0.")
     # === Training ===
-    steps: int = setting(800, "Optimizer steps, >= 1.")
-    batch_size: int = setting(64, "Rows of a step, all tasks and devices together, >= 1.")
-    learning_rate: float = setting(4e-3, "Highest learning rate, > 0; it falls linearly to zero.")
+    steps: int = setting(1500, "Optimizer steps, >= 1.")
+    batch_size: int = setting(32, "Rows of a step, all tasks and devices together, >= 1.")
+    learning_rate: float = setting(3e-3, "Highest learning rate, > 0; it falls linearly to zero.")
     warmup_share: float = setting(
         0.1, "Share of the steps in which the learning rate rises, 0 to below 1."
     )

@@ -7,7 +7,7 @@ from training.command.grid import Grid
 from training.finetune.engine import FineTuner
 from training.machine.devices import rows_per_part
 from training.machine.kind import machine_kind
-from training.probe.findings import sentence
+from training.probe.findings import record
 from training.probe.report import answers, page, write
 from training.probe.results import ceilings, method_results, violations
 from training.probe.run import Runs
@@ -51,7 +51,7 @@ def probe(settings, command):
             "ceilings": bounds,
             "violations": violations(methods, bounds),
         }
-        results["findings"] = [sentence(*item) for item in answers(results).items()]
+        results["findings"] = [record(*item) for item in answers(results).items()]
         text = page(results)
         write(out, results, text)
     if results["violations"]:

@@ -1,7 +1,10 @@
 """The tasks of probes by name, one file each: what is asked of a row."""
 
-from keras_tupe._registry import look_up, records_in
+from training.command.without_keras import without_keras
 from training.probe.tasks._task import Task
+
+with without_keras():
+    from keras_tupe._registry import look_up, records_in
 
 TASKS = records_in(__name__, __path__, "TASK")
 

@@ -1,4 +1,4 @@
-"""How far the two marked letters are apart, asked at both."""
+"""How far the marked letter is, asked at every other letter that is not too far."""
 
 import numpy as np
 
@@ -9,18 +9,15 @@ FARTHEST = 8
 
 
 def draw(rng, length, first):
-    """Returns letters, two of them marked, from 1 to 8 positions apart."""
-    distance = int(rng.integers(1, FARTHEST + 1))
-    left = int(rng.integers(first, length - distance))
-    return None, with_marks(random_letters(rng, length), [left, left + distance])
+    """Returns letters, one of them marked."""
+    return None, with_marks(random_letters(rng, length), [int(rng.integers(first, length))])
 
 
 def answers(_, body, first):
-    """Returns the distance, a number, at both marks; nothing if it is too far."""
-    left, right = (int(position) for position in np.flatnonzero(is_marked(body)))
-    if right - left > FARTHEST:
-        return []
-    return [(left, number(right - left)), (right, number(right - left))]
+    """Returns the distance, a number, at the letters from 1 to 8 positions away."""
+    mark = int(np.flatnonzero(is_marked(body))[0])
+    start, end = max(first, mark - FARTHEST), min(len(body), mark + FARTHEST + 1)
+    return [(at, number(abs(at - mark))) for at in range(start, end) if at != mark]
 
 
-TASK = Task(summary="the distance of two marks", draw=draw, answers=answers)
+TASK = Task(summary="the distance of the marked letter", draw=draw, answers=answers)
