@@ -54,7 +54,8 @@ def find_problems(settings):
     lengths = _lengths(settings) if "length" not in outside else []
     variants, problems = _variants(values_of(settings.positions))
     found += lengths + problems
-    if not lengths and not {"length", "max_sequence_length"} & outside.keys():
+    sizes = {"length", "max_sequence_length", "hidden_dim", "num_heads"}
+    if not lengths and not sizes & outside.keys():
         found += _tables(settings, variants)
     return found
 
@@ -126,22 +127,26 @@ def _variants(texts):
 
 
 def _tables(settings, variants):
-    """Checks that rows are not longer than tables, and the options of methods at that length."""
+    """Checks the options of the methods, and that no row is longer than a table."""
     from keras_tupe import positions
 
-    longest, found = settings.table_length, []
-    asked = max(settings.test_lengths[-1], settings.length)
+    asked, found = max(settings.test_lengths[-1], settings.length), []
+    key_dim = settings.hidden_dim // settings.num_heads
     for variant in variants:
-        method = positions.get(variant.position)
+        method, options = positions.get(variant.position), variant.resolved()
+        dims = positions.Dims(settings.num_heads, key_dim, settings.table_length)
         try:
-            limited = method.has_length_limit(method.resolve(variant.options))
+            for factory in (method.embed, method.bias, method.shared, method.attention):
+                if factory is not None:
+                    factory(dims, options)
+            limited = method.has_length_limit(options)
         except (ValueError, TypeError) as error:
-            found.append(f"--positions: {error}")
+            found.append(f"--positions: {variant.text}: {error}")
             continue
-        if limited and asked > longest:
+        if limited and asked > settings.table_length:
             found.append(
                 f"Rows must not be longer than the position table of {variant.label}: lower "
                 "--lengths, or raise --max-sequence-length. Received: rows of "
-                f"{asked} tokens, max_sequence_length={longest}"
+                f"{asked} tokens, max_sequence_length={settings.table_length}"
             )
     return found
