@@ -55,7 +55,7 @@ def find_problems(settings):
     variants, problems = _variants(values_of(settings.positions))
     found += lengths + problems
     sizes = {"length", "max_sequence_length", "hidden_dim", "num_heads"}
-    if not lengths and not sizes & outside.keys():
+    if variants and not lengths and not sizes & outside.keys():
         found += _tables(settings, variants)
     return found
 

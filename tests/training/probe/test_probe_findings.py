@@ -56,9 +56,9 @@ def test_a_sentence_names_what_is_left_by_holm():
     untied, cls, _ = questions(list(METHODS))
     told = sentence(untied, answer(untied, METHODS))
     assert told.startswith(
-        "Do untied positions help? tupe_a scores higher than absolute: offset at 32 (+30"
+        "Do untied positions help? tupe_a scores higher than absolute: offset at 32 (+29"
     )
-    assert "tupe_a scores lower than absolute: first_of_two at 32 (-2" in told
+    assert "tupe_a scores lower than absolute: first_of_two at 32 (-1" in told
     assert "majority" not in told
     same = {**METHODS, "tupe_a": METHODS["tupe_a_tied_cls"]}
     assert sentence(cls, answer(cls, same)).endswith(
