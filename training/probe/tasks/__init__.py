@@ -1,12 +1,16 @@
 """The tasks of probes by name, one file each: what is asked of a row."""
 
-from training.command.without_keras import without_keras
+import importlib
+import pkgutil
+
+from training.command.kinds import nearest
 from training.probe.tasks._task import Task
 
-with without_keras():
-    from keras_tupe._registry import look_up, records_in
-
-TASKS = records_in(__name__, __path__, "TASK")
+TASKS = {
+    module.name: importlib.import_module(f"{__name__}.{module.name}").TASK
+    for module in pkgutil.iter_modules(__path__)
+    if not module.name.startswith("_")
+}
 
 
 def get(name):
@@ -15,7 +19,12 @@ def get(name):
     Raises:
         ValueError: if there is none of that name; the nearest name is suggested.
     """
-    return look_up(name, TASKS, "task of probes", "task")
+    if name in TASKS:
+        return TASKS[name]
+    raise ValueError(
+        f"A task of probes must be one of {list(TASKS)}; the nearest is {nearest(name, TASKS)!r}. "
+        f"Received: {name!r}"
+    )
 
 
 __all__ = ["TASKS", "Task", "get"]
