@@ -50,7 +50,7 @@ class Settings:
     num_heads: int = setting(4, "Attention heads, >= 1.")
     initializer_range: float = setting(0.1, "Standard deviation of new weights, > 0.")
     # === Training ===
-    steps: int = setting(1200, "Optimizer steps, >= 1.")
+    steps: int = setting(2000, "Optimizer steps, >= 1.")
     batch_size: int = setting(32, "Rows of a step, all tasks and devices together, >= 1.")
     learning_rate: float = setting(3e-3, "Highest learning rate, > 0; it falls linearly to zero.")
     warmup_share: float = setting(
