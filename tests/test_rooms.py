@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
+    "probe": {"ablate"},
     "prune": {"evaluate_blimp", "finetune_glue"},
     "quickstart": {"export", "pretrain"},
 }

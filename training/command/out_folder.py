@@ -18,6 +18,7 @@ _MADE = {
     "evaluate_blimp": ("paradigms", "blimp.png"),
     "evaluate_perplexity": ("positions.png",),
     "evaluate_sts": ("pairs.csv", "sts.png"),
+    "probe": ("*/seed-[0-9]*", "probe.json"),
     "prune": ("importance", "pruning.png"),
     "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
     "gallery": ("gallery.json", "heads"),

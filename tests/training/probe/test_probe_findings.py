@@ -1,0 +1,88 @@
+"""Findings of probes: paired differences by hand, Holm over the cells of a question."""
+
+import numpy as np
+import scipy.stats
+
+from training.probe.findings import answer, questions, record, sentence
+from training.probe.results import violations
+
+SHIFTS = {"absolute_position": 0.0, "first_of_two": -20.0, "majority": 0.0, "offset": 30.0}
+
+
+def scores(seed, shifted):
+    rng = np.random.default_rng(seed)
+    return {
+        task: {"32": (50 + shift * shifted + rng.normal(size=5)).tolist()}
+        for task, shift in SHIFTS.items()
+    }
+
+
+METHODS = {
+    "absolute": scores(0, 0),
+    "tupe_a": scores(1, 1),
+    "tupe_a_tied_cls": scores(2, 0),
+    "shaw": scores(3, 0),
+    "shaw:k=16": scores(4, 1),
+    "qkr_4:k=16": scores(5, 1),
+}
+
+
+def test_questions_are_those_that_methods_can_answer():
+    pairs = [(one.baseline, one.other) for one in questions(list(METHODS))]
+    assert pairs == [("absolute", "tupe_a"), ("tupe_a_tied_cls", "tupe_a"), ("shaw", "shaw:k=16")]
+    assert questions(["none", "tupe_a"]) == []
+
+
+def test_differences_are_those_of_a_paired_t_test_with_holm_by_hand():
+    for question in questions(list(METHODS)):
+        found = answer(question, METHODS)
+        tasks = question.tasks or tuple(SHIFTS)
+        assert [task for task, _ in found] == [task for task in SHIFTS if task in tasks]
+        p_values = {}
+        for task, length in found:
+            one, two = (METHODS[x][task][length] for x in (question.baseline, question.other))
+            p_values[task] = scipy.stats.ttest_rel(two, one).pvalue
+            np.testing.assert_allclose(
+                found[task, length].difference.mean, np.mean(np.subtract(two, one)), atol=1e-12
+            )
+            np.testing.assert_allclose(found[task, length].p_value, p_values[task], rtol=1e-9)
+        largest = 0
+        for rank, task in enumerate(sorted(p_values, key=p_values.get)):
+            largest = max(largest, min(1, (len(p_values) - rank) * p_values[task]))
+            np.testing.assert_allclose(found[task, "32"].adjusted_p, largest, rtol=1e-9)
+
+
+def test_a_sentence_names_what_is_left_by_holm():
+    untied, cls, _ = questions(list(METHODS))
+    told = sentence(untied, answer(untied, METHODS))
+    assert told.startswith(
+        "Do untied positions help? tupe_a scores higher than absolute: offset at 32 (+29"
+    )
+    assert "tupe_a scores lower than absolute: first_of_two at 32 (-1" in told
+    assert "majority" not in told
+    same = {**METHODS, "tupe_a": METHODS["tupe_a_tied_cls"]}
+    assert sentence(cls, answer(cls, same)).endswith(
+        "No difference of tupe_a to tupe_a_tied_cls is left by Holm."
+    )
+    assert record(untied, answer(untied, METHODS))["comparisons"]["offset"]["32"]["conclusion"]
+
+
+def test_the_mean_over_random_rows_may_be_above_a_bound_by_chance_alone():
+    bounds = {kind: {"offset": {"64": 20.0}} for kind in ("nowhere", "trained", "everywhere")}
+
+    def told(order, values):
+        method = {
+            "order": order,
+            "sees_order": True,
+            "scores": {"offset": {"64": {"values": values}}},
+        }
+        return violations({"mine": method}, bounds)
+
+    assert not told("everywhere", [100.0] * 5)
+    assert not told("trained", [19.0, 22.0, 21.0, 23.0, 18.0])
+    assert not told("trained", [90.0])  # one seed is one draw of the rows
+    (line,) = told("trained", [40.0, 41.0, 42.0, 41.0, 40.0])
+    assert line.startswith("mine cannot score above 20.00 % in offset at 64 tokens")
+    assert not told("nowhere", [20.0, 3.0])
+    (line,) = told("nowhere", [20.5, 3.0])
+    assert line.endswith("scored 20.50 %.")

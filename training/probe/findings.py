@@ -1,0 +1,99 @@
+"""What the runs say to a few named questions, each a comparison of two methods."""
+
+import dataclasses
+
+from keras_tupe.metrics import mean_interval, paired_difference
+from training.ablate.statistics import Summary, holm
+
+_AT_CLS = ("absolute_position", "first_of_two", "majority")
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A comparison of two methods, task by task and length by length.
+
+    Attributes:
+        title: what is asked.
+        baseline, other: labels of the methods; the difference is that of the other less this one.
+        tasks: names of the tasks; none for all.
+    """
+
+    title: str
+    baseline: str
+    other: str
+    tasks: tuple = ()
+
+
+def questions(labels):
+    """Returns the questions that some methods can answer.
+
+    Args:
+        labels: of the methods, as tables call them.
+    """
+    found = [
+        Question("Do untied positions help?", "absolute", "tupe_a"),
+        Question("Does it help to untie [CLS]?", "tupe_a_tied_cls", "tupe_a", _AT_CLS),
+    ]
+    clipped = [label for label in labels if ":k=" in label]
+    found += [Question("Do clipped distances help?", x.partition(":")[0], x) for x in clipped]
+    return [one for one in found if {one.baseline, one.other} <= set(labels)]
+
+
+def answer(question, methods):
+    """Returns the comparisons of a question, corrected for their number by Holm.
+
+    Args:
+        question: a `Question`.
+        methods: dictionary: label -> task -> length -> scores of all seeds.
+
+    Returns:
+        Dictionary: (task, length) -> `Summary` of the other method.
+    """
+    baseline, other = methods[question.baseline], methods[question.other]
+    tasks = [task for task in other if not question.tasks or task in question.tasks]
+    found = {}
+    for task in tasks:
+        for length, values in other[task].items():
+            difference = paired_difference(baseline[task][length], values)
+            seeds = dict(enumerate(values))
+            found[task, length] = Summary(seeds, *mean_interval(values), difference)
+    adjusted = holm([summary.p_value for summary in found.values()])
+    return {
+        key: dataclasses.replace(summary, adjusted_p=p_value)
+        for (key, summary), p_value in zip(found.items(), adjusted, strict=True)
+    }
+
+
+def record(question, comparisons):
+    """Returns a question and its answer, a dictionary of values that JSON can hold, but for NaN.
+
+    Args:
+        question: a `Question`.
+        comparisons: what `answer` returned.
+    """
+    found = {}
+    for (task, length), summary in comparisons.items():
+        found.setdefault(task, {})[length] = summary.record()
+    return {**vars(question), "answer": sentence(question, comparisons), "comparisons": found}
+
+
+def sentence(question, comparisons):
+    """Returns what the comparisons say, in a sentence for each direction.
+
+    Args:
+        question: a `Question`.
+        comparisons: what `answer` returned.
+    """
+    parts = []
+    for word in ("higher", "lower"):
+        told = [
+            f"{task} at {length} ({found.difference.mean:+.1f}, p = {found.adjusted_p:.2g})"
+            for (task, length), found in comparisons.items()
+            if found.conclusion() == word
+        ]
+        if told:
+            parts.append(f"{question.other} scores {word} than {question.baseline}: ")
+            parts[-1] += ", ".join(told) + "."
+    if not parts:
+        parts.append(f"No difference of {question.other} to {question.baseline} is left by Holm.")
+    return f"{question.title} {' '.join(parts)}"

@@ -1,0 +1,64 @@
+"""The record that every task of probes fills."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from training.probe.vocabulary import LETTERS, letter, marked
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What is asked of a row: one record, one file, one column of the table.
+
+    The body of a row is an array of tokens `(length,)`. A row longer than those of training has
+    what decides its answers at the positions `first` and later of its body, which training never
+    had; `first` is 0 in all other rows. An answer is a pair (position in the body, or `AT_CLS`;
+    token), and a row without answers is drawn again.
+
+    Attributes:
+        summary: what the answer is, for tables.
+        draw: (generator, length, first) -> (number, or `None`; body).
+        answers: (number, body, first) -> list of answers.
+        shuffle: (generator, body, first) -> body of the same tokens in another order. By default
+            any order of those from `first` on.
+    """
+
+    summary: str
+    draw: Callable
+    answers: Callable
+    shuffle: Callable = lambda rng, body, first: shuffled(rng, body, first)
+
+    def example(self, rng, length, first=0):
+        """Returns a row: its number, or `None`, its body, and its answers."""
+        while True:
+            number, body = self.draw(rng, length, first)
+            answers = self.answers(number, body, first)
+            if answers:
+                return number, body, answers
+
+    def reordered(self, rng, number, body, first=0):
+        """Returns a row of the same tokens: its body and its answers."""
+        while True:
+            other = self.shuffle(rng, body, first)
+            answers = self.answers(number, other, first)
+            if answers:
+                return other, answers
+
+
+def shuffled(rng, body, first):
+    """Returns a body whose tokens from `first` on are in another order, any."""
+    return np.concatenate([body[:first], rng.permutation(body[first:])])
+
+
+def random_letters(rng, length):
+    """Returns as many letters, any, `(length,)`."""
+    return letter(rng.integers(0, LETTERS, length))
+
+
+def with_marks(body, positions):
+    """Returns a body of letters with marks at some positions."""
+    body = body.copy()
+    body[positions] = marked(body[positions])
+    return body
