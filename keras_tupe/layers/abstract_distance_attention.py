@@ -106,7 +106,7 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         return [*terms, untied_cls(query, key, factors, self.pair_logits)]
 
     def compute_output_spec(self, hidden_states, *args, **kwargs):
-        if self.position_table is not None:
+        if self.position_table is not None and self.segments is None:
             self.position_table.compute_output_spec(hidden_states)  # refuses a length
         return super().compute_output_spec(hidden_states, *args, **kwargs)
 

@@ -10,17 +10,19 @@ from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh
 from keras_tupe.layers.attention.cached import KeepsKeys
-from keras_tupe.layers.attention.core import attend, scores
-from keras_tupe.layers.attention.heads import checked_heads, gated, take_heads
+from keras_tupe.layers.attention.core import attend
+from keras_tupe.layers.attention.heads import checked_heads, gated
+from keras_tupe.layers.attention.layer_scores import HasScores, has_tokens
 from keras_tupe.layers.attention.layer_terms import HasTerms
 from keras_tupe.layers.attention.random_bits import can_draw
 from keras_tupe.layers.attention.segments import RemembersSegments, segments_of
-from keras_tupe.layers.attention.terms import Products
-from keras_tupe.layers.attention.weighted_values import ScoreDropout, softmax
+from keras_tupe.layers.attention.weighted_values import ScoreDropout
 from keras_tupe.layers.dropout import Dropout
 
 
-class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers.Layer, abc.ABC):
+class AbstractSelfAttention(
+    KeepsKeys, RemembersSegments, HasScores, HasTerms, keras.layers.Layer, abc.ABC
+):
     """Multi-head self-attention that asks its subclass one question: the terms of the logits.
 
     Projections, padding mask, softmax, dropout and output are here, once. A subclass is final
@@ -161,81 +163,10 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
             dense.build(hidden_states_shape)
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
 
-    def own_heads(self, x, axis):
-        """Returns a tensor that all layers share, of the layer's own heads.
-
-        Args:
-            x: tensor with an axis of the heads of the whole encoder.
-            axis: that axis.
-        """
-        return take_heads(x, self.shared_heads, axis)
-
     @property
     def logits_dtype(self):
         """Name of the dtype of logits, biases and scores."""
         return at_least_float32(self.compute_dtype)
-
-    def products(self, query, key, num_terms):
-        """Returns the term `q_i . k_j / sqrt(num_terms * key_dim)` per head.
-
-        Args:
-            query: `(num_heads, batch, length, key_dim)`.
-            key: the same.
-            num_terms: number of dot products that the logits sum up, so that their variance
-                stays that of one (Ke et al. 2021, below eq. 6).
-        """
-        return Products(query, key, (num_terms * self.key_dim) ** -0.5)
-
-    def content_logits(self, query, key, num_terms):
-        """Returns `q_i . k_j / sqrt(num_terms * key_dim)`, for `logits` of a subclass.
-
-        Args:
-            query, key: as for `logits`.
-            num_terms: as for `products`.
-        """
-        query = query * (num_terms * self.key_dim) ** -0.5
-        return ops.einsum("bthd,bshd->bhts", query, key)
-
-    def normalized(self, logits):
-        """Returns the attention scores of logits, here their softmax over keys.
-
-        An attention that overrides it makes all logits of a sequence at once, however long.
-
-        Args:
-            logits: `(num_heads, batch, rows, length)` in `logits_dtype`, of which those of keys
-                that a query must not see are around -1e30, and must get zero.
-        """
-        return softmax(logits)
-
-    @property
-    def own_normalize(self):
-        """The method `normalized` of a subclass that has its own, else `None`."""
-        is_own = type(self).normalized is not AbstractSelfAttention.normalized
-        return self.normalized if is_own else None
-
-    def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
-        """Returns the attention scores `(batch, num_heads, length, length)` of a call.
-
-        Args:
-            hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
-        """
-        if self.segments is not None:
-            raise ValueError(
-                "The scores of a layer with segments are no matrix of all pairs of a row. Use one "
-                f"that attends to whole rows. Received: a layer with {self.segments}"
-            )
-        length = ops.shape(hidden_states)[1]
-        terms = self.terms(hidden_states, position_bias, shared_positions)
-        is_real = self._over_keys(padding_mask, hidden_states)
-        found = scores(terms, length, is_real, self.own_normalize)
-        if self._global_denses:
-            count = self.visible.num_global
-            terms = self.terms(hidden_states, position_bias, shared_positions, of_globals=True)
-            own = scores(terms, length, is_real, self.own_normalize)
-            found = ops.concatenate([own[:, :, :count], found[:, :, count:]], axis=2)
-        if is_real is not None:
-            found = found * _has_tokens(is_real, found.dtype)
-        return ops.swapaxes(found, 0, 1)
 
     def call(
         self,
@@ -274,7 +205,7 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         context = attend(terms, value, is_real, dropout, self.visible, of_globals, own)
         context = gated(self, context)
         if is_real is not None:
-            context = context * _has_tokens(is_real, context.dtype)
+            context = context * has_tokens(is_real, context.dtype)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
 
     def terms(self, hidden_states, position_bias, shared_positions, of_globals=False):
@@ -296,13 +227,6 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
         """Returns the function from queries and keys to terms."""
         positions = None if shared_positions is None else self.of_layer(shared_positions)
         return lambda query, key: self.terms_of(query, key, position_bias, positions)
-
-    def _over_keys(self, padding_mask, hidden_states):
-        """Returns the mask as booleans `(1, batch, 1, length)`; a mask of another shape fails."""
-        if padding_mask is None:
-            return None
-        batch, length = ops.shape(hidden_states)[:2]
-        return ops.reshape(ops.cast(padding_mask, "bool"), (1, batch, 1, length))
 
     def _check_bias(self, position_bias, hidden_states):
         if position_bias is None:
@@ -345,8 +269,3 @@ class AbstractSelfAttention(KeepsKeys, RemembersSegments, HasTerms, keras.layers
             "segment_length": self.segment_length,
             "shared_heads": self.shared_heads and list(self.shared_heads),
         }
-
-
-def _has_tokens(is_real, dtype):
-    """Returns 1 for sequences with a token, 0 for others, `(1, batch, 1, 1)`."""
-    return ops.cast(ops.any(is_real, axis=-1, keepdims=True), dtype)

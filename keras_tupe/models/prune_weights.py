@@ -114,6 +114,7 @@ class KeepZeros(keras.constraints.Constraint):
         self.mask = np.asarray(mask, bool)
 
     def __call__(self, w):
+        w = keras.ops.convert_to_tensor(w)  # Keras hands the variable
         return keras.ops.where(self.mask, w, keras.ops.zeros_like(w))
 
     def __eq__(self, other):

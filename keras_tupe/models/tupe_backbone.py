@@ -170,18 +170,22 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         tables = dict(options)
         if method.has_length_limit(options):
             tables["max_sequence_length"] = max_sequence_length
-        check_memory(
-            {
-                "vocabulary_size": vocabulary_size,
-                "num_layers": num_layers,
-                "hidden_dim": hidden_dim,
-                "intermediate_dim": intermediate_dim,
-                "num_segments": num_segments,
-                "embedding_dim": embedding_dim,
-                "num_groups": num_groups,
-            },
-            tables,
+        settings = TrunkSettings(
+            vocabulary_size,
+            num_layers,
+            intermediate_dim,
+            num_segments,
+            normalize_first,
+            zero_padded_embeddings,
+            activation,
+            normalize_embeddings,
+            embedding_dim,
+            num_groups,
+            token_embedding,
+            kept_heads=kept_heads,
         )
+        sizes = {**vars(settings), "num_heads": num_heads, "hidden_dim": hidden_dim}
+        check_memory(sizes, tables)
         pattern_options = check_pattern(
             attention_pattern,
             pattern_options,
@@ -204,21 +208,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             segment_length=segment_length,
         )
         check_segments(memory_length, segment_length, dims, position, options)
-
-        settings = TrunkSettings(
-            vocabulary_size,
-            num_layers,
-            intermediate_dim,
-            num_segments,
-            normalize_first,
-            zero_padded_embeddings,
-            activation,
-            normalize_embeddings,
-            embedding_dim,
-            num_groups,
-            token_embedding,
-            kept_heads=kept_heads,
-        )
         dims = shared_dims(dims, position, kept_heads)
         graph = EncoderGraph(method, options, dims, settings)
         super().__init__(inputs=graph.inputs, outputs=graph.outputs, dtype=dtype, **kwargs)

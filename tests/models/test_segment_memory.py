@@ -82,6 +82,32 @@ def test_any_lengths_of_memory_and_segment(memory, segment):
     segments.check_segments(Case("tupe_r_tied_cls"), **sizes)
 
 
+@pytest.mark.parametrize("case", [Case("tupe_r_tied_cls"), Case("shaw")])
+def test_rows_may_be_longer_than_tables(case):
+    model = encoder(case, **SEGMENTS, max_sequence_length=7, num_layers=1)
+    given = inputs(random_ids(2, 20))
+    symbols = {name: keras.Input((20,), dtype="int32") for name in given}
+    assert model(symbols)["sequence_output"].shape == (None, 20, WIDTH)
+    first = {name: values[:, :12] for name, values in given.items()}
+    np.testing.assert_allclose(
+        outputs(model, given)[0][:, :12], outputs(model, first)[0], atol=in_float64(1e-12)
+    )
+    assert not model.has_length_limit
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a graph of TensorFlow")
+def test_one_graph_is_for_all_lengths():
+    import tensorflow as tf
+
+    model = encoder(Case("tupe_r_tied_cls"), **SEGMENTS, num_layers=1)
+    spec = tf.TensorSpec((None, None), "int32")
+    call = tf.function(model, input_signature=[{"token_ids": spec, "padding_mask": spec}])
+    for length in (1, 3, 11):
+        given = inputs(random_ids(2, length), lengths=[length, 1])
+        found = call({name: tf.constant(values) for name, values in given.items()})
+        np.testing.assert_allclose(found["sequence_output"], outputs(model, given)[0], atol=1e-12)
+
+
 def test_pre_ln_blocks_remember_what_they_are_given():
     segments.check_segments(Case("xlnet"), normalize_first=True)
 
@@ -268,3 +294,34 @@ def test_models_with_segments_are_not_exported_nor_drawn(tmp_path):
         with pytest.raises(ValueError, match="has no exported form yet.*memory_length=4"):
             export_encoder(model, tmp_path / "saved")
         assert not (tmp_path / "saved").exists()
+
+
+@pytest.mark.slow
+def test_a_model_learns_from_what_it_remembers():
+    """Rows repeat a random segment, which only a memory can tell."""
+    rng = np.random.default_rng(0)
+    ids = np.tile(rng.integers(0, 16, size=(512, 6)), (1, 4))
+    losses = {}
+    for memory in (6, 0):
+        keras.utils.set_random_seed(0)
+        backbone = TupeBackbone(
+            *(16, 1, 2, 32, 64, "shaw"),
+            **CAUSAL,
+            position_options={"k": 8},
+            dropout=0.0,
+            memory_length=memory,
+            segment_length=6,
+        )
+        backbone.get_layer("pooled_dense").trainable = False
+        model = TupeCausalLM(backbone)
+        model.compile(keras.optimizers.Adam(0.01))
+        given = inputs(ids)
+        x = {name: values[:, :-1] for name, values in given.items()}
+        model.fit(x, ids[:, 1:], batch_size=64, epochs=25, verbose=0)
+        test = np.tile(rng.integers(0, 16, size=(64, 6)), (1, 4))
+        shares = ops.log_softmax(model({n: v[:, :-1] for n, v in inputs(test).items()}), axis=-1)
+        shares = ops.convert_to_numpy(shares)
+        own = np.take_along_axis(shares, test[:, 1:, None], axis=-1)
+        losses[memory] = -own[:, 6:].mean()
+    assert losses[6] < 0.5
+    assert losses[0] > 2.5

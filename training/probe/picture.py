@@ -37,7 +37,7 @@ def draw_scores(path, results):
         axes.set_yticks(range(len(methods)), list(methods))
         trained = int(length) == results["settings"]["length"]
         axes.set_title(f"{length} tokens" + (", as in training" if trained else ""), size=10)
-    figure.colorbar(image, ax=panels, label="right answers (%), mean over seeds")
+    figure.colorbar(image, ax=panels, label="right answers (%)")
     figure.suptitle("What an encoder can learn about positions; hatched: not all, by construction")
     save(figure, path)
 

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers.attention.core import whole_logits
-from keras_tupe.layers.attention.heads import bias_of_heads
+from keras_tupe.layers.attention.heads import bias_of_heads, take_heads
 from keras_tupe.layers.attention.position_terms import whole_bias
 from keras_tupe.layers.attention.terms import Bias, Given, Pattern, Products
 
@@ -54,6 +54,36 @@ class HasTerms:
             layer_positions: what `of_layer` returned.
         """
         return self.logit_terms(query, key, layer_positions)
+
+    def own_heads(self, x, axis):
+        """Returns a tensor that all layers share, of the layer's own heads.
+
+        Args:
+            x: tensor with an axis of the heads of the whole encoder.
+            axis: that axis.
+        """
+        return take_heads(x, self.shared_heads, axis)
+
+    def products(self, query, key, num_terms):
+        """Returns the term `q_i . k_j / sqrt(num_terms * key_dim)` per head.
+
+        Args:
+            query: `(num_heads, batch, length, key_dim)`.
+            key: the same.
+            num_terms: number of dot products that the logits sum up, so that their variance
+                stays that of one (Ke et al. 2021, below eq. 6).
+        """
+        return Products(query, key, (num_terms * self.key_dim) ** -0.5)
+
+    def content_logits(self, query, key, num_terms):
+        """Returns `q_i . k_j / sqrt(num_terms * key_dim)`, for `logits` of a subclass.
+
+        Args:
+            query, key: as for `logits`.
+            num_terms: as for `products`.
+        """
+        query = query * (num_terms * self.key_dim) ** -0.5
+        return ops.einsum("bthd,bshd->bhts", query, key)
 
     def logits(self, query, key, position_bias, shared_positions):
         """Returns the attention logits `(batch, num_heads, length, length)`, all at once.
