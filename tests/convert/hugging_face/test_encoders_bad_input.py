@@ -124,6 +124,8 @@ def test_an_output_matrix_of_its_own_is_refused(kind, tmp_path):
         ("deberta", {"position_options": {"variant": "paper"}}, "'paper' must be 'released'"),
         ("deberta", {"zero_padded_embeddings": False}, "embeddings=False must be True"),
         ("roformer", {"position_options": {"cls": "untied"}}, "cls='untied' must be 'tied'"),
+        ("roformer", {"position_options": {"theta": 500.0}}, "theta=500.0 must be 10000.0"),
+        ("roformer", {"position_options": {"partial": 0.5}}, "partial=0.5 must be 1.0"),
         ("roformer", {"num_groups": 2}, "num_groups=2 must be None"),
         ("mpet", {}, "The nearest is 'mpnet'. Received: model_type='mpet'"),
     ],

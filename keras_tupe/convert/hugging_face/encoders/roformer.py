@@ -7,6 +7,7 @@ cuts words by the dictionary of a Chinese segmenter, which ours cannot do.
 
 import numpy as np
 
+from keras_tupe import positions
 from keras_tupe.convert.bert.layout import (
     BIAS_OF_HEADS,
     INTO_HEADS,
@@ -115,7 +116,7 @@ ENCODER = Encoder(
     layout=layout,
     expected={"position": "rope", "embedding_dim": ANY},
     entries=entries,
-    options={"cls": "tied"},
+    options=positions.get("rope").options,  # the defaults: other angles have no place there
     ids=BERT_IDS,
     fixed={"rotary_value": (False, "values that are rotated")},
     head_follows=True,
