@@ -97,8 +97,9 @@ class FireBias(keras.layers.Layer):
         distance, farthest = (ops.cast(x, dtype) for x in (ops.abs(j - i), ops.maximum(i, j)))
         first = ops.cast(np.array([[_FIRST_C], [self.threshold]]), dtype)
         c, threshold = ops.unstack(first * ops.exp(ops.cast(self.log_factors, dtype)))
-        share = ops.log1p(c * distance) / (
-            ops.log1p(c * ops.maximum(threshold, farthest)) + ops.cast(np.float64(_SMALLEST), dtype)
+        share = ops.log(1 + c * distance) / (
+            ops.log(1 + c * ops.maximum(threshold, farthest))
+            + ops.cast(np.float64(_SMALLEST), dtype)
         )
         kernel, bias = ops.unstack(ops.cast(self.hidden, dtype))
         hidden = ops.relu(ops.expand_dims(share, -1) * kernel + bias)  # (n, n, width)

@@ -101,7 +101,7 @@ class KerpleBias(keras.layers.Layer):
             ops.expand_dims(ops.cast(weight, dtype), 1) for weight in (self.magnitude, self.growth)
         )
         if self.kernel == "log":
-            grown = ops.log1p(ops.softplus(growth) * distances)
+            grown = ops.log(1 + ops.softplus(growth) * distances)
         else:  # of distance 1 and more, as the derivative of 0^r is no number
             powers = ops.exp(2 * ops.sigmoid(growth) * ops.log(ops.maximum(distances, 1)))
             grown = ops.where(distances > 0, powers, ops.zeros_like(powers))
