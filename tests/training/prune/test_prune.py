@@ -89,17 +89,18 @@ def test_exports_are_timed_and_weights_go_by_size(data, preset, tmp_path):
 @pytest.mark.slow
 def test_sst2_fine_tunes_a_classifier_and_again_after_pruning(tmp_path):
     data = write_tasks(tmp_path / "glue", "sst2")
-    preset = save_preset(tmp_path / "preset", position="tupe_r")
+    preset = save_preset(tmp_path / "preset")
     out = tmp_path / "curve"
-    words = ("--task", "sst2", "--rounds", 0, "--epochs", 4, "--learning-rate", 0.01)
-    words += ("--finetune-epochs", 1, "--weights", 0.5, 0.6, "--batch-size", 16, "--keep-presets")
+    words = ("--task", "sst2", "--rounds", 0, "--epochs", 16, "--learning-rate", 0.01)
+    words += ("--finetune-epochs", 1, "--weights", 0.5, 0.5, "--batch-size", 16, "--keep-presets")
     results, _ = run(preset, data, out, *words)
     whole = next(point for point in results["points"] if point["kind"] == "none")
     assert whole["right"] / whole["total"] > 0.8  # as a classifier that has learned
     kept = TupeTextClassifier.from_preset(str(out / "weights/share-0.5/size/preset"))
     assert share_of_zeros(kept) == pytest.approx(0.5, abs=0.01)  # after training
     classifier = out / "classifier/preset"
-    again, _ = run(classifier, data, tmp_path / "again", "--task", "sst2", "--heads", 0.5)
+    words = ("--task", "sst2", "--rounds", 0, "--heads", 0.5, 0.5)
+    again, _ = run(classifier, data, tmp_path / "again", *words)
     assert {p["total"] for p in again["points"]} == {whole["total"]}
     assert not (tmp_path / "again/classifier").exists()
 
