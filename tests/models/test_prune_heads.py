@@ -304,5 +304,6 @@ def test_a_pruned_encoder_is_exported(name, tmp_path):
     whole = {**given, "segment_ids": np.zeros_like(given["token_ids"])}
     found = loaded.signatures["encode"](**{name: tf.constant(x) for name, x in whole.items()})
     np.testing.assert_allclose(found["sequence_output"].numpy(), wanted, atol=2e-6)
-    again = SavedEncoder(str(tmp_path / "model"))(whole)["sequence_output"]
+    hub = {"input_word_ids": given["token_ids"], "input_mask": given["padding_mask"]}
+    again = SavedEncoder(str(tmp_path / "model"))(hub)["sequence_output"]
     np.testing.assert_allclose(ops.convert_to_numpy(again), wanted, atol=2e-6)
