@@ -26,8 +26,8 @@ class Plan:
     log_every: int
     schedule: object
 
-    def keep_step_numbers(self):
-        """Returns the steps whose checkpoints stay for good: none."""
+    def saved_step_numbers(self):
+        """Returns the steps after which there is a checkpoint, however often there is one: none."""
         return ()
 
     def is_validated(self, step):

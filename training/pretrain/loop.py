@@ -147,7 +147,7 @@ class Watch(keras.callbacks.Callback):
         self._trainer = training.trainer  # `self.model` brings JAX's arrays back at each look
         self._machine, self._schedule = training.machine, training.schedule
         self._settings, self._stop = settings, stop
-        self._kept = {*settings.keep_step_numbers(), *settings.preset_step_numbers()}
+        self._kept = settings.saved_step_numbers()
         self._saver, self._progress, self._log = saver, progress, log
         self._losses = list(saver.losses)
         self._xla = xla

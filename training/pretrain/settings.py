@@ -212,6 +212,10 @@ class Settings(MethodChoice):
         """Returns the steps whose checkpoints stay for good, ascending."""
         return step_numbers(self.keep_steps)
 
+    def saved_step_numbers(self):
+        """Returns the steps after which there is a checkpoint, however often there is one."""
+        return {*self.keep_step_numbers(), *self.preset_step_numbers()}
+
     def preset_step_numbers(self):
         """Returns the steps after which a preset is written besides the last one, ascending."""
         return step_numbers(self.preset_steps)

@@ -261,6 +261,8 @@ OURS = (  # how, where and which model
     "pattern_options",
     "embedding_dim",
     "num_groups",
+    "memory_length",
+    "segment_length",
     "preset",
     "seed",
     "micro_batches",
