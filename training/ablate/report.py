@@ -189,6 +189,8 @@ def _verdicts(ablation, score):
         for name in _ordered(ablation)
         if (summary := ablation.summaries[score][name]).difference is not None
     ]
+    if not lines and ablation.baseline in ablation.methods:
+        return ""  # it is the only method
     if not lines:
         return f"No run of the baseline `{ablation.baseline}` is finished: nothing to compare with."
     return f"Each method against `{ablation.baseline}` ({score}):\n\n" + "\n".join(lines)
