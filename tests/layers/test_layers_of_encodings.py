@@ -186,7 +186,7 @@ def test_sandwich_has_the_rank_of_its_waves_and_falls_with_distance():
     np.testing.assert_allclose(bias[1], bias[0] / 2, atol=in_float64(1e-14))
     # w = 4: 10000^(2/4) = 100 and 10000^(4/4) = 10000
     wanted = (np.cos(3 / 100) + np.cos(3 / 10000) - 2) / 4
-    np.testing.assert_allclose(bias[0, 5, 8], wanted, rtol=1e-6)
+    np.testing.assert_allclose(bias[0, 5, 8], wanted, atol=in_float64(1e-12))
 
 
 def test_fire_is_of_the_distance_below_its_threshold_and_of_the_share_beyond():
