@@ -1,14 +1,22 @@
 """Checks of arguments, lengths and values, each where it is known, with one wording."""
 
+import math
 import numbers
 
 import keras
+import numpy as np
 from keras import ops
 
 
 def is_integer(value):
     """Returns whether `value` is an integer (NumPy's count, booleans do not)."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def is_number(value):
+    """Returns whether `value` is a finite number, and no boolean."""
+    is_real = isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
+    return is_real and math.isfinite(value)
 
 
 def check_positive_integers(**values):

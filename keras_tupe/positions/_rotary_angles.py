@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import is_integer
+from keras_tupe.layers._checks import is_integer, is_number
 from keras_tupe.layers._parts import at_least_float32
 
 SCALINGS = ("none", "linear", "ntk", "yarn")
@@ -128,12 +128,6 @@ def _waves(rate, multiplier, length, dtype):
         # as a number Keras would make it float32 first
         waves = (ops.cast(np.float64(multiplier), dtype) * wave for wave in waves)
     return tuple(ops.cast(wave, dtype) for wave in waves)
-
-
-def is_number(value):
-    """Returns whether a value is a finite number, and no boolean."""
-    is_real = isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
-    return is_real and math.isfinite(value)
 
 
 def check_theta(**values):

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._checks import check_positive_integers, is_number
 from keras_tupe.layers._parts import at_least_float32, bias_spec
 from keras_tupe.positions import (
     EITHER_CLS,
@@ -68,8 +68,7 @@ class FireBias(keras.layers.Layer):
     def __init__(self, num_heads, threshold, width=32, **kwargs):
         super().__init__(autocast=False, **kwargs)
         check_positive_integers(num_heads=num_heads, width=width)
-        is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
-        if not (is_number and 0 < threshold < math.inf):
+        if not is_number(threshold) or threshold <= 0:
             raise ValueError(
                 "`threshold` is the position up to which distances are not interpolated at first, "
                 f"in tokens: a positive number. Received: threshold={threshold!r}"

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_tupe.layers._checks import is_number
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.positions import PositionMethod, oracle
 
@@ -16,11 +17,20 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
 
     Equation (Vaswani et al. 2017, Sec. 3.5; Huang et al. 2020, eqs. 1 and 2):
 
-        out[i, 2t]     = x[i, 2t]     + sin(i / 10000^(2t / D))
-        out[i, 2t + 1] = x[i, 2t + 1] + cos(i / 10000^(2t / D))
+        out[i, 2t]     = x[i, 2t]     + a sin(i / 10000^(2t / D))
+        out[i, 2t + 1] = x[i, 2t + 1] + a cos(i / 10000^(2t / D))
+
+    Vaswani et al. multiply the token vectors by sqrt(D) before; where a layer normalization of
+    the sum follows, waves of the height a = 1 / sqrt(D) are the same to a factor that it removes.
 
     Differs from `keras_hub.layers.SinePositionEncoding` in that angles are computed in at
     least float32 under every precision policy (float16 holds no integer above 2048 exactly).
+
+    Args:
+        scale: a, the height of the waves, finite and above 0. Defaults to 1.0.
+
+    Raises:
+        ValueError: if `scale` is not such a number.
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`, any length.
@@ -36,6 +46,15 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         (3, 5, 8)
     """
 
+    def __init__(self, scale=1.0, **kwargs):
+        super().__init__(**kwargs)
+        if not is_number(scale) or scale <= 0:
+            raise ValueError(
+                "`scale` is the height of the waves, 1 in the paper: a number above 0. "
+                f"Received: scale={scale!r}"
+            )
+        self.scale = scale
+
     def call(self, hidden_states, start_index=0):
         length, width = ops.shape(hidden_states)[1], hidden_states.shape[-1]
         dtype = at_least_float32(self.compute_dtype)
@@ -44,10 +63,15 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         position = ops.cast(ops.arange(length, dtype="int32") + start_index, dtype)
         angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)  # (n, m)
         wave = ops.where(channel % 2 == 0, ops.sin(angle), ops.cos(angle))
+        if self.scale != 1:
+            wave *= ops.cast(np.float64(self.scale), dtype)  # Keras makes numbers float32 first
         return hidden_states + ops.cast(wave, self.compute_dtype)
 
     def compute_output_spec(self, hidden_states, start_index=0):
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}
 
 
 def logits_oracle(tokens, weights, dims, options):
@@ -58,7 +82,7 @@ def logits_oracle(tokens, weights, dims, options):
         for channel in range(width):
             t = channel // 2
             wave = math.sin if channel % 2 == 0 else math.cos
-            waved[i, channel] += wave(i / 10000 ** (2 * t / width))
+            waved[i, channel] += options["scale"] * wave(i / 10000 ** (2 * t / width))
     return oracle.content_logits(waved, weights, dims, num_terms=1)
 
 
@@ -68,8 +92,8 @@ METHOD = PositionMethod(
     logits_oracle=logits_oracle,
     equation=(
         r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}, \quad x_i = e_i + p_i, \quad "
-        r"p_{i,2t} = \sin \frac{i}{10000^{2t/D}}, \quad "
-        r"p_{i,2t+1} = \cos \frac{i}{10000^{2t/D}}"
+        r"p_{i,2t} = a \sin \frac{i}{10000^{2t/D}}, \quad "
+        r"p_{i,2t+1} = a \cos \frac{i}{10000^{2t/D}}"
     ),
     where={
         "x_i": "vector of token $i$ with its position; the first block receives it after layer "
@@ -77,9 +101,17 @@ METHOD = PositionMethod(
         "e_i": "embedding of token $i$",
         "p_i": "fixed vector of position $i$, added once, before the first block",
         "t": "number of a pair of channels, from 0",
+        "a": "`scale`, the height of the waves",
     },
     embed=lambda dims, options: SinusoidalPositionEmbedding(
-        dtype=dims.dtype, name="position_embedding"
+        options["scale"], dtype=dims.dtype, name="position_embedding"
     ),
+    options={"scale": 1.0},
+    option_meanings={
+        "scale": "Height of the waves. Beside token vectors that are as small as this trunk's at "
+        r"first, waves of 1 drown them: $1 / \sqrt{D}$ is what the paper has, which multiplies "
+        r"token vectors by $\sqrt{D}$.",
+    },
+    other_options=({"scale": 0.125},),
     prunes_heads=True,
 )

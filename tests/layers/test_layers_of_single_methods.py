@@ -56,6 +56,20 @@ def test_even_channels_are_sines_and_odd_ones_cosines(width):
     np.testing.assert_allclose(out, expected, atol=in_float64(1e-12))
 
 
+def test_waves_of_another_height_are_those_of_scaled_token_vectors():
+    tokens, width = np.random.default_rng(5).normal(size=(2, 9, 16)), 16
+    low = SinusoidalPositionEmbedding(scale=width**-0.5, dtype="float64")(tokens)
+    high = SinusoidalPositionEmbedding(dtype="float64")(tokens * width**0.5)
+    low, high = ops.convert_to_numpy(low), ops.convert_to_numpy(high)
+    np.testing.assert_allclose(low * width**0.5, high, atol=in_float64(1e-12))
+
+
+@pytest.mark.parametrize("scale", [0, -0.5, float("nan"), "0.1", True])
+def test_waves_without_a_height_are_refused(scale):
+    with pytest.raises(ValueError, match="`scale` is the height of the waves"):
+        SinusoidalPositionEmbedding(scale=scale)
+
+
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
 def test_angles_are_computed_in_float32_under_half_precision(dtype):
     layer = SinusoidalPositionEmbedding(dtype=dtype)
