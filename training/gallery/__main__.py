@@ -4,8 +4,9 @@
     python -m training.gallery --positions tupe_r,qkr_3,my_method.py --steps 2000 --out mine
 
 All methods get the same data, masks and steps, those of `training.quickstart`. Writes to `--out` a
-picture per method, `heads/NAME.png`, a page, `README.md`, and its numbers, `gallery.json`. 24
-methods take about half an hour on two cores.
+picture per method, `heads/NAME.png`, a page, `README.md`, and its numbers, `gallery.json`. All
+methods take about half an hour on two cores; more can be added to a gallery that has the same data
+and settings.
 """
 
 from training.command.settings import parse

@@ -22,7 +22,7 @@ class Settings:
     size: str = setting("tiny", f"Size of the encoders: {', '.join(SIZES)}.")
     seed: int = setting(0, "Seed of weights, order and masks, an integer >= 0.")
     corpus: str | None = setting(None, "Text file or folder; the installed packages' docstrings.")
-    out: str = setting("docs/gallery", "Folder to write; what it has of these methods is replaced.")
+    out: str = setting("docs/gallery", "Folder to write; others of the methods in it stay.")
 
     def names(self):
         """Returns the names of the methods."""

@@ -40,7 +40,40 @@ def make_gallery(settings):
                 stages.expect(stage, seconds, kind)
         documents = quickstart_data.load_documents(settings.corpus, stages)
         data = quickstart_data.prepare(documents, recipe.BATCH_SIZE, settings.seed, stages)
-        return make(settings, data, stages)
+        return make(settings, data, others_of(settings, data), stages)
+
+
+def others_of(settings, data):
+    """Returns the facts of the methods that the folder has already and that will stay there.
+
+    Raises:
+        ValueError: if they were made from other data or with other settings.
+    """
+    path = pathlib.Path(settings.out) / FACTS
+    if not path.is_file() or settings.positions == "all":
+        return {}
+    there, names = json.loads(path.read_text(encoding="utf-8")), settings.names()
+    others = {name: found for name, found in there["methods"].items() if name not in names}
+    now = origin_of(settings, data)
+    unlike = {key: there[key] for key in now if there[key] != now[key]}
+    if others and unlike:
+        raise ValueError(
+            "Methods of a gallery must have been trained alike: choose another --out, or draw all "
+            f"methods again (--positions all). Received: {settings.out!r} with {unlike}, and now "
+            f"{ {key: now[key] for key in unlike} }"
+        )
+    return others
+
+
+def origin_of(settings, data):
+    """Returns what the methods of a gallery have in common: a dictionary."""
+    return {
+        "size": settings.size,
+        "steps": settings.steps,
+        "tokens": settings.steps * recipe.BATCH_SIZE * quickstart_data.LENGTH,
+        "seed": settings.seed,
+        "corpus": data.facts["hash"],
+    }
 
 
 def heads_of(backbone, rows):
@@ -72,24 +105,25 @@ def held_out_rows(data):
     }
 
 
-def facts_of(entries, settings, data):
-    """Returns what was trained and found, for programs: dictionaries, lists, strings, numbers."""
-    return {
-        "size": settings.size,
-        "steps": settings.steps,
-        "tokens": settings.steps * recipe.BATCH_SIZE * quickstart_data.LENGTH,
-        "seed": settings.seed,
-        "corpus": data.facts["hash"],
-        "methods": {
-            entry.name: {
-                "picture": f"{PICTURES}/{entry.name}.png",
-                "loss": round(float(entry.loss), 4),
-                "before": {"kind": entry.before.kind, "patterns": entry.before.patterns},
-                "after": {"kind": entry.after.kind, "patterns": entry.after.patterns},
-            }
-            for entry in entries
-        },
+def facts_of(entries, settings, data, others):
+    """Returns what was trained and found, for programs: dictionaries, lists, strings, numbers.
+
+    Args:
+        entries: list of `Entry`.
+        settings, data: what they were made with.
+        others: facts of methods that were there before, by name.
+    """
+    found = {
+        entry.name: {
+            "summary": positions.get(entry.name).summary,
+            "picture": f"{PICTURES}/{entry.name}.png",
+            "loss": round(float(entry.loss), 4),
+            "before": {"kind": entry.before.kind, "patterns": entry.before.patterns},
+            "after": {"kind": entry.after.kind, "patterns": entry.after.patterns},
+        }
+        for entry in entries
     }
+    return {**origin_of(settings, data), "methods": dict(sorted({**others, **found}.items()))}
 
 
 def page(facts):
@@ -101,7 +135,7 @@ def page(facts):
     rows = [
         [
             f"[`{name}`]({found['picture']})",
-            positions.get(name).summary,
+            found["summary"],
             f"{found['loss']:.2f}",
             "; ".join(found["before"]["patterns"]),
             "; ".join(found["after"]["patterns"]),
@@ -130,11 +164,11 @@ def page(facts):
     )
 
 
-def make(settings, data, stages):
+def make(settings, data, others, stages):
     """Trains all methods and writes pictures, facts and page; returns the page's text."""
     rows = held_out_rows(data)
     entries = [entry_of(name, data, settings, rows, stages) for name in settings.names()]
-    folder, facts = pathlib.Path(settings.out), facts_of(entries, settings, data)
+    folder, facts = pathlib.Path(settings.out), facts_of(entries, settings, data, others)
     (folder / PICTURES).mkdir(exist_ok=True)
     for entry in entries:
         replaced_file(

@@ -12,7 +12,7 @@ from quickstart_cases import write_corpus
 from keras_tupe import data
 from training.gallery.picture import Entry, Heads, draw_entry
 from training.gallery.settings import Settings
-from training.gallery.work import facts_of, held_out_rows, page
+from training.gallery.work import facts_of, held_out_rows, others_of, page
 
 
 @pytest.mark.slow
@@ -74,13 +74,41 @@ def test_the_picture_shows_every_head_before_and_after(tmp_path):
 def test_the_page_links_every_picture_and_says_what_was_found():
     entry = Entry("alibi", heads_of_a_kind("scores"), heads_of_a_kind("logits"), 4.256)
     data = types.SimpleNamespace(facts={"hash": "abc"})
-    facts = facts_of([entry], Settings(steps=7), data)
+    facts = facts_of([entry], Settings(steps=7), data, {})
     assert facts["tokens"] == 7 * 32 * 32
     assert facts["methods"]["alibi"]["after"] == {"kind": "logits", "patterns": ["broadly"] * 4}
     text = page(json.loads(json.dumps(facts)))
     assert "| [`alibi`](heads/alibi.png) | a fixed linear penalty" in text
     assert "| 4.26 " in text
     assert "7 steps (7,168 tokens)" in text
+
+
+def test_methods_that_were_trained_alike_stay(tmp_path):
+    out = tmp_path / "gallery"
+    out.mkdir()
+    data = types.SimpleNamespace(facts={"hash": "abc"})
+
+    def settings(names, **values):
+        return Settings(positions=names, out=str(out), **values)
+
+    entries = {
+        name: Entry(name, heads_of_a_kind("scores"), heads_of_a_kind("logits"), loss)
+        for name, loss in (("alibi", 1.0), ("t5", 2.0))
+    }
+    assert others_of(settings("alibi"), data) == {}
+    first = facts_of(entries.values(), settings("alibi,t5"), data, {})
+    (out / "gallery.json").write_text(json.dumps(first), encoding="utf-8")
+    others = others_of(settings("kerple,t5"), data)
+    assert others == {"alibi": first["methods"]["alibi"]}
+    both = facts_of([entries["t5"]], settings("t5"), data, others)
+    assert both == first
+    assert others_of(settings("all", steps=1), data) == {}
+    assert others_of(settings("t5,alibi", steps=1), data) == {}
+    with pytest.raises(ValueError, match=r"another --out.*'steps': 600.*'steps': 1\b"):
+        others_of(settings("kerple", steps=1), data)
+    other_data = types.SimpleNamespace(facts={"hash": "def"})
+    with pytest.raises(ValueError, match="'corpus': 'abc'"):
+        others_of(settings("kerple"), other_data)
 
 
 @pytest.mark.parametrize(
