@@ -55,7 +55,7 @@ class SumsBetween(Term):
 class ForgetfulAttention(AbstractSelfAttention):
     """Self-attention that forgets by what stands between query and key.
 
-    Equation (Lin et al. 2025, eq. 5, here to both sides), with gates per token and head:
+    Equation (Lin et al. 2025, here to both sides), with gates per token and head:
 
         logits[h, i, j] = q_i . k_j / sqrt(d) + sum of ln f_t for t = j + 1 .. i     where j <= i
         logits[h, i, j] = q_i . k_j / sqrt(d) + sum of ln b_t for t = i + 1 .. j     where j > i
@@ -154,7 +154,7 @@ def logits_oracle(tokens, weights, dims, options):
 
 METHOD = PositionMethod(
     summary="a penalty on distance, where each token says how far it keeps others apart",
-    source="Lin et al. 2025, eq. 5 (Forgetting Transformer); x-transformers",
+    source="Lin et al. 2025 (Forgetting Transformer); x-transformers",
     logits_oracle=logits_oracle,
     equation=(
         r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} - \delta_{ij}, \quad "

@@ -25,7 +25,7 @@ _FIRST_C = 0.1
 class FireBias(keras.layers.Layer):
     """A network of the distance, as a share of the farthest that a token of its place may have.
 
-    Equation (Li et al. 2024, eq. 19):
+    Equation (Li et al. 2024):
 
         bias[h, i, j] = v_h . relu(w x_ij + b)
         x_ij = psi(|j - i|) / psi(max(L, i, j)),  psi(x) = ln(c x + 1)
@@ -155,7 +155,7 @@ def bias(dims, options):
 
 METHOD = PositionMethod(
     summary="a small network of the distance, interpolated by the position",
-    source="Li et al. 2024, eq. 19 (FIRE)",
+    source="Li et al. 2024 (FIRE)",
     logits_oracle=logits_oracle,
     equation=(
         r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + v_h \cdot \mathrm{relu}\left("

@@ -25,7 +25,7 @@ KERNELS = ("log", "power")
 class KerpleBias(keras.layers.Layer):
     """A penalty that grows with distance as each head learns.
 
-    Equation (Chi et al. 2022, eqs. 5 and 6):
+    Equation (Chi et al. 2022, the power and the logarithmic variant):
 
         bias[h, i, j] = -r_1 ln(1 + r_2 |j - i|)      kernel "log",   r_1 > 0, r_2 > 0
         bias[h, i, j] = -r_1 |j - i|^r_2              kernel "power", r_1 > 0, 0 < r_2 < 2
@@ -144,7 +144,7 @@ def bias(dims, options):
 
 METHOD = PositionMethod(
     summary="a penalty on distance with a learned kernel, a logarithm or a power",
-    source="Chi et al. 2022, eqs. 5 and 6 (KERPLE)",
+    source="Chi et al. 2022 (KERPLE, both variants)",
     logits_oracle=logits_oracle,
     equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} - r_1 \ln(1 + r_2 \, |j - i|)",
     where={
