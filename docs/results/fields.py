@@ -7,6 +7,7 @@ from training.command.durations import duration
 NOTHING = "-"
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _KEY = re.compile(r"\[([^\]]*)\]")
+_PATH_AND_FORM = re.compile(r"((?:[^:\[]|\[[^\]]*\])*):?(.*)")  # a key may have a colon
 
 
 def parts(path):
@@ -93,7 +94,7 @@ def filled(template, row, base=None):
     values = []
 
     def value(match):
-        path, _, form = match.group(1).partition(":")
+        path, form = _PATH_AND_FORM.fullmatch(match.group(1)).groups()
         below = lookup(base, path) if form.startswith("x") else None
         values.append(written(lookup(row, path), form, below))
         return str(values[-1])

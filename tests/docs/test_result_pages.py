@@ -159,6 +159,8 @@ def test_a_value_is_written_in_its_form(value, form, expected):
 
 def test_a_cell_without_a_value_says_so():
     assert filled("{a:.1f} ({b[low]:.1f})", {"a": 1, "b": None}) == "-"
+    of_colon = {"a": {"shaw:k=16": {"b": 0.25}}}
+    assert filled("{a[shaw:k=16][b]:.0%}, {a[shaw:k=16][b]}", of_colon) == "25 %, 0.25"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@
 The layers are compared with the oracle in float64, at 1e-12 and with scrambled weights, under every
 option and whole encoders too; the oracle must not lean on the layers; then padding, order, length,
 precision, gradients, training, files and exports. This is what the tests ask of the package's own
-methods. It takes one to four minutes on two cores, and ends with 0 if all promises are kept, else 1.
+methods. It takes about a minute on two cores, and ends with 0 if all promises are kept, else 1.
 """
 
 import os
