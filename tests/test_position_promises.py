@@ -1,6 +1,7 @@
 """What every positional method promises beside its equation."""
 
 import hypothesis
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 from position_cases import (
@@ -11,6 +12,9 @@ from position_cases import (
     Case,
     by_kind,
     encoder,
+    inputs,
+    outputs,
+    random_ids,
 )
 
 from keras_tupe import positions
@@ -129,6 +133,22 @@ def test_some_methods_start_as_an_encoder_without_positions(name, options):
 
 
 # Work and length
+
+
+# Without a table: that of `deberta` is clipped, and has another shape for another length.
+NO_TABLE = [
+    case
+    for case in METHODS
+    if not case.method.has_length_limit(case.resolved()) and case.name != "deberta"
+]
+
+
+@pytest.mark.parametrize("case", NO_TABLE)
+def test_a_method_without_a_table_has_no_use_for_the_length_of_one(case):
+    short, long = (encoder(case, max_sequence_length=n) for n in (MAX_LENGTH, 3 * MAX_LENGTH))
+    given = inputs(random_ids(2, MAX_LENGTH))
+    for one, other in zip(outputs(short, given), outputs(long, given), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("case", OF_LAYERS)

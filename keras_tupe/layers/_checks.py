@@ -26,6 +26,21 @@ def check_positive_integers(**values):
             raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
 
 
+def check_heads(heads, num_heads):
+    """Raises `ValueError` if these are not numbers of heads, from 0 on.
+
+    Args:
+        heads: list of integers, or `None`.
+        num_heads: heads that there are.
+    """
+    known = range(num_heads)
+    if heads is not None and not all(is_integer(head) and head in known for head in heads):
+        raise ValueError(
+            f"`heads` must be numbers of heads, from 0 to {num_heads - 1}. "
+            f"Received: heads={heads!r}"
+        )
+
+
 def checked_length(hidden_states, max_sequence_length, owner):
     """Returns the length of `hidden_states`, after comparing it with the position table.
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._checks import check_heads, check_positive_integers
 from keras_tupe.layers._parts import at_least_float32, bias_spec
 from keras_tupe.layers.attention.position_terms import matrix_of_parts
 from keras_tupe.positions import (
@@ -71,12 +71,8 @@ class AlibiBias(keras.layers.Layer):
         self.num_heads = num_heads
         self.learned = learned
         self.sides = sides
+        check_heads(heads, num_heads)
         self.heads = None if heads is None else list(heads)
-        if heads is not None and not set(self.heads) <= set(range(num_heads)):
-            raise ValueError(
-                f"`heads` must be numbers of heads, from 0 to {num_heads - 1}. "
-                f"Received: heads={heads!r}"
-            )
 
     def build(self, hidden_states_shape):
         if self.learned:

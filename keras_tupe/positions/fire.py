@@ -117,20 +117,12 @@ class FireBias(keras.layers.Layer):
         }
 
 
-def first_threshold(dims, options):
-    """Returns L at first, in tokens."""
-    if options["threshold"] is not None:
-        return options["threshold"]
-    return dims.max_sequence_length / 4
-
-
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) + v_h . relu(w psi(|j - i|) / psi(max(L, i, j)) + b)."""
     prefix = "position_bias/interpolation"
     kernel, bias = weights[f"{prefix}/hidden"]
     of_c, of_threshold = weights[f"{prefix}/log_factors"][:, 0]
-    first = options["threshold"] or dims.max_sequence_length / 4
-    c, threshold = 0.1 * math.exp(of_c), first * math.exp(of_threshold)
+    c, threshold = 0.1 * math.exp(of_c), options["threshold"] * math.exp(of_threshold)
     added = np.empty((dims.num_heads, len(tokens), len(tokens)))
     for h, i, j in np.ndindex(added.shape):
         normalizer = math.log(c * max(threshold, i, j) + 1) + 1e-6
@@ -145,7 +137,7 @@ def bias(dims, options):
     """Returns the network's bias, with [CLS] tied or untied."""
     part = FireBias(
         dims.num_heads,
-        first_threshold(dims, options),
+        options["threshold"],
         width=options["width"],
         dtype=dims.dtype,
         name="interpolation",
@@ -173,10 +165,10 @@ METHOD = PositionMethod(
         "L": "learned threshold in tokens, the option `threshold` at first: beyond it distances "
         "are shares of the position",
     },
-    options={"threshold": None, "width": 32, "cls": "tied"},
+    options={"threshold": 128.0, "width": 32, "cls": "tied"},
     option_meanings={
-        "threshold": "Position up to which distances are not interpolated at first, in tokens; "
-        "`None`: a quarter of `max_sequence_length`.",
+        "threshold": "Position up to which distances are not interpolated at first, in tokens: a "
+        "quarter of BERT's 512, as the paper's 512 are of its 2048.",
         "width": "Size of the network's hidden layer.",
     },
     other_options=(*EITHER_CLS, {"threshold": 60}, {"width": 16}),

@@ -35,7 +35,8 @@ class KerpleBias(keras.layers.Layer):
 
     Differences from the source: all blocks share the bias; the released code has one per block,
     and keeps r_1 and r_2 positive by setting what is below 0.01 to 0.01 in every step. It starts
-    with r_1 uniform below 2 and r_2 below 1; here a and b are uniform from -2 to 2.
+    with r_1 uniform below 2 and r_2 below 1, the other way round for the power, whose r_2 it cuts
+    at 2 too; here a and b are uniform from -2 to 2.
 
     Args:
         num_heads: number of attention heads H.

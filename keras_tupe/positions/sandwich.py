@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers, is_integer
+from keras_tupe.layers._checks import check_heads, check_positive_integers, is_integer
 from keras_tupe.layers._parts import at_least_float32, bias_spec
 from keras_tupe.layers.attention.position_terms import matrix_of_parts
 from keras_tupe.positions import (
@@ -51,7 +51,8 @@ class SandwichBias(keras.layers.Layer):
     Masking: none; padding is masked later, in attention.
 
     Raises:
-        ValueError: if `num_heads` is not a positive integer, or `width` not an even one.
+        ValueError: if `num_heads` is not a positive integer, `width` not an even one, or `heads`
+            has numbers of no head.
 
     References:
         Chi, Fan, Rudnicky, Ramadge. Dissecting Transformer Length Extrapolation via the Lens of
@@ -68,6 +69,7 @@ class SandwichBias(keras.layers.Layer):
             )
         self.num_heads = num_heads
         self.width = width
+        check_heads(heads, num_heads)
         self.heads = None if heads is None else list(heads)
 
     def call(self, hidden_states):

@@ -209,6 +209,9 @@ def test_fire_is_of_the_distance_below_its_threshold_and_of_the_share_beyond():
     [
         (KerpleBias, {"num_heads": 2, "kernel": "exp"}, r"one of \['log', 'power'\].*kernel='exp'"),
         (SandwichBias, {"num_heads": 2, "width": 5}, "even integer >= 2.*width=5"),
+        (SandwichBias, {"num_heads": 2, "heads": [-1]}, r"from 0 to 1.*heads=\[-1\]"),
+        (SandwichBias, {"num_heads": 2, "heads": [0, 2]}, r"from 0 to 1.*heads=\[0, 2\]"),
+        (AlibiBias, {"num_heads": 2, "heads": [0.5]}, r"from 0 to 1.*heads=\[0.5\]"),
         (FireBias, {"num_heads": 2, "threshold": 0}, "a positive number.*threshold=0"),
         (FireBias, {"num_heads": 2, "threshold": True}, "a positive number.*threshold=True"),
         (FireBias, {"num_heads": 2, "threshold": 9, "width": 0}, "positive integer.*width=0"),

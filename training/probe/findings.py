@@ -15,7 +15,7 @@ class Question:
     Attributes:
         title: what is asked.
         baseline, other: labels of the methods; the difference is that of the other less this one.
-        tasks: names of the tasks; none for all.
+        tasks: names of the tasks; in a question of none that was run, none for all.
     """
 
     title: str
@@ -24,19 +24,28 @@ class Question:
     tasks: tuple = ()
 
 
-def questions(labels):
-    """Returns the questions that some methods can answer.
+def questions(labels, tasks):
+    """Returns the questions that some methods can answer, with the tasks that they are asked of.
 
     Args:
         labels: of the methods, as tables call them.
+        tasks: names of the tasks that were run.
     """
     found = [
         Question("Do untied positions help?", "absolute", "tupe_a"),
         Question("Does it help to untie [CLS]?", "tupe_a_tied_cls", "tupe_a", _AT_CLS),
     ]
-    clipped = [label for label in labels if ":k=" in label]
-    found += [Question("Do clipped distances help?", x.partition(":")[0], x) for x in clipped]
-    return [one for one in found if {one.baseline, one.other} <= set(labels)]
+    for label in labels:
+        options = label.split(":")
+        clips = [one for one in options if one.startswith("k=") and one != "k=null"]
+        if clips:
+            whole = ":".join(one for one in options if one not in clips)
+            found.append(Question("Do clipped distances help?", whole, label))
+    found = [
+        dataclasses.replace(one, tasks=tuple(x for x in tasks if not one.tasks or x in one.tasks))
+        for one in found
+    ]
+    return [one for one in found if one.tasks and {one.baseline, one.other} <= set(labels)]
 
 
 def answer(question, methods):
@@ -50,9 +59,8 @@ def answer(question, methods):
         Dictionary: (task, length) -> `Summary` of the other method.
     """
     baseline, other = methods[question.baseline], methods[question.other]
-    tasks = [task for task in other if not question.tasks or task in question.tasks]
     found = {}
-    for task in tasks:
+    for task in question.tasks:
         for length, values in other[task].items():
             difference = paired_difference(baseline[task][length], values)
             seeds = dict(enumerate(values))
@@ -78,7 +86,7 @@ def record(question, comparisons):
 
 
 def sentence(question, comparisons):
-    """Returns what the comparisons say, in a sentence for each direction.
+    """Returns what the comparisons say, in a sentence for each direction and for what is open.
 
     Args:
         question: a `Question`.
@@ -86,14 +94,22 @@ def sentence(question, comparisons):
     """
     parts = []
     for word in ("higher", "lower"):
-        told = [
-            f"{task} at {length} ({found.difference.mean:+.1f}, p = {found.adjusted_p:.2g})"
-            for (task, length), found in comparisons.items()
-            if found.conclusion() == word
-        ]
+        told = _told(comparisons, word, ", p = {adjusted_p:.2g}")
         if told:
-            parts.append(f"{question.other} scores {word} than {question.baseline}: ")
-            parts[-1] += ", ".join(told) + "."
+            parts.append(f"{question.other} scores {word} than {question.baseline}: {told}.")
     if not parts:
         parts.append(f"No difference of {question.other} to {question.baseline} is left by Holm.")
+    for word in ("too few seeds to tell", "no spread to judge by"):
+        told = _told(comparisons, word)
+        if told:
+            parts.append(f"{word.capitalize()}: {told}.")
     return f"{question.title} {' '.join(parts)}"
+
+
+def _told(comparisons, conclusion, more=""):
+    """Returns where the comparisons have a conclusion, with the differences, or `""`."""
+    return ", ".join(
+        f"{task} at {length} ({found.difference.mean:+.1f}{more.format(**vars(found))})"
+        for (task, length), found in comparisons.items()
+        if found.conclusion() == conclusion
+    )

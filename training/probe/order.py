@@ -6,7 +6,7 @@ from keras_tupe import positions
 from training.probe.ceilings import EVERYWHERE, NOWHERE, TRAINED
 from training.probe.vocabulary import HEADER
 
-TOLERANCE = 1e-4  # of the largest logit; rounding is far below, and order far above
+TOLERANCE = 1e-4  # of the largest logit; rounding of float32 is far below, and order far above
 
 
 def kind_of(model, logits_of, token_ids, trained_length, seed=0):
@@ -19,7 +19,8 @@ def kind_of(model, logits_of, token_ids, trained_length, seed=0):
         trained  logits(x pi; tables pi) = logits(x; tables) pi
 
     Args:
-        model: a trained `TupeMaskedLM`; its tables are as before in the end.
+        model: a trained `TupeMaskedLM` that computes in float32 or float64, since the rounding of
+            half precision looks like order; its tables are as before in the end.
         logits_of: function of token ids -> logits `(rows, length, tokens)`.
         token_ids: rows longer than those of training, `(rows, length)`.
         trained_length: tokens of the longest row of training.

@@ -81,7 +81,8 @@ def answers(results):
         }
         for label, method in results["methods"].items()
     }
-    return {one: findings.answer(one, values) for one in findings.questions(list(values))}
+    asked = findings.questions(list(values), list(results["tasks"]))
+    return {one: findings.answer(one, values) for one in asked}
 
 
 def _scores(results, length):
@@ -133,9 +134,15 @@ def _possible(results):
     if EVERYWHERE in kinds:
         lines.append(f"Nothing bounds {', '.join(kinds[EVERYWHERE])}.")
     held = "No score is above its bound" if not results["violations"] else "Some are violated"
-    if TRAINED in kinds:
+    if TRAINED in kinds and results["seeds"] > 1:
         held += "; for a mean over random rows the lower end of its 99.9 % interval counts"
-    return "\n\n".join([*lines, f"{held}."])
+    lines.append(f"{held}.")
+    if TRAINED in kinds and results["seeds"] == 1:
+        lines.append(
+            f"The bound of {', '.join(kinds[TRAINED])} is that of a mean over random rows, and one "
+            "seed is one draw of them: it was not compared."
+        )
+    return "\n\n".join(lines)
 
 
 def _answers(results):

@@ -103,7 +103,7 @@ class ProbeRows(SharedBatches):
         """
         which = index % len(self.tasks)
         rng = np.random.default_rng([self._seed, _TRAINING, index])
-        length = 2 * int(rng.integers(self.length // 4, self.length // 2 + 1))
+        length = 2 * int(rng.integers((self.length + 3) // 4, self.length // 2 + 1))
         argument, body, answers = list(self.tasks.values())[which].example(rng, length - FRAME)
         positions, tokens = zip(*answers, strict=True)
         return self._row(which, argument, body), np.add(positions, HEADER), tokens
@@ -111,8 +111,8 @@ class ProbeRows(SharedBatches):
     def test(self, name, length, groups, members):
         """Returns rows that are the same for all seeds, and of no training.
 
-        What decides the answers of rows longer than those of training is at positions that those
-        never had.
+        In rows longer than those of training no position is asked that those had, but for [CLS],
+        and no answer is decided by their positions alone. See `Task`.
 
         Args:
             name: of the task.

@@ -1,5 +1,7 @@
 """The runs of a probe: one for each method and seed."""
 
+import dataclasses
+import hashlib
 import time
 
 import keras
@@ -46,6 +48,7 @@ class Runs:
     def run(self, grid):
         """Does what is not done yet; returns dictionary: name of each run -> its metrics."""
         settings = self.settings
+        same = {**settings.identity(), "rows_hash": self._rows_hash()}
         done = {
             cell_name(variant, seed): (variant, seed)
             for variant in settings.variants
@@ -54,12 +57,24 @@ class Runs:
         cells = [
             Cell(
                 name,
-                {**settings.identity(), **_identity(variant), "seed": seed},
+                {**same, **_identity(variant), "seed": seed},
                 positions.get(variant.position).relative_step_time[0],
             )
             for name, (variant, seed) in done.items()
         ]
         return grid.run(cells, lambda cell, folder: self._do(*done[cell.name], folder), _described)
+
+    def _rows_hash(self):
+        """Returns what tells the rows of these tasks from those of others by the same names."""
+        found = hashlib.sha256()
+        for rows in self.tests.values():
+            for array in dataclasses.astuple(rows):
+                found.update(array.tobytes())
+        examples = self._rows(0)
+        for index in range(4 * len(self.settings.task_names)):
+            for part in examples.example(index):
+                found.update(np.asarray(part, "int64").tobytes())
+        return found.hexdigest()[:16]
 
     def _do(self, variant, seed, folder):
         """Trains, tests, and returns metrics; `log.csv` goes into `folder`."""
@@ -77,18 +92,24 @@ class Runs:
         for (task, length), rows in self.tests.items():
             predictions = logits_of(rows.token_ids, argmax=True)
             scores.setdefault(task, {})[str(length)] = 100 * rows.accuracy(predictions)
-        task, longest = settings.task_names[0], settings.test_lengths[-1]
-        some = self.tests[task, longest].token_ids[:: settings.members][:_ORDER_ROWS]
         return {
             "parameters": model.count_params(),
-            "order": kind_of(model, logits_of, some, settings.length),
+            "order": self._order_of(model, variant),
             "scores": scores,
             "train_seconds": trained,
             "seconds": time.monotonic() - start,
         }
 
-    def model(self, variant):
-        """Returns a new `TupeMaskedLM` of a method."""
+    def _order_of(self, model, variant):
+        """Returns how a trained model knows order, one of `KINDS`."""
+        settings, exact = self.settings, self.model(variant, "float64")
+        exact.set_weights(model.get_weights())
+        task, longest = settings.task_names[0], settings.test_lengths[-1]
+        some = self.tests[task, longest].token_ids[:: settings.members][:_ORDER_ROWS]
+        return kind_of(exact, _logits_of(exact), some, settings.length)
+
+    def model(self, variant, dtype=None):
+        """Returns a new `TupeMaskedLM` of a method, of the global dtype policy by default."""
         settings = self.settings
         backbone = TupeBackbone(
             self._vocabulary_size,
@@ -102,6 +123,7 @@ class Runs:
             max_sequence_length=settings.table_length,
             normalize_first=True,
             initializer_range=settings.initializer_range,
+            dtype=dtype,
         )
         return TupeMaskedLM(backbone)
 
@@ -117,8 +139,6 @@ def _identity(variant):
     source = positions.source_of(variant.position)
     found = {"position": variant.position, "position_options": variant.resolved()}
     if source is not None:
-        import hashlib
-
         found["position_file"] = hashlib.sha256(source).hexdigest()
     return found
 

@@ -28,15 +28,27 @@ METHODS = {
 
 
 def test_questions_are_those_that_methods_can_answer():
-    pairs = [(one.baseline, one.other) for one in questions(list(METHODS))]
-    assert pairs == [("absolute", "tupe_a"), ("tupe_a_tied_cls", "tupe_a"), ("shaw", "shaw:k=16")]
-    assert questions(["none", "tupe_a"]) == []
+    def pairs(*labels, tasks=tuple(SHIFTS)):
+        return [(one.baseline, one.other) for one in questions(labels, tasks)]
+
+    of_absolute, of_cls, of_clips = (
+        ("absolute", "tupe_a"),
+        ("tupe_a_tied_cls", "tupe_a"),
+        ("shaw", "shaw:k=16"),
+    )
+    assert pairs(*METHODS) == [of_absolute, of_cls, of_clips]
+    assert pairs(*METHODS, tasks=["offset"]) == [of_absolute, of_clips]
+    assert pairs("none", "tupe_a") == []
+    # the same method with the same other options, and nothing that is not clipped
+    assert pairs("shaw", "shaw:cls=untied:k=4", "shaw:k=null") == []
+    untied = ("shaw:cls=untied", "shaw:cls=untied:k=4")
+    assert pairs("shaw", *untied) == [untied]
 
 
 def test_differences_are_those_of_a_paired_t_test_with_holm_by_hand():
-    for question in questions(list(METHODS)):
+    for question in questions(list(METHODS), list(SHIFTS)):
         found = answer(question, METHODS)
-        tasks = question.tasks or tuple(SHIFTS)
+        tasks = tuple(x for x in SHIFTS if x != "offset") if "CLS" in question.title else SHIFTS
         assert [task for task, _ in found] == [task for task in SHIFTS if task in tasks]
         p_values = {}
         for task, length in found:
@@ -53,7 +65,7 @@ def test_differences_are_those_of_a_paired_t_test_with_holm_by_hand():
 
 
 def test_a_sentence_names_what_is_left_by_holm():
-    untied, cls, _ = questions(list(METHODS))
+    untied, cls, _ = questions(list(METHODS), list(SHIFTS))
     told = sentence(untied, answer(untied, METHODS))
     assert told.startswith(
         "Do untied positions help? tupe_a scores higher than absolute: offset at 32 (+29"
@@ -65,6 +77,17 @@ def test_a_sentence_names_what_is_left_by_holm():
         "No difference of tupe_a to tupe_a_tied_cls is left by Holm."
     )
     assert record(untied, answer(untied, METHODS))["comparisons"]["offset"]["32"]["conclusion"]
+
+
+def test_a_sentence_says_where_nothing_can_be_judged():
+    def told(one, other):
+        methods = {"absolute": {"offset": {"32": one}}, "tupe_a": {"offset": {"32": other}}}
+        (question,) = questions(list(methods), ["offset"])
+        return sentence(question, answer(question, methods))
+
+    assert told([10.0], [99.0]).endswith("Too few seeds to tell: offset at 32 (+89.0).")
+    assert told([50.0] * 5, [100.0] * 5).endswith("No spread to judge by: offset at 32 (+50.0).")
+    assert told([50.0] * 5, [50.0] * 5).endswith("is left by Holm.")
 
 
 def test_the_mean_over_random_rows_may_be_above_a_bound_by_chance_alone():
@@ -81,6 +104,8 @@ def test_the_mean_over_random_rows_may_be_above_a_bound_by_chance_alone():
     assert not told("everywhere", [100.0] * 5)
     assert not told("trained", [19.0, 22.0, 21.0, 23.0, 18.0])
     assert not told("trained", [90.0])  # one seed is one draw of the rows
+    assert not told("trained", [50.0] * 2)  # and two may agree by chance
+    assert told("trained", [50.0] * 5)
     (line,) = told("trained", [40.0, 41.0, 42.0, 41.0, 40.0])
     assert line.startswith("mine cannot score above 20.00 % in offset at 64 tokens")
     assert not told("nowhere", [20.0, 3.0])

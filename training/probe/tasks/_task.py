@@ -12,10 +12,12 @@ from training.probe.vocabulary import LETTERS, letter, marked
 class Task:
     """What is asked of a row: one record, one file, one column of the table.
 
-    The body of a row is an array of tokens `(length,)`. A row longer than those of training has
-    what decides its answers at the positions `first` and later of its body, which training never
-    had; `first` is 0 in all other rows. An answer is a pair (position in the body, or `AT_CLS`;
-    token), and a row without answers is drawn again.
+    The body of a row is an array of tokens `(length,)`. An answer is a pair (position in the body,
+    or `AT_CLS`; token), and a row without answers is drawn again. In a row longer than those of
+    training `first` is the first position of its body that training never had, in all others 0. No
+    position before it is asked, and what decides an answer stands from there on as well, but for
+    `reversed_copy`, where asked and copied position are on two sides of the middle, and `majority`,
+    where all letters count.
 
     Attributes:
         summary: what the answer is, for tables.
