@@ -114,7 +114,7 @@ def test_positions_are_invisible_to_and_from_an_untied_cls_and_to_no_tied_one(ca
     "name", [name for name in METHOD_NAMES if "cls" not in positions.get(name).options]
 )
 def test_methods_without_the_option_cannot_untie_cls(name):
-    with pytest.raises(ValueError, match="no option 'cls'(.|\n)*it has none"):
+    with pytest.raises(ValueError, match="no option 'cls'"):
         encoder(Case(name, (("cls", "untied"),)))
 
 

@@ -171,7 +171,7 @@ METHOD = PositionMethod(
         "quarter of BERT's 512, as the paper's 512 are of its 2048.",
         "width": "Size of the network's hidden layer.",
     },
-    other_options=(*EITHER_CLS, {"threshold": 60}, {"width": 16}),
+    other_options=(*EITHER_CLS, {"threshold": 5.0}, {"width": 16}),
     bias=bias,
     dead_weights=additive_dead_weights,
     prunes_heads=True,
