@@ -97,12 +97,12 @@ def sentence(question, comparisons):
         told = _told(comparisons, word, ", p = {adjusted_p:.2g}")
         if told:
             parts.append(f"{question.other} scores {word} than {question.baseline}: {told}.")
-    if not parts:
+    if all(len(summary.values) == 1 for summary in comparisons.values()):
+        parts.append("One seed of each cannot tell.")
+    elif not parts:
         parts.append(f"No difference of {question.other} to {question.baseline} is left by Holm.")
-    for word in ("too few seeds to tell", "no spread to judge by"):
-        told = _told(comparisons, word)
-        if told:
-            parts.append(f"{word.capitalize()}: {told}.")
+    if told := _told(comparisons, "no spread to judge by"):
+        parts.append(f"Without a spread to judge by: {told}.")
     return f"{question.title} {' '.join(parts)}"
 
 

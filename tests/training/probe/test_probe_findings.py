@@ -85,8 +85,9 @@ def test_a_sentence_says_where_nothing_can_be_judged():
         (question,) = questions(list(methods), ["offset"])
         return sentence(question, answer(question, methods))
 
-    assert told([10.0], [99.0]).endswith("Too few seeds to tell: offset at 32 (+89.0).")
-    assert told([50.0] * 5, [100.0] * 5).endswith("No spread to judge by: offset at 32 (+50.0).")
+    assert told([10.0], [99.0]) == "Do untied positions help? One seed of each cannot tell."
+    without = told([50.0] * 5, [100.0] * 5)
+    assert without.endswith("Without a spread to judge by: offset at 32 (+50.0).")
     assert told([50.0] * 5, [50.0] * 5).endswith("is left by Holm.")
 
 
