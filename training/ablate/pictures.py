@@ -152,7 +152,9 @@ def draw_over_steps(path, ablation):
     rows = math.ceil(len(scores) / columns)
     figure = Figure(figsize=(4.6 * columns, 3.4 * rows + 0.6), layout="constrained")
     figure.suptitle(
-        "Scores of the presets on the way; band: 95 % interval of the mean", fontsize=11
+        "Scores of the presets on the way\nBand: 95 % interval of the mean. "
+        f"Black: {ablation.baseline} at the end",
+        fontsize=10,
     )
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, score in zip(axes, scores, strict=False):
@@ -198,7 +200,7 @@ def draw_tasks(path, ablation):
     rows = math.ceil(len(scores) / columns)
     size = (4.4 * columns, rows * max(2.6, 1.2 + 0.3 * len(order)))
     figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle("Scores in tasks; methods by held-out loss, the lowest on top", fontsize=11)
+    figure.suptitle("Scores in tasks\nMethods by held-out loss, the lowest on top", fontsize=11)
     axes = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
     for panel, score in zip(axes, scores, strict=False):
         _panel(panel, ablation, score, order, styles)
