@@ -45,7 +45,8 @@ def result_origin(files, name):
     commit = lookup(record, "commit" if "commit" in record else "source[commit]")
     facts = [f"Commit `{commit[:7]}`"]
     if machine := record.get("machine"):
-        facts.append(f"{machine['cores']} cores of {machine['cpu']}")
+        cores = machine["cores"]
+        facts.append(f"{cores} {'core' if cores == 1 else 'cores'} of {machine['cpu']}")
         facts.append(machine["gpu"] or "no GPU")
     if seconds := record.get("seconds"):
         facts.append(f"{duration(seconds)} in all")
