@@ -7,7 +7,14 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, is_number
+from keras_tupe.layers._exporting import is_saved
 from keras_tupe.layers._parts import at_least_float32, bias_spec
+from keras_tupe.layers.attention.backend import (
+    loop,
+    made_late,
+    vector_jacobian_product,
+    with_gradient,
+)
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
@@ -19,6 +26,7 @@ from keras_tupe.positions import (
 
 _SMALLEST = 1e-6  # added to what is divided by, as in released code
 _FIRST_C = 0.1
+_ROWS = 64  # of queries at a time, whose hidden layers fit a processor's cache
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -41,7 +49,8 @@ class FireBias(keras.layers.Layer):
     divided by, as in released code.
 
     The bias is no function of the distance and has no low rank: it is one matrix, once for all
-    blocks, and while it is made there are `length * length * width` numbers.
+    blocks. The network answers for 64 queries at a time, and again in the backward pass, so that
+    its hidden layer is never there for all pairs.
 
     Args:
         num_heads: number of attention heads H.
@@ -91,18 +100,18 @@ class FireBias(keras.layers.Layer):
 
     def call(self, hidden_states):
         dtype = at_least_float32(self.compute_dtype)
-        position = ops.arange(ops.shape(hidden_states)[1], dtype="int32")
-        i, j = ops.expand_dims(position, 1), ops.expand_dims(position, 0)
-        distance, farthest = (ops.cast(x, dtype) for x in (ops.abs(j - i), ops.maximum(i, j)))
         first = ops.cast(np.array([[_FIRST_C], [self.threshold]]), dtype)
-        c, threshold = ops.unstack(first * ops.exp(ops.cast(self.log_factors, dtype)))
-        share = ops.log(1 + c * distance) / (
-            ops.log(1 + c * ops.maximum(threshold, farthest))
-            + ops.cast(np.float64(_SMALLEST), dtype)
-        )
-        kernel, bias = ops.unstack(ops.cast(self.hidden, dtype))
-        hidden = ops.relu(ops.expand_dims(share, -1) * kernel + bias)  # (n, n, width)
-        output = ops.einsum("ijw,hw->hij", hidden, ops.cast(self.output_kernel, dtype))
+        tensors = [
+            first * ops.exp(ops.cast(self.log_factors, dtype)),
+            ops.cast(self.hidden, dtype),
+            ops.cast(self.output_kernel, dtype),
+        ]
+        length = ops.shape(hidden_states)[1]
+        if is_saved():
+            output = _rows_of_bias(tensors, ops.arange(length, dtype="int32"), length)
+        else:
+            rows = _RowsInTurn(self.num_heads, length, dtype)
+            output = with_gradient(rows.forward, rows.backward, tensors)
         return ops.expand_dims(output, 0)
 
     def compute_output_spec(self, hidden_states):
@@ -115,6 +124,67 @@ class FireBias(keras.layers.Layer):
             "threshold": self.threshold,
             "width": self.width,
         }
+
+
+class _RowsInTurn:
+    """The bias, made for some queries at a time, and once more in the backward pass.
+
+    So the hidden layers of all pairs are never there at once.
+    """
+
+    def __init__(self, num_heads, length, dtype):
+        self._shape = (num_heads, length, length)
+        self._count = (length + _ROWS - 1) // _ROWS
+        self._dtype = dtype
+
+    def forward(self, tensors):
+        heads, length, _ = self._shape
+
+        def step(index, sums, entries):
+            return sums, [self._block(tensors, index)]
+
+        like = [(self._dtype, (heads, _ROWS, length if isinstance(length, int) else None))]
+        _, (blocks,) = loop(step, self._count, [], [], like)
+        rows = ops.reshape(ops.swapaxes(blocks, 0, 1), (heads, self._count * _ROWS, length))
+        return ops.slice(rows, (0, 0, 0), self._shape)
+
+    def backward(self, tensors, _, upstream):
+        heads, length, _ = self._shape
+        tensors = made_late(tensors, upstream)
+        missing = self._count * _ROWS - length
+        upstream = ops.pad(upstream, ((0, 0), (0, missing), (0, 0)))
+        upstream = ops.swapaxes(ops.reshape(upstream, (heads, self._count, _ROWS, length)), 0, 1)
+
+        def step(index, sums, entries):
+            _, pull_back = vector_jacobian_product(lambda given: self._block(given, index), tensors)
+            return [x + y for x, y in zip(sums, pull_back(entries[0]), strict=True)], []
+
+        sums, _ = loop(step, self._count, [ops.zeros_like(x) for x in tensors], [upstream], [])
+        return list(sums)
+
+    def _block(self, tensors, index):
+        rows = index * _ROWS + ops.arange(_ROWS, dtype="int32")
+        return _rows_of_bias(tensors, rows, self._shape[-1])
+
+
+def _rows_of_bias(tensors, rows, length):
+    """Returns `(heads, rows, length)`.
+
+    Args:
+        tensors: c and the threshold; w and b; the vectors of the heads.
+        rows: positions of the queries.
+        length: number of keys.
+    """
+    (c, threshold), network, heads = ops.unstack(tensors[0]), *tensors[1:]
+    i, j = ops.expand_dims(rows, 1), ops.expand_dims(ops.arange(length, dtype="int32"), 0)
+    distance, farthest = (ops.cast(x, c.dtype) for x in (ops.abs(j - i), ops.maximum(i, j)))
+    share = ops.log(1 + c * distance) / (
+        ops.log(1 + c * ops.maximum(threshold, farthest)) + ops.cast(np.float64(_SMALLEST), c.dtype)
+    )
+    share = ops.reshape(share, (1, -1))
+    shares = ops.concatenate([share, ops.ones_like(share)])  # (2, rows * length)
+    hidden = ops.relu(ops.matmul(ops.transpose(network), shares))  # (width, rows * length)
+    return ops.reshape(ops.matmul(heads, hidden), (-1, ops.shape(rows)[0], length))
 
 
 def logits_oracle(tokens, weights, dims, options):

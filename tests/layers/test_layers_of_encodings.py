@@ -7,6 +7,7 @@ from keras import ops
 from layer_contract import run_layer_contract
 from tolerances import in_float64
 
+from keras_tupe.layers.attention.backend import vector_jacobian_product
 from keras_tupe.positions.alibi import AlibiBias
 from keras_tupe.positions.data_dependent_alibi import ForgetfulAttention
 from keras_tupe.positions.fire import FireBias
@@ -78,6 +79,28 @@ def test_layer_contract_of_fire(tmp_path):
         folder=tmp_path,
         at_least_float32=True,
     )
+
+
+@pytest.mark.parametrize("length", [60, 130])  # within a block of queries; two blocks and a part
+def test_gradients_of_fire_equal_numerical_ones(length):
+    layer = FireBias(3, threshold=9.0, width=5, dtype="float64")
+    layer.build((1, length, 4))
+    first = [waves(*weight.shape).astype("float64") for weight in layer.weights]
+    direction = [np.cos(1 + np.arange(x.size)).reshape(x.shape) for x in first]
+    upstream = np.random.default_rng(2).normal(size=(1, 3, length, length))
+
+    def answer(weights):
+        return layer.stateless_call(weights, [], np.zeros((1, length, 4)))[0]
+
+    def moved(step):
+        weights = [x + step * y for x, y in zip(first, direction, strict=True)]
+        return np.sum(ops.convert_to_numpy(answer(weights)) * upstream)
+
+    _, pull_back = vector_jacobian_product(answer, [ops.convert_to_tensor(x) for x in first])
+    gradients = map(ops.convert_to_numpy, pull_back(ops.convert_to_tensor(upstream)))
+    found = sum(np.sum(x * y) for x, y in zip(gradients, direction, strict=True))
+    numerical = (moved(1e-6) - moved(-1e-6)) / 2e-6
+    np.testing.assert_allclose(found, numerical, rtol=1e-6)
 
 
 def test_layer_contract_of_polar_angles(tmp_path):
