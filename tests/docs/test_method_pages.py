@@ -19,8 +19,8 @@ def drawn_methods():
 
 
 def test_most_methods_are_drawn_and_measured(pages):
-    assert len(drawn_methods()) >= 24
-    assert sum("|    512 | default |" in page for page in pages.values()) >= 24
+    assert len(drawn_methods()) >= 29
+    assert sum("|    512 | default |" in page for page in pages.values()) >= 29
 
 
 @pytest.fixture(scope="module")
