@@ -174,4 +174,5 @@ METHOD = PositionMethod(
     dead_weights=lambda dims, options: (KEY_BIAS,),
     prunes_heads=True,
     refused_memory=memory_unless_untied,
+    relative_step_time=(1.03, 1.20),
 )

@@ -246,4 +246,5 @@ METHOD = PositionMethod(
     dead_weights=additive_dead_weights,
     prunes_heads=True,
     refused_memory=memory_unless_untied,
+    relative_step_time=(1.02, 1.09),
 )

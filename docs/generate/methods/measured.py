@@ -7,8 +7,12 @@ from training.command.tables import table
 
 ROOT = pathlib.Path(__file__).parents[3]
 GALLERY = ROOT / "docs" / "gallery" / "gallery.json"
-TIMES = ROOT / "benchmarks" / "results" / "methods.json"
-MEMORY = ROOT / "benchmarks" / "results" / "memory" / "methods.json"
+RESULTS = ROOT / "benchmarks" / "results"
+# Runs of `benchmarks.methods`, times and peak memory: of most methods, and of those since 2021.
+RUNS = (
+    (RESULTS / "methods.json", RESULTS / "memory" / "methods.json"),
+    (RESULTS / "since-2021" / "methods.json", RESULTS / "since-2021" / "methods.json"),
+)
 
 
 def heads(name):
@@ -38,29 +42,14 @@ def heads(name):
 
 def cost(name):
     """Returns the measured cost by that of `absolute`."""
-    times, memory = _json(TIMES), _json(MEMORY)
-    peak = {
-        (row["length"], row["label"]): row.get("peak_memory_mib")
-        for row in memory["rows"]
-        if row["by"] == "keras_tupe"
-    }
-    rows = []
-    for row in times["rows"]:
-        if row["by"] == "keras_tupe" and row["position"] == name:
-            own, base = (peak.get((row["length"], label)) for label in (row["label"], "absolute"))
-            label = ", ".join(f"`{key}={value}`" for key, value in row["options"].items())
-            rows.append(
-                [
-                    f"{row['length']}",
-                    label or "default",
-                    f"{row['train_ratio']:.2f}",
-                    f"{row['inference_ratio']:.2f}",
-                    f"{own / base:.2f}" if own and base else "-",
-                ]
-            )
-    if not rows:
-        return f"Not measured yet: `python -m benchmarks.methods --positions {name},absolute`."
+    for times, memory in (map(_json, paths) for paths in RUNS):
+        rows = _rows(name, times["rows"], memory["rows"])
+        if rows:
+            break
+    else:
+        return f"Not measured yet: `python -m benchmarks.methods --positions {name} absolute`."
     machine, size = times["machine"], times["settings"]
+    commands = " and ".join(dict.fromkeys(f"`{run['command']}`" for run in (times, memory)))
     return "\n\n".join(
         [
             "Time of a whole training step and of inference, and peak memory, each divided by that "
@@ -73,9 +62,33 @@ def cost(name):
             f"Size `{size['size']}` ({size['num_layers']} blocks, width {size['hidden_dim']}), "
             f"{size['tokens']} tokens per step, on {machine['cores']} cores of {machine['cpu']}, "
             f"medians of {size['rounds']} rounds: read them as +- 0.05. Made by "
-            f"`{times['command']}` and `{memory['command']}`.",
+            f"{commands}.",
         ]
     )
+
+
+def _rows(name, times, memory):
+    """Returns the cells of a method's rows in a run."""
+    peak = {
+        (row["length"], row["label"]): row.get("peak_memory_mib")
+        for row in memory
+        if row["by"] == "keras_tupe"
+    }
+    rows = []
+    for row in times:
+        if row["by"] == "keras_tupe" and row["position"] == name:
+            own, base = (peak.get((row["length"], label)) for label in (row["label"], "absolute"))
+            label = ", ".join(f"`{key}={value}`" for key, value in row["options"].items())
+            rows.append(
+                [
+                    f"{row['length']}",
+                    label or "default",
+                    f"{row['train_ratio']:.2f}",
+                    f"{row['inference_ratio']:.2f}",
+                    f"{own / base:.2f}" if own and base else "-",
+                ]
+            )
+    return rows
 
 
 def _json(path):
