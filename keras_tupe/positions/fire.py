@@ -49,8 +49,9 @@ class FireBias(keras.layers.Layer):
     divided by, as in released code.
 
     The bias is no function of the distance and has no low rank: it is one matrix, once for all
-    blocks. The network answers for 64 queries at a time, and again in the backward pass, so that
-    its hidden layer is never there for all pairs.
+    blocks. The network answers for up to 64 queries at a time, and again in the backward pass, so
+    that its hidden layer is never there for all pairs but in a saved function. The gradient is one
+    of its own: it has no derivatives, and JAX has none forwards.
 
     Args:
         num_heads: number of attention heads H.
@@ -107,7 +108,7 @@ class FireBias(keras.layers.Layer):
             ops.cast(self.output_kernel, dtype),
         ]
         length = ops.shape(hidden_states)[1]
-        if is_saved():
+        if is_saved() or keras.backend.backend() not in ("tensorflow", "jax"):
             output = _rows_of_bias(tensors, ops.arange(length, dtype="int32"), length)
         else:
             rows = _RowsInTurn(self.num_heads, length, dtype)
@@ -135,6 +136,7 @@ class _RowsInTurn:
     def __init__(self, num_heads, length, dtype):
         self._shape = (num_heads, length, length)
         self._count = (length + _ROWS - 1) // _ROWS
+        self._size = (length + self._count - 1) // self._count
         self._dtype = dtype
 
     def forward(self, tensors):
@@ -143,27 +145,28 @@ class _RowsInTurn:
         def step(index, sums, entries):
             return sums, [self._block(tensors, index)]
 
-        like = [(self._dtype, (heads, _ROWS, length if isinstance(length, int) else None))]
-        _, (blocks,) = loop(step, self._count, [], [], like)
-        rows = ops.reshape(ops.swapaxes(blocks, 0, 1), (heads, self._count * _ROWS, length))
+        known = (x if isinstance(x, int) else None for x in (self._size, length))
+        _, (blocks,) = loop(step, self._count, [], [], [(self._dtype, (heads, *known))])
+        rows = ops.reshape(ops.swapaxes(blocks, 0, 1), (heads, self._count * self._size, length))
         return ops.slice(rows, (0, 0, 0), self._shape)
 
     def backward(self, tensors, _, upstream):
         heads, length, _ = self._shape
         tensors = made_late(tensors, upstream)
-        missing = self._count * _ROWS - length
+        missing = self._count * self._size - length
         upstream = ops.pad(upstream, ((0, 0), (0, missing), (0, 0)))
-        upstream = ops.swapaxes(ops.reshape(upstream, (heads, self._count, _ROWS, length)), 0, 1)
+        blocks = ops.reshape(upstream, (heads, self._count, self._size, length))
 
         def step(index, sums, entries):
             _, pull_back = vector_jacobian_product(lambda given: self._block(given, index), tensors)
             return [x + y for x, y in zip(sums, pull_back(entries[0]), strict=True)], []
 
-        sums, _ = loop(step, self._count, [ops.zeros_like(x) for x in tensors], [upstream], [])
+        zeros = [ops.zeros_like(x) for x in tensors]
+        sums, _ = loop(step, self._count, zeros, [ops.swapaxes(blocks, 0, 1)], [])
         return list(sums)
 
     def _block(self, tensors, index):
-        rows = index * _ROWS + ops.arange(_ROWS, dtype="int32")
+        rows = index * self._size + ops.arange(self._size, dtype="int32")
         return _rows_of_bias(tensors, rows, self._shape[-1])
 
 
@@ -181,9 +184,9 @@ def _rows_of_bias(tensors, rows, length):
     share = ops.log(1 + c * distance) / (
         ops.log(1 + c * ops.maximum(threshold, farthest)) + ops.cast(np.float64(_SMALLEST), c.dtype)
     )
-    share = ops.reshape(share, (1, -1))
-    shares = ops.concatenate([share, ops.ones_like(share)])  # (2, rows * length)
-    hidden = ops.relu(ops.matmul(ops.transpose(network), shares))  # (width, rows * length)
+    # (width, rows * length), not by a product of matrices, which rounds `share` on accelerators
+    kernel, bias = (ops.expand_dims(x, 1) for x in ops.unstack(network))
+    hidden = ops.relu(kernel * ops.reshape(share, (1, -1)) + bias)
     return ops.reshape(ops.matmul(heads, hidden), (-1, ops.shape(rows)[0], length))
 
 

@@ -81,6 +81,34 @@ def test_layer_contract_of_fire(tmp_path):
     )
 
 
+def test_fire_of_unknown_lengths_is_that_of_known_ones(tensorflow):
+    layer = FireBias(3, threshold=9.0, width=5)
+    layer.build((1, None, 4))
+    layer.log_factors.assign([[0.3], [-0.2]])
+
+    @tensorflow.function(
+        input_signature=[
+            tensorflow.TensorSpec((1, None, 4)),
+            tensorflow.TensorSpec((1, 3, None, None)),
+        ]
+    )
+    def bias_and_gradients(hidden_states, upstream):
+        with tensorflow.GradientTape() as tape:
+            bias = layer(hidden_states)
+        weights = [weight.value for weight in layer.trainable_variables]
+        return bias, tape.gradient(bias, weights, upstream)
+
+    for length in (1, 64, 65, 130):
+        upstream = tensorflow.constant(waves(1, 3, length, length))
+        with tensorflow.GradientTape() as tape:
+            bias = layer(np.zeros((1, length, 4), "float32"))
+        weights = [weight.value for weight in layer.trainable_variables]
+        wanted = bias, tape.gradient(bias, weights, upstream)
+        found = bias_and_gradients(np.zeros((1, length, 4), "float32"), upstream)
+        for one, other in zip(*map(tensorflow.nest.flatten, (found, wanted)), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("length", [60, 130])  # within a block of queries; two blocks and a part
 def test_gradients_of_fire_equal_numerical_ones(length):
     layer = FireBias(3, threshold=9.0, width=5, dtype="float64")
