@@ -22,7 +22,8 @@ def machine_words(machine):
     """Returns a sentence on the kind of the machine."""
     if not machine:
         return "Machine not recorded."
-    device = machine.get("gpu") or f"{machine.get('cpu')}, {machine.get('cores')} cores"
+    cores = machine.get("cores")
+    device = machine.get("gpu") or f"{machine.get('cpu')}, {cores} core{'s' * (cores != 1)}"
     return f"Machine: {device}, {machine.get('backend')}."
 
 

@@ -12,7 +12,8 @@ class Shares:
 
     Attributes:
         values: dictionary seed -> share of all steps; `None` if it was never reached.
-        mean, low, high: of those that reached it, with the 95 % interval; `None` if none did.
+        mean, low, high: of those that reached it, with the 95 % interval, cut at 0 and at 1, where
+            no share can be; `None` if none did.
     """
 
     values: dict
@@ -47,7 +48,9 @@ def shares_to_baseline(curves, baseline, steps):
         }
         values = {seed: None if at is None else at / steps for seed, at in values.items()}
         reached = [value for value in values.values() if value is not None]
-        interval = mean_interval(reached) if reached else (None, None, None)
+        mean, low, high = mean_interval(reached) if reached else (None, None, None)
+        if len(reached) > 1:
+            low, high = max(low, 0.0), min(high, 1.0)
         if values:
-            found[name] = Shares(values, *interval)
+            found[name] = Shares(values, mean, low, high)
     return found

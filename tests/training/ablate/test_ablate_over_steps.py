@@ -111,6 +111,18 @@ def test_seeds_and_methods_that_the_baseline_lacks_have_no_share():
     assert shares_to_baseline(curves, "alibi", 2) == {}
 
 
+def test_an_interval_of_shares_has_no_impossible_ones():
+    loss = {"absolute": [3.0, 1.0], "t5": [0.9, 0.5]}
+    curves = {
+        name: {0: ([1, 10], values), 1: ([1, 10], [3.0, values[1]])}
+        for name, values in loss.items()
+    }
+    found = shares_to_baseline(curves, "absolute", 10)
+    assert found["t5"].values == {0: 0.1, 1: pytest.approx(0.82)}
+    assert (found["t5"].low, found["t5"].high) == (0.0, 1.0)
+    assert (found["absolute"].low, found["absolute"].high) == (1.0, 1.0)
+
+
 @pytest.mark.slow
 def test_an_ablation_tests_the_presets_on_the_way(tmp_path, capsys):
     rows, out = cases.make_rows(tmp_path / "rows"), tmp_path / "out"
