@@ -157,7 +157,7 @@ def test_small_runs_of_several_methods(tmp_path):
 
 @pytest.mark.slow
 def test_the_control_is_learned_and_order_is_not_without_positions(tmp_path):
-    """Three minutes: `none` learns the majority, and `tupe_r` what `none` cannot."""
+    """Six minutes: `none` learns the majority, and `tupe_r` what `none` cannot."""
     told = commands.words_of("--positions", "none", "tupe_r", out=tmp_path / "out", seeds=2)
     commands.done("probe", *told)
     methods = json.loads((tmp_path / "out" / "probe.json").read_text())["methods"]
