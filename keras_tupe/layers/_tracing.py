@@ -1,0 +1,66 @@
+"""What a graph is traced for, and functions that XLA compiles inside of graphs that it does not."""
+
+import contextlib
+import contextvars
+import functools
+
+import keras
+
+_TARGET = contextvars.ContextVar("what a graph is traced for", default=None)
+
+
+@contextlib.contextmanager
+def tracing_for(target):
+    """Inside, layers make the graph that a file takes.
+
+    Args:
+        target: `"saved"` for a SavedModel, which holds no gradients of our own, so that those of
+            TensorFlow's operations must do; `"onnx"` or `"litert"` for a graph of the operations
+            that these converters know, without anything that XLA compiled.
+    """
+    token = _TARGET.set(target)
+    try:
+        yield
+    finally:
+        _TARGET.reset(token)
+
+
+def traced_for():
+    """Returns what a graph is traced for: `"saved"`, `"onnx"`, `"litert"`, or `None` for use here."""
+    return _TARGET.get()
+
+
+def has_own_gradients(training):
+    """Returns whether layers use gradients of their own: in training, on TensorFlow.
+
+    JAX compiles whole steps. Outside training what TensorFlow differentiates itself stays: graphs
+    to be served have only operations that converters know, and second derivatives exist.
+    """
+    return bool(training) and keras.backend.backend() == "tensorflow" and traced_for() is None
+
+
+def compiled(function):
+    """Decorator: XLA compiles the function on TensorFlow; on other backends it runs as it is.
+
+    Keras compiles whole training steps only, and on CPU not by itself.
+    """
+
+    @functools.cache
+    def by_xla(unknown):
+        import tensorflow as tf
+
+        return tf.function(function, jit_compile=True, autograph=False)
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if keras.backend.backend() != "tensorflow" or traced_for() in ("onnx", "litert"):
+            return function(*args, **kwargs)
+        return by_xla(_unknown(args))(*args, **kwargs)
+
+    return call
+
+
+def _unknown(args):
+    """Returns the shapes of the arguments if any is unknown: a graph of one is not used for known."""
+    shapes = [getattr(x, "shape", ()) for x in args]
+    return None if all(None not in tuple(x) for x in shapes) else tuple(map(tuple, shapes))
