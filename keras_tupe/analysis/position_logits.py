@@ -6,7 +6,6 @@ from keras import ops
 from keras_tupe import positions
 from keras_tupe.analysis._checks import check_whole_rows
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.layers.attention.heads import bias_of_heads
 from keras_tupe.models._kept_heads import heads_of_any
 
 
@@ -68,14 +67,8 @@ def position_logits(backbone, length, token_ids=None):
     shared = [layer(x) for layer in backbone.layers if layer.name == "shared_positions"]
     shared = shared[0] if shared else None
     attention = backbone.get_layer("block_0").attention
-    query, key = (
-        ops.cast(dense(x), attention.logits_dtype)
-        for dense in (attention.query_dense, attention.key_dense)
-    )
-    if bias is not None:
-        bias = bias_of_heads(bias, attention.shared_heads)
-        bias = ops.cast(bias, attention.logits_dtype)
-    logits = ops.convert_to_numpy(attention.logits(query, key, bias, shared))
+    query, key = (dense(x) for dense in (attention.query_dense, attention.key_dense))
+    logits = ops.convert_to_numpy(attention.all_logits(query, key, bias, shared))
     expected = (len(x), attention.num_heads, length, length)
     if logits.shape != expected:
         raise ValueError(

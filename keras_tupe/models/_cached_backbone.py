@@ -35,10 +35,7 @@ class CachedBackbone:
         self.length = length
         self._segments = self._blocks[0].attention.segments
         bias, shared = self._position_terms(length)
-        self._terms = [
-            (bias, block.attention.of_layer(shared) if shared is not None else None)
-            for block in self._blocks
-        ]
+        self._terms = [(bias, block.attention.of_layer(shared)) for block in self._blocks]
 
     def prefill(self, token_ids, given=None):
         """Returns the hidden states of the first tokens, `(batch, count, hidden_dim)`, and caches.
