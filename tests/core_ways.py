@@ -5,6 +5,8 @@ import numpy as np
 from keras import ops
 from tolerances import in_float64
 
+from keras_tupe.layers.attention import core
+
 
 def outputs_and_gradients(model, given, training=False):
     """Returns the outputs of a model, and the gradients of a sum of them by its weights."""
@@ -49,3 +51,12 @@ def assert_same(got, wanted):
             atol=tolerance * max(1, np.abs(value).max()),
             err_msg=name,
         )
+
+
+def go(way, monkeypatch, rows=3):
+    """Makes the core take a way, whatever the length: all at once, or blocks of few rows."""
+    monkeypatch.setattr(core, "LONGEST_WHOLE", 10**9 if way == "whole" else 0)
+    monkeypatch.setattr(core, "MOST_KNOWN", 0 if way == "loop" else 16)
+    monkeypatch.setattr(core, "FEWEST_ROWS", rows)
+    monkeypatch.setattr(core, "MOST_ROWS", rows)
+    monkeypatch.setattr(core, "_rows_of_window", lambda visible: rows)

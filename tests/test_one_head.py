@@ -17,8 +17,7 @@ from interpreters import python
 from keras import ops
 from position_cases import CASES, METHOD_NAMES, Case, inputs, random_ids, scramble
 
-from keras_tupe.layers.attention.distances import key_distance_products, query_distance_products
-from keras_tupe.layers.attention.row_block import whole_sequence
+from keras_tupe.layers import Block, key_distances, query_distances
 from keras_tupe.models import TupeBackbone
 
 REPORTED = Case("shaw", (("k", 2), ("share_heads", True)))
@@ -84,18 +83,17 @@ def test_shaw_with_one_head_of_size_one_in_half_precision(refused):
     assert refused
 
 
-@pytest.mark.parametrize("products", [query_distance_products, key_distance_products])
+@pytest.mark.parametrize("products", [query_distances, key_distances])
 @pytest.mark.parametrize("length", [7, 139])
 def test_products_of_one_head_are_right_in_float32(refused, products, length):
     rng = np.random.default_rng(0)
     vectors, table = rng.normal(size=(1, 3, length, 5)), rng.normal(size=(9, 1, 5))
     place = np.arange(length)
     rows = np.clip(place - place[:, None], -4, 4) + 4
-    equation = "hbtd,tsd->hbts" if products is query_distance_products else "hbsd,tsd->hbts"
+    equation = "hbtd,tsd->hbts" if products is query_distances else "hbsd,tsd->hbts"
     wanted = np.einsum(equation, vectors, table[:, 0][rows])
-    got = products(
-        *(ops.convert_to_tensor(x, "float32") for x in (vectors, table)), whole_sequence(length)
-    )
+    block, table = Block(0, length, 0, length), table.transpose(1, 2, 0)
+    got = products(*(ops.convert_to_tensor(x, "float32") for x in (vectors, table)), block)
     np.testing.assert_allclose(ops.convert_to_numpy(got), wanted, rtol=0, atol=1e-4)
 
 

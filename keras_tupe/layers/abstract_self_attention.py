@@ -8,7 +8,7 @@ from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh, starts
 from keras_tupe.layers.attention import core
-from keras_tupe.layers.attention.block import Block, distance_values, rows_of
+from keras_tupe.layers.attention.block import Block, distance_values, is_zero, rows_of
 from keras_tupe.layers.attention.heads import checked_heads, take_heads
 from keras_tupe.layers.attention.random_bits import can_draw
 from keras_tupe.layers.attention.segments import segments_of
@@ -322,7 +322,7 @@ class AbstractSelfAttention(keras.layers.Layer):
         logits = self.logits(rows["query"], keys["key"], whole.get("positions"), block)
         if "matrix" in rows:
             matrix = rows["matrix"]
-            if not (isinstance(block.offset, int) and block.offset == 0):
+            if not (is_zero(block.offset) and matrix.shape[-1] in (block.keys, None)):
                 heads, batch, count, _ = ops.shape(matrix)
                 at = starts(0, 0, 0, block.offset)
                 matrix = ops.slice(matrix, at, (heads, batch, count, block.keys))

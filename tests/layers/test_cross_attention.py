@@ -1,14 +1,14 @@
-import functools
+"""Attention of one sequence to another: equation, padding, ways of the core."""
 
 import numpy as np
 import pytest
+from core_ways import go
 from keras import ops
 from layer_contract import run_layer_contract
 from position_cases import scramble
 from tolerances import in_float64
 
 from keras_tupe.layers import CrossAttention
-from keras_tupe.layers.attention import blocks, core
 
 MASK = np.array([[1] * 5, [1] * 3 + [0] * 2, [0, 1, 0, 1, 0]], "int32")
 
@@ -66,9 +66,7 @@ def equation(layer, x, m, mask):
 @pytest.mark.parametrize("mask", [None, MASK, MASK.astype(bool), MASK * [[1], [0], [1]]])
 @pytest.mark.parametrize("way", ["whole", "blocks", "loop"])
 def test_the_layer_equals_its_equation(mask, way, monkeypatch):
-    monkeypatch.setattr(core, "LONGEST_WHOLE", 10**9 if way == "whole" else 0)
-    by_three = functools.partial(blocks.attend_in_blocks, rows=3, known=way == "blocks")
-    monkeypatch.setattr(core, "attend_in_blocks", by_three)
+    go(way, monkeypatch)
     layer, x, m = attention(), states(7), states(5, 13, seed=1)
     wanted = equation(layer, x, m, np.ones_like(MASK) if mask is None else mask)
     got = ops.convert_to_numpy(layer(x, m, encoder_padding_mask=mask))

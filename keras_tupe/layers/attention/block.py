@@ -53,7 +53,7 @@ class Block:
     @property
     def is_known(self):
         """Whether the graph knows where the block is."""
-        return all(isinstance(x, int) for x in dataclasses.astuple(self))
+        return all(isinstance(x, int) for x in vars(self).values())
 
 
 def distance_values(table, block):
@@ -129,9 +129,14 @@ def rows_of(x, start, count):
         count: an integer or a scalar tensor.
     """
     heads, batch, length, width = ops.shape(x)
-    if isinstance(start, int) and start == 0 and count is length:
+    if is_zero(start) and count is length:
         return x
     return ops.slice(x, starts(0, 0, start, 0), (heads, batch, count, width))
+
+
+def is_zero(x):
+    """Returns whether a position is known to be 0."""
+    return isinstance(x, int) and x == 0
 
 
 def skew(x, width):

@@ -4,13 +4,15 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from layer_contract import run_layer_contract
 
-from keras_tupe.layers import AbstractSelfAttention, PlainSelfAttention
+from keras_tupe.layers import PlainSelfAttention, UntiedPositionalAttention
+from keras_tupe.positions.bert_ad import FourTermAttention
 
 
-def attention_and_weights(dtype="float64", scale=0.5, **kwargs):
+def attention_and_weights(dtype="float64", scale=0.5, kind=PlainSelfAttention, **kwargs):
     """Returns a layer with scrambled weights, and these by name."""
-    layer = PlainSelfAttention(num_heads=2, key_dim=5, dtype=dtype, name="a", **kwargs)
+    layer = kind(num_heads=2, key_dim=5, dtype=dtype, name="a", **kwargs)
     layer.build((None, None, 11))
     rng = np.random.default_rng(1)
     for weight in layer.weights:
@@ -19,7 +21,12 @@ def attention_and_weights(dtype="float64", scale=0.5, **kwargs):
     return layer, weights
 
 
-def reference(x, weights, bias=0.0, is_real=None):
+def softmax(logits):
+    scores = np.exp(logits - logits.max(-1, keepdims=True))
+    return scores / scores.sum(-1, keepdims=True)
+
+
+def reference(x, weights, bias=0.0, is_real=None, normalize=softmax):
     """Multi-head attention as Vaswani et al. print it: scores and output, float64."""
     query, key, value = (
         np.einsum("btm,mhd->bhtd", x, weights[f"{name}/kernel"])
@@ -29,15 +36,9 @@ def reference(x, weights, bias=0.0, is_real=None):
     logits = query @ key.transpose(0, 1, 3, 2) / np.sqrt(5) + bias
     if is_real is not None:
         logits = np.where(is_real[:, None, None, :], logits, -np.inf)
-    scores = np.exp(logits - logits.max(-1, keepdims=True))
-    scores /= scores.sum(-1, keepdims=True)
+    scores = normalize(logits)
     out = np.einsum("bhtd,hdm->btm", scores @ value, weights["output/kernel"])
     return scores, out + weights["output/bias"]
-
-
-def test_it_is_abstract():
-    with pytest.raises(TypeError, match="abstract"):
-        AbstractSelfAttention(num_heads=2, key_dim=4)
 
 
 @pytest.mark.parametrize("length", [1, 2, 7])
@@ -107,8 +108,7 @@ def test_logits_beyond_half_precision_stay_finite(dtype):
     layer, _ = attention_and_weights(dtype, scale=8.0)
     x = np.random.normal(size=(3, 7, 11)).astype("float32") * 8
     bias = np.random.normal(size=(1, 2, 7, 7)).astype("float32") * 1e6
-    query, key = (ops.cast(d(x), "float32") for d in (layer.query_dense, layer.key_dense))
-    logits = layer.logits(query, key, bias, None)
+    logits = layer.all_logits(layer.query_dense(x), layer.key_dense(x), bias)
     assert np.abs(ops.convert_to_numpy(logits)).max() > 65504, "the case is not extreme enough"
     scores = layer.scores(x, position_bias=bias)
     assert "float32" in str(scores.dtype)
@@ -131,13 +131,87 @@ def test_a_position_bias_is_not_rounded_to_half_precision(dtype):
     np.testing.assert_allclose(scores, expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("num_terms", [1, 2, 3, 4])
-def test_content_logits_are_scaled_by_the_number_of_terms(num_terms):
-    layer, _ = attention_and_weights()
+def test_logits_are_scaled_for_their_terms_and_a_bias_is_not():
+    bias, factor = np.random.normal(size=(1, 2, 7, 7)), {PlainSelfAttention: 1}
     query, key = np.random.normal(size=(2, 3, 7, 2, 5))
-    logits = ops.convert_to_numpy(layer.content_logits(query, key, num_terms))
-    expected = np.einsum("bthd,bshd->bhts", query, key) / np.sqrt(num_terms * 5)
-    np.testing.assert_allclose(logits, expected, atol=1e-12)
+    for kind, terms in {**factor, UntiedPositionalAttention: 2, FourTermAttention: 4}.items():
+        assert kind.num_terms == terms
+        if terms < 4:
+            logits = kind(2, 5, dtype="float64").all_logits(query, key, bias)
+            expected = np.einsum("bthd,bshd->bhts", query, key) / np.sqrt(terms * 5) + bias
+            np.testing.assert_allclose(ops.convert_to_numpy(logits), expected, atol=1e-12)
+
+
+def test_untied_attention_needs_its_second_term():
+    with pytest.raises(ValueError, match="Received: position_bias=None"):
+        UntiedPositionalAttention(2, 5)(np.zeros((1, 3, 10)))
+    with pytest.raises(ValueError, match=r"1 or batch, num_heads(.|\n)*Received: a position bias"):
+        PlainSelfAttention(2, 5)(np.zeros((1, 3, 10)), position_bias=np.zeros((1, 2, 3, 4)))
+
+
+@pytest.mark.parametrize("kind", [PlainSelfAttention, UntiedPositionalAttention])
+def test_layer_contract(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    given = {
+        "hidden_states": rng.normal(size=(3, 7, 11)).astype("float32"),
+        "position_bias": rng.normal(size=(1, 2, 7, 7)).astype("float32"),
+    }
+    run_layer_contract(
+        kind,
+        lambda dtype: {"num_heads": 2, "key_dim": 5, "dropout": 0.1},
+        given,
+        output_shape=(3, 7, 11),
+        num_weights=8,
+        num_states=1,
+        folder=tmp_path,
+        dead_weights=["key/bias"],
+    )
+
+
+@keras.saving.register_keras_serializable(package="test_self_attention")
+class Hinge(PlainSelfAttention):
+    """scores_j = max(0, 1 + s_j - max s) by their sum."""
+
+    def normalized(self, logits):
+        kept = ops.maximum(1 + (logits - ops.max(logits, axis=-1, keepdims=True)), 0)
+        return kept / ops.sum(kept, axis=-1, keepdims=True)
+
+
+@keras.saving.register_keras_serializable(package="test_self_attention")
+class OneProjection(PlainSelfAttention):
+    """s_ij = q_i . q_j / sqrt(d)."""
+
+    shares_projection = True
+
+
+def hinge(logits):
+    kept = np.maximum(1 + logits - logits.max(-1, keepdims=True), 0)
+    return kept / kept.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("length", [1, 7, 530])  # long texts are made in blocks
+def test_no_way_of_the_core_leaves_own_scores_out(length, window):
+    given = {"attention_pattern": "sliding_window", "pattern_options": {"window": window}}
+    layer, weights = attention_and_weights(kind=Hinge, **(given if window else {}))
+    x, place = np.random.normal(size=(2, length, 11)), np.arange(length)
+    is_near = np.abs(place - place[:, None]) <= (window or length)
+    scores, out = reference(x, weights, np.where(is_near, 0, -np.inf), normalize=hinge)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer.scores(x)), scores, atol=1e-12)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), out, atol=1e-12)
+
+
+def test_keys_may_be_projected_as_queries_are():
+    layer, weights = attention_and_weights(kind=OneProjection)
+    assert layer.key_dense is layer.query_dense
+    assert len(weights) == len(layer.weights) == 6
+    weights |= {f"key/{x}": weights[f"query/{x}"] for x in ("kernel", "bias")}
+    x = np.random.normal(size=(2, 7, 11))
+    _, out = reference(x, weights)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), out, atol=1e-12)
+    options = {"window": 2, "num_global": 2, "separate_global": True}
+    given = {"attention_pattern": "sliding_window", "pattern_options": options}
+    assert len(attention_and_weights(kind=OneProjection, **given)[0].weights) == 10
 
 
 def test_dropout_acts_on_scores_in_training_only():
@@ -166,15 +240,3 @@ def test_impossible_sizes_are_refused(name, value):
     sizes = {"num_heads": 2, "key_dim": 4, name: value}
     with pytest.raises(ValueError, match=f"`{name}` must be a positive integer. Received: {name}="):
         PlainSelfAttention(**sizes)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
-def test_gradients_are_finite_in_a_row_without_real_tokens(tensorflow, dtype):
-    layer = PlainSelfAttention(2, 5, dtype=dtype)
-    hidden_states = tensorflow.random.normal((3, 7, 10))
-    padding_mask = np.array([[1] * 7, [1] * 4 + [0] * 3, [0] * 7])
-    with tensorflow.GradientTape() as tape:
-        tape.watch(hidden_states)
-        loss = tensorflow.reduce_sum(layer(hidden_states, padding_mask=padding_mask) ** 2)
-    for gradient in tape.gradient(loss, [hidden_states, *[w.value for w in layer.weights]]):
-        assert np.isfinite(gradient).all()
