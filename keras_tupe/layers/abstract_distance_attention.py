@@ -54,11 +54,6 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         """Widths that a table may have."""
         return (self.key_dim,)
 
-    @property
-    def known_blocks(self):
-        """As in `AbstractSelfAttention`: blocks know which keys are beyond a clipped table."""
-        return self.position_table is not None and self.position_table.clip
-
     @abc.abstractmethod
     def distance_logits(self, query, key, table, block):
         """Returns the logits of a block, `(num_heads, batch, rows, keys)`.
@@ -98,6 +93,9 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         if self.position_table is not None and not self.position_table.clip:
             checked_length(key[0], self.position_table.max_distance + 1, self.position_table.name)
         return query, key
+
+    def clips(self, positions, block):
+        return block.is_known and positions["distances"].shape[-1] < block.keys
 
     def logits(self, query, key, positions, block):
         logits = self.distance_logits(query, key, positions["distances"], block)

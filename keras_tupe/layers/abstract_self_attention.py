@@ -86,7 +86,6 @@ class AbstractSelfAttention(keras.layers.Layer):
     shares_projection = False  # whether W^K, b^K are W^Q, b^Q (Kitaev et al. 2020, Sec. 2)
     keeps_prepared = False  # whether a cache holds the keys that `prepare` returned
     makes_blocks = True  # whether `normalized` computes with its argument alone, rows one by one
-    known_blocks = False  # whether blocks of few rows cost less if the graph knows where they are
     head_gates = None  # `(num_heads, 1 or batch)`: what heads give is multiplied by them
 
     def of_layer(self, shared_positions):
@@ -123,6 +122,13 @@ class AbstractSelfAttention(keras.layers.Layer):
             block: the `Block`.
         """
         return self.products(query, key)
+
+    def clips(self, positions, block):
+        """Returns whether many distances lie beyond a clipped table.
+
+        Then blocks cost less that follow each other in the graph, which knows where they are.
+        """
+        return False
 
     def normalized(self, logits):
         """Returns the attention scores of logits, here their softmax over keys.
@@ -279,7 +285,7 @@ class AbstractSelfAttention(keras.layers.Layer):
             **{
                 "visible": self.visible,
                 "blocks": self.makes_blocks,
-                "known_blocks": self.known_blocks,
+                "known_blocks": self.clips(parts.whole.get("positions"), block),
                 **given,
             },
         )

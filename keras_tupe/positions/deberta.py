@@ -147,7 +147,6 @@ class DisentangledAttention(AbstractSelfAttention):
             dense.build((None, hidden_states_shape[-1]))
 
     num_terms = 3
-    known_blocks = True
 
     def of_layer(self, shared_positions):
         of_query = self.distance_key_dense(shared_positions) * self.scale  # r W^Kr, (2k, h, d)
@@ -161,6 +160,9 @@ class DisentangledAttention(AbstractSelfAttention):
             of_key = ops.flip(of_key, axis=0)
         tables = [ops.transpose(x, (1, 2, 0)) for x in (of_query, of_key)]
         return {**found, "query": tables[0], "key": tables[1]}
+
+    def clips(self, positions, block):
+        return block.is_known and positions["query"].shape[-1] < block.keys
 
     def logits(self, query, key, positions, block):
         logits = self.products(query, key) + query_distances(query, positions["query"], block)
