@@ -9,7 +9,7 @@ from keras_tupe.export._checks import check_length, check_model
 from keras_tupe.export._folders import new_export
 from keras_tupe.export._folding import FoldedEncoder, too_long
 from keras_tupe.export._names import ENCODER_INPUTS, HUB_NAMES, from_hub, input_specs
-from keras_tupe.layers._exporting import saved_function
+from keras_tupe.layers._tracing import tracing_for
 from keras_tupe.models import SavedEncoder, TupeMaskedLM, TupeTextClassifier, TupeTextEmbedder
 from keras_tupe.models._backbone_config import write_backbone_config
 
@@ -179,7 +179,7 @@ def _reusable(model, function, names):
 
     @tf.function(autograph=False)
     def whole(inputs, training):
-        with saved_function():
+        with tracing_for("saved"):
             return function(inputs, training)
 
     @tf.function(autograph=False)

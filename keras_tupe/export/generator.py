@@ -12,7 +12,7 @@ from keras_tupe.export._writing import (
     tests_of,
     written_texts,
 )
-from keras_tupe.layers._exporting import saved_function
+from keras_tupe.layers._tracing import tracing_for
 from keras_tupe.models import TupeCausalLM
 from keras_tupe.models._prompts import check_position_terms
 from keras_tupe.tokenizers.pack_text import framed, pack_text, prompt_problems
@@ -104,7 +104,7 @@ class _Generator:
         ids = self.tokenizer.tokenize(text)
         lengths = framed(self.tokenizer, ids, start, False).row_lengths()
         tests = tests_of(*prompt_problems(ids, lengths, self.length))
-        with tf.control_dependencies(tests), saved_function():
+        with tf.control_dependencies(tests), tracing_for("saved"):
             rows = pack_text(self.tokenizer, ids, self.length, start, False)
             rows = dict(zip(("token_ids", "padding_mask"), map(tf.identity, rows), strict=True))
             found = self.model.generated(rows, [self.tokenizer.end_id], sampler)
@@ -119,6 +119,6 @@ class _Generator:
             mask = tf.ones_like(rows).to_tensor(0)
         inputs = {"token_ids": token_ids[:, :-1], "padding_mask": mask[:, :-1]}
         labels, weights = token_ids[:, 1:], mask[:, 1:]
-        with saved_function():
+        with tracing_for("saved"):
             found = self.model.log_probabilities(inputs, labels, weights)
         return scored_tokens(self.tokenizer, found, labels, weights)

@@ -12,7 +12,7 @@ from keras_tupe.export._writing import (
     tests_of,
     written_texts,
 )
-from keras_tupe.layers._exporting import saved_function
+from keras_tupe.layers._tracing import tracing_for
 from keras_tupe.models import BeamSearch, TupeSeq2SeqLM, TupeSeq2SeqLMPreprocessor
 from keras_tupe.models._prompts import check_position_terms
 from keras_tupe.models.seq2seq._checks import check_preprocessor
@@ -151,7 +151,7 @@ class _Writer:
                 "exported with. It counts the tokens of a target, special ones included."
             )
             tests += tests_of((~fits, sentence))
-        with tf.control_dependencies(tests), saved_function():
+        with tf.control_dependencies(tests), tracing_for("saved"):
             rows = pack_pairs.generation_inputs(self.tokenizer, text, **self._rows())
             rows = _narrowed(rows, "encoder")
             rows["beginning"] = rows["decoder_token_ids"][:, : self.fewest - 1]
@@ -176,7 +176,7 @@ class _Writer:
             rows = _narrowed(_narrowed(rows, "encoder"), "decoder")
             width = tf.shape(rows["decoder_token_ids"])[1]
             labels, weights = labels[:, :width], tf.cast(weights[:, :width], tf.int32)
-        with saved_function():
+        with tracing_for("saved"):
             found = self.model.log_probabilities(rows, labels, weights)
         return scored_tokens(self.tokenizer, found, labels, weights)
 

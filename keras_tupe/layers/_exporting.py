@@ -5,6 +5,8 @@ import contextvars
 
 import keras
 
+from keras_tupe.layers._tracing import traced_for
+
 _FORMAT = contextvars.ContextVar("format of a conversion", default=None)
 
 
@@ -24,7 +26,7 @@ def conversion_to(format):
 
 def conversion_format():
     """Returns the format that a model is being converted to, or `None`."""
-    return _FORMAT.get()
+    return _FORMAT.get() or (traced_for() if traced_for() in ("onnx", "litert") else None)
 
 
 _CONSTANTS = contextvars.ContextVar("position constants", default=None)
@@ -70,7 +72,7 @@ def saved_function():
 
 def is_saved():
     """Returns whether a function is being traced for a file, to be served or trained there."""
-    return _IS_SAVED.get() or is_served() or conversion_format() is not None
+    return _IS_SAVED.get() or is_served() or bool(conversion_format() or traced_for())
 
 
 def is_served():

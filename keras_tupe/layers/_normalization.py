@@ -3,9 +3,8 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._compiled import one_pass
-from keras_tupe.layers._exporting import has_own_gradients
 from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers._tracing import fused, has_own_gradients
 
 
 class LayerNormalization(keras.layers.LayerNormalization):
@@ -28,64 +27,50 @@ class LayerNormalization(keras.layers.LayerNormalization):
         is_usual = is_last and self.scale and self.center and not self.rms_scaling
         if not is_usual or not has_own_gradients(training):
             return super().call(inputs)
-        gamma, beta = ops.convert_to_tensor(self.gamma), ops.convert_to_tensor(self.beta)
-        return ops.cast(_normalized(inputs, gamma, beta, self.epsilon), self.compute_dtype)
+        return ops.cast(
+            _normalized(inputs, self.gamma, self.beta, self.epsilon), self.compute_dtype
+        )
 
 
 def _normalized(inputs, gamma, beta, epsilon):
     import tensorflow as tf
 
-    dtype = at_least_float32(inputs.dtype)
-    width = inputs.shape[-1]
-    epsilon = tf.constant(epsilon, dtype)
+    dtype, width = at_least_float32(inputs.dtype), inputs.shape[-1]
 
     @tf.custom_gradient
     def with_gradient(rows, gamma, beta):
-        mean, variance = _moments(rows)
-        inverse = tf.math.rsqrt(variance + epsilon)
+        mean, variance = tf.nn.moments(tf.cast(rows, dtype), axes=[-1], keepdims=True)
+        inverse = tf.math.rsqrt(variance + tf.constant(epsilon, dtype))
 
         def gradient(upstream):
-            ones = tf.ones([1, tf.shape(rows)[0]], dtype)
-            column = tf.expand_dims(gamma, 1) / width
             wide = tf.cast(upstream, dtype)
-            products = _products(rows, mean, inverse, upstream)
-            inner = tf.matmul(wide, column), tf.matmul(products, column)
-            by_rows = _inputs_gradient(rows, mean, inverse, gamma, upstream, *inner)
+            products = _products(rows, mean, inverse, wide)
+            # means and sums by products, which are faster than reductions
+            column, ones = tf.expand_dims(gamma / width, 1), tf.ones([1, tf.shape(rows)[0]], dtype)
+            means = tf.matmul(wide, column), tf.matmul(products, column)
             sums = [tf.reshape(tf.matmul(ones, x), [width]) for x in (products, wide)]
-            return by_rows, *sums
+            return _rows_gradient(rows, mean, inverse, gamma, wide, *means), *sums
 
         return _scaled(rows, mean, inverse, gamma, beta), gradient
 
     rows = tf.reshape(inputs, [-1, width])
-    outputs = with_gradient(rows, tf.cast(gamma, dtype), tf.cast(beta, dtype))
+    outputs = with_gradient(rows, ops.cast(gamma, dtype), ops.cast(beta, dtype))
     return tf.reshape(outputs, tf.shape(inputs))
 
 
-def _moments(rows):
-    wide = ops.cast(rows, at_least_float32(rows.dtype))
-    mean = ops.mean(wide, axis=-1, keepdims=True)
-    return mean, ops.mean(_squared_differences(rows, mean), axis=-1, keepdims=True)
-
-
-@one_pass
-def _squared_differences(rows, mean):
-    return ops.square(ops.cast(rows, mean.dtype) - mean)
-
-
-@one_pass
+@fused
 def _scaled(rows, mean, inverse, gamma, beta):
     return ops.cast(_standardized(rows, mean, inverse) * gamma + beta, rows.dtype)
 
 
-@one_pass
+@fused
 def _products(rows, mean, inverse, upstream):
-    return _standardized(rows, mean, inverse) * ops.cast(upstream, mean.dtype)
+    return _standardized(rows, mean, inverse) * upstream
 
 
-@one_pass
-def _inputs_gradient(rows, mean, inverse, gamma, upstream, inner, product):
-    centred = ops.cast(upstream, mean.dtype) * gamma - inner
-    centred = centred - _standardized(rows, mean, inverse) * product
+@fused
+def _rows_gradient(rows, mean, inverse, gamma, upstream, inner, product):
+    centred = upstream * gamma - inner - _standardized(rows, mean, inverse) * product
     return ops.cast(centred * inverse, rows.dtype)
 
 

@@ -26,7 +26,7 @@ def tracing_for(target):
 
 
 def traced_for():
-    """Returns what a graph is traced for: `"saved"`, `"onnx"`, `"litert"`, or `None` for use here."""
+    """Returns what a graph is traced for: `None` for use here."""
     return _TARGET.get()
 
 
@@ -60,7 +60,21 @@ def compiled(function):
     return call
 
 
+def fused(function):
+    """Decorator: as `compiled`, in graphs of known shapes: XLA compiles again for every shape."""
+    by_xla = compiled(function)
+
+    @functools.wraps(function)
+    def call(*args):
+        import tensorflow as tf
+
+        passes = tf.inside_function() and _unknown(args) is None
+        return (by_xla if passes else function)(*args)
+
+    return call
+
+
 def _unknown(args):
-    """Returns the shapes of the arguments if any is unknown: a graph of one is not used for known."""
+    """Returns the shapes of the arguments if any is unknown: known ones get their own graph."""
     shapes = [getattr(x, "shape", ()) for x in args]
     return None if all(None not in tuple(x) for x in shapes) else tuple(map(tuple, shapes))

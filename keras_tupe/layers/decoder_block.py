@@ -1,11 +1,10 @@
 """One layer of a decoder beside an encoder: two attentions and a feed-forward network."""
 
+import functools
+
 import keras
 
-from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers._parts import unbuilt_layer
-from keras_tupe.layers._recomputation import recomputed
-from keras_tupe.layers.dropout import Dropout
 from keras_tupe.layers.encoder_block import EncoderBlock
 
 
@@ -51,14 +50,8 @@ class DecoderBlock(EncoderBlock):
     def __init__(self, attention, cross_attention, intermediate_dim, **kwargs):
         super().__init__(attention, intermediate_dim, **kwargs)
         self.cross_attention = cross_attention
-        self.cross_attention_norm = LayerNormalization(
-            epsilon=self.layer_norm_epsilon,
-            dtype=self.dtype_policy,
-            name="cross_attention_layer_norm",
-        )
-        self.cross_attention_dropout = Dropout(
-            self.dropout, name="cross_attention_dropout", dtype=self.dtype_policy
-        )
+        self.cross_attention_norm = self._normalization("cross_attention_layer_norm")
+        self.cross_attention_dropout = self._dropout("cross_attention_dropout")
 
     def build(self, hidden_states_shape, *args):
         super().build(hidden_states_shape)
@@ -82,82 +75,24 @@ class DecoderBlock(EncoderBlock):
                 "(batch, source length, hidden_dim). Received: encoder_states=None"
             )
 
-        def decoded(
-            x,
-            position_bias,
-            shared_positions,
-            padding_mask,
-            output_positions,
-            encoder_states,
-            encoder_padding_mask,
-        ):
-            def across(x):
-                return self.cross_attention(
-                    x,
-                    encoder_states,
-                    encoder_padding_mask=encoder_padding_mask,
-                    training=training,
-                )
+        tensors = {
+            "hidden_states": hidden_states,
+            "position_bias": position_bias,
+            "shared_positions": shared_positions,
+            "padding_mask": padding_mask,
+            "output_positions": output_positions,
+            "encoder_states": encoder_states,
+            "encoder_padding_mask": encoder_padding_mask,
+        }
+        return self._computed_or_again(tensors, training)
 
-            part = self._attention_part(position_bias, shared_positions, padding_mask, training)
-            parts = [part, self._across(across)]
-            return self._around(parts, x, output_positions, training)
-
-        tensors = (
-            *(hidden_states, position_bias, shared_positions, padding_mask, output_positions),
-            *(encoder_states, encoder_padding_mask),
-        )
-        return recomputed(self, decoded, tensors)
-
-    def _across(self, function):
-        return function, self.cross_attention_norm, self.cross_attention_dropout
+    def _across(self, tensors, training):
+        given = {name: tensors[name] for name in ("encoder_states", "encoder_padding_mask")}
+        return functools.partial(self.cross_attention, training=training, **given)
 
     def _across_kept(self, encoded):
         kept, mask = encoded
-        return self._across(lambda x: self.cross_attention.attended(x, kept, mask))
-
-    def prefill(self, hidden_states, position_bias=None, shared_positions=None, *, encoded):
-        """Returns the answer of a call without dropout, and the cache of the attention.
-
-        Args:
-            hidden_states, position_bias, shared_positions: as in the call arguments.
-            encoded: pair: what the cross-attention's `keys_and_values` returned, and the padding
-                mask of the encoder.
-        """
-        return self._with_cache(
-            self.attention.prefill,
-            hidden_states,
-            [self._across_kept(encoded)],
-            position_bias=position_bias,
-            shared_positions=shared_positions,
-        )
-
-    def step(
-        self,
-        hidden_states,
-        cache,
-        index,
-        position_bias=None,
-        layer_positions=None,
-        *,
-        encoded,
-    ):
-        """Returns the hidden states of new tokens, and the cache with theirs.
-
-        Args:
-            hidden_states: those of the new tokens, `(batch, count, hidden_dim)`.
-            cache, index, position_bias, layer_positions: as of the attention's `step`.
-            encoded: as of `prefill`.
-        """
-        return self._with_cache(
-            self.attention.step,
-            hidden_states,
-            [self._across_kept(encoded)],
-            cache=cache,
-            index=index,
-            position_bias=position_bias,
-            layer_positions=layer_positions,
-        )
+        return lambda x: self.cross_attention.attended(x, kept, mask)
 
     def get_config(self):
         return {

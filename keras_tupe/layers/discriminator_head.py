@@ -40,11 +40,8 @@ class DiscriminatorHead(keras.layers.Layer):
     def __init__(self, hidden_dim, kernel_initializer=None, **kwargs):
         super().__init__(autocast=False, **kwargs)
         self.hidden_dim = hidden_dim
-        self.kernel_initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02)
-            if kernel_initializer is None
-            else kernel_initializer
-        )
+        default = keras.initializers.RandomNormal(stddev=0.02)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer or default)
         self.dense = Dense(
             hidden_dim,
             activation=gelu,
@@ -67,8 +64,7 @@ class DiscriminatorHead(keras.layers.Layer):
         return self.prediction(self.dense(hidden_states))[..., 0]
 
     def compute_output_spec(self, hidden_states):
-        shape = hidden_states.shape[:-1]
-        return keras.KerasTensor(shape, at_least_float32(self.compute_dtype))
+        return keras.KerasTensor(hidden_states.shape[:-1], at_least_float32(self.compute_dtype))
 
     def get_config(self):
         return {

@@ -1,12 +1,9 @@
 """Dropout whose seed generator can be replaced."""
 
-import functools
-
 import keras
 from keras import ops
 
-from keras_tupe.layers._compiled import one_pass
-from keras_tupe.layers._exporting import has_own_gradients
+from keras_tupe.layers._tracing import fused, has_own_gradients
 from keras_tupe.layers.attention.random_bits import can_draw, keep_mask
 
 
@@ -65,27 +62,15 @@ class Dropout(keras.layers.Layer):
         if rate > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
         self.supports_masking = True
+        self.built = True  # it has no weights; Keras quantizes built layers alone
 
     def call(self, inputs, training=False):
         if not training or self.rate == 0:
             return inputs
         if not can_draw():
             return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
-        seed = self.seed_generator.next()
-        if has_own_gradients(training):
-            return _dropped(inputs, seed, self.rate)
-        return inputs * _factors(inputs, seed, self.rate)
-
-    def added(self, residual, inputs, training=False):
-        """Returns `residual + dropout(inputs)`, in one pass where passes are compiled.
-
-        Args:
-            residual: tensor of the shape and dtype of `inputs`.
-            inputs, training: as in the call arguments.
-        """
-        if training and self.rate and has_own_gradients(training):
-            return _dropped(inputs, self.seed_generator.next(), self.rate, residual)
-        return residual + self(inputs, training=training)
+        dropped = _dropped_again if has_own_gradients(training) else _dropped
+        return dropped(inputs, self.seed_generator.next(), self.rate)
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -94,46 +79,14 @@ class Dropout(keras.layers.Layer):
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
 
 
-def _factors(like, seed, rate):
-    """Returns what elements are multiplied by, of the shape and in the dtype of `like`."""
-    shape = ops.shape(like)
+def _dropped(inputs, seed, rate):
+    shape = ops.shape(inputs)
     rows = (1,) * (2 - len(shape)) + tuple(shape)
-    keep = ops.cast(ops.reshape(keep_mask(rows, rate, seed), shape), like.dtype)
-    return keep * ops.cast(1 / (1 - rate), like.dtype)
+    keep = ops.cast(ops.reshape(keep_mask(rows, rate, seed), shape), inputs.dtype)
+    return inputs * (keep * ops.cast(1 / (1 - rate), inputs.dtype))
 
 
-def _dropped(inputs, seed, rate, residual=None):
-    """Returns the elements after dropout, plus the residual if there is one, on TensorFlow.
-
-    Nothing is kept for the backward pass: it finds again what was dropped.
-    """
-    import tensorflow as tf
-
-    forward, backward = _passes(rate)
-
-    @tf.custom_gradient
-    def without_residual(inputs):
-        return forward(inputs, seed), lambda upstream: backward(upstream, seed)
-
-    @tf.custom_gradient
-    def with_residual(inputs, residual):
-        outputs = forward(inputs, seed, residual)
-        return outputs, lambda upstream: (backward(upstream, seed), upstream)
-
-    return without_residual(inputs) if residual is None else with_residual(inputs, residual)
-
-
-@functools.cache
-def _passes(rate):
-    """Returns the pass forward and the one backward of dropout at a rate."""
-
-    @one_pass
-    def forward(inputs, seed, residual=None):
-        outputs = inputs * _factors(inputs, seed, rate)
-        return outputs if residual is None else residual + outputs
-
-    @one_pass
-    def backward(upstream, seed):
-        return upstream * _factors(upstream, seed, rate)
-
-    return forward, backward
+@fused
+def _dropped_again(inputs, seed, rate):
+    """Nothing is kept for the backward pass: it finds again what was dropped."""
+    return keras.remat(lambda inputs: _dropped(inputs, seed, rate))(inputs)

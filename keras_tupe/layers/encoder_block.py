@@ -1,5 +1,7 @@
 """One layer of the encoder: attention and feed-forward network."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -9,6 +11,7 @@ from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers._parts import fresh, unbuilt_layer
 from keras_tupe.layers._recomputation import recomputed
+from keras_tupe.layers._tracing import traced_for
 from keras_tupe.layers.dropout import Dropout
 from keras_tupe.layers.gelu import activation_of
 
@@ -47,6 +50,10 @@ class EncoderBlock(keras.layers.Layer):
     Returns:
         Hidden states of the same shape, or `(batch, count, hidden_dim)`, in the compute dtype.
 
+    Attributes:
+        remat: whether the backward pass of training computes the block again, in place of keeping
+            what it computed; same masks, same numbers. Defaults to `False`; `Trainer` sets it.
+
     Masking: by `padding_mask`, in the attention.
 
     Example:
@@ -75,6 +82,7 @@ class EncoderBlock(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.activation = activation
+        self.remat = False
         self.attention_norm = self._normalization("attention_layer_norm")
         self.feedforward_norm = self._normalization("feedforward_layer_norm")
         self.intermediate_dense = Dense(
@@ -84,15 +92,15 @@ class EncoderBlock(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="feedforward_intermediate",
         )
-        self.attention_dropout = Dropout(dropout, name="attention_dropout", dtype=self.dtype_policy)
-        self.feedforward_dropout = Dropout(
-            dropout, name="feedforward_dropout", dtype=self.dtype_policy
-        )
+        self.attention_dropout = self._dropout("attention_dropout")
+        self.feedforward_dropout = self._dropout("feedforward_dropout")
 
     def _normalization(self, name):
-        return LayerNormalization(
-            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
-        )
+        epsilon = self.layer_norm_epsilon
+        return LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=name)
+
+    def _dropout(self, name):
+        return Dropout(self.dropout, dtype=self.dtype_policy, name=name)
 
     def build(self, hidden_states_shape):
         self.output_dense = Dense(
@@ -117,18 +125,31 @@ class EncoderBlock(keras.layers.Layer):
         memory=None,
         memory_mask=None,
     ):
-        def encoded(x, bias, shared_positions, padding_mask, output_positions, *memory):
-            more = self._remembered(x, *memory) if self._remembers else {}
-            part = self._attention_part(bias, shared_positions, padding_mask, training, **more)
-            return self._around([part], x, output_positions, training)
+        tensors = {
+            "hidden_states": hidden_states,
+            "position_bias": position_bias,
+            "shared_positions": shared_positions,
+            "padding_mask": padding_mask,
+            "output_positions": output_positions,
+        }
+        if getattr(self.attention, "memory_length", 0):
+            tensors |= {"memory": memory, "memory_mask": memory_mask}
+        return self._computed_or_again(tensors, training)
 
-        tensors = (hidden_states, position_bias, shared_positions, padding_mask, output_positions)
-        memory = (memory, memory_mask) if self._remembers else ()
-        return recomputed(self, encoded, (*tensors, *memory))
+    def _computed_or_again(self, tensors, training):
+        function = functools.partial(self._computed, training=training)
+        if self.remat and training and traced_for() is None:
+            return recomputed(self, function, tensors)
+        return function(tensors)
 
-    @property
-    def _remembers(self):
-        return bool(getattr(self.attention, "memory_length", 0))
+    def _computed(self, tensors, training):
+        x, positions = tensors["hidden_states"], tensors["output_positions"]
+        given = ("position_bias", "shared_positions", "padding_mask")
+        given = {name: tensors[name] for name in given} | {"training": training}
+        if "memory" in tensors:
+            given |= self._remembered(x, tensors["memory"], tensors["memory_mask"])
+        attend = functools.partial(self.attention, **given)
+        return self._walk(x, attend, self._across(tensors, training), positions, training)[0]
 
     def _remembered(self, hidden_states, memory, memory_mask):
         """Returns what the attention is told of the memory before a row."""
@@ -138,88 +159,61 @@ class EncoderBlock(keras.layers.Layer):
         else:
             memory = ops.stop_gradient(ops.cast(memory, self.compute_dtype))
             x = ops.concatenate([memory, x], axis=1)
-        x = self.attention_norm(x) if self.normalize_first else x
-        return {"remembered": x, "memory_mask": memory_mask}
+        return {"remembered": self._before("attention", x), "memory_mask": memory_mask}
 
-    def _attention_part(self, position_bias, shared_positions, padding_mask, training, **more):
-        """Returns what `_around` takes, of the self-attention."""
+    def _across(self, tensors, training):
+        """Returns the function of the cross-attention; a decoder's block has one."""
 
-        def attention(x):
-            return self.attention(
-                x,
-                position_bias=position_bias,
-                shared_positions=shared_positions,
-                padding_mask=padding_mask,
-                training=training,
-                **more,
-            )
+    def _across_kept(self, encoded):
+        """As `_across`, with keys and values that were made before."""
 
-        return attention, self.attention_norm, self.attention_dropout
-
-    def _around(self, attentions, hidden_states, output_positions=None, training=None):
-        """Returns what the block makes of hidden states, with attentions one after the other.
-
-        Args:
-            attentions: list of triples: function of hidden states, layer normalization, dropout.
-            hidden_states, output_positions, training: as in the call arguments.
-        """
-
-        def sublayer(x, function, norm, dropout, positions=None):
-            added = function(norm(x) if self.normalize_first else x)
-            x = dropout.added(x, added, training=training)
-            if positions is not None:
-                x = at_positions(x, positions, training)
-            return x if self.normalize_first else norm(x)
-
+    def _walk(self, hidden_states, attend, across=None, positions=None, training=None):
+        """Returns the block's answer, and the cache where the attention gives one."""
         x = ops.cast(hidden_states, self.compute_dtype)
-        for part in attentions[:-1]:
-            x = sublayer(x, *part)
-        x = sublayer(x, *attentions[-1], positions=output_positions)
-        feedforward = (self._fed_forward, self.feedforward_norm, self.feedforward_dropout)
-        return sublayer(x, *feedforward)
+        added = attend(self._before("attention", x))
+        added, *cache = added if isinstance(added, tuple) else [added]
+        first = positions if across is None else None
+        x = self._after("attention", x, added, training, first)
+        if across is not None:
+            added = across(self._before("cross_attention", x))
+            x = self._after("cross_attention", x, added, training, positions)
+        added = self.output_dense(self.intermediate_dense(self._before("feedforward", x)))
+        return self._after("feedforward", x, added, training), *cache
 
-    def _fed_forward(self, x):
-        return self.output_dense(self.intermediate_dense(x))
+    def _before(self, name, x):
+        return getattr(self, f"{name}_norm")(x) if self.normalize_first else x
 
-    def prefill(self, hidden_states, position_bias=None, shared_positions=None):
+    def _after(self, name, x, added, training, positions=None):
+        x = x + getattr(self, f"{name}_dropout")(added, training=training)
+        if positions is not None:
+            x = at_positions(x, positions, training)
+        return x if self.normalize_first else getattr(self, f"{name}_norm")(x)
+
+    def prefill(self, hidden_states, position_bias=None, shared_positions=None, encoded=None):
         """Returns the answer of a call without dropout, and the cache of the attention.
 
         Args:
             hidden_states, position_bias, shared_positions: as in the call arguments.
+            encoded: of a decoder's block, pair: what the cross-attention's `keys_and_values`
+                returned, and the padding mask of the encoder.
         """
-        return self._with_cache(
-            self.attention.prefill,
-            hidden_states,
-            position_bias=position_bias,
-            shared_positions=shared_positions,
-        )
+        given = {"position_bias": position_bias, "shared_positions": shared_positions}
+        attend = functools.partial(self.attention.prefill, **given)
+        return self._walk(hidden_states, attend, self._across_kept(encoded))
 
-    def step(self, hidden_states, cache, index, position_bias=None, layer_positions=None):
+    def step(
+        self, hidden_states, cache, index, position_bias=None, layer_positions=None, encoded=None
+    ):
         """Returns the hidden states of new tokens, and the cache with theirs.
 
         Args:
             hidden_states: those of the new tokens, `(batch, count, hidden_dim)`.
             cache, index, position_bias, layer_positions: as of the attention's `step`.
+            encoded: as of `prefill`.
         """
-        return self._with_cache(
-            self.attention.step,
-            hidden_states,
-            cache=cache,
-            index=index,
-            position_bias=position_bias,
-            layer_positions=layer_positions,
-        )
-
-    def _with_cache(self, attention, hidden_states, others=(), **given):
-        kept = []
-
-        def attended(x):
-            x, cache = attention(x, **given)
-            kept.append(cache)
-            return x
-
-        parts = [(attended, self.attention_norm, self.attention_dropout), *others]
-        return self._around(parts, hidden_states), kept[0]
+        given = {"position_bias": position_bias, "layer_positions": layer_positions}
+        attend = functools.partial(self.attention.step, cache=cache, index=index, **given)
+        return self._walk(hidden_states, attend, self._across_kept(encoded))
 
     def compute_output_spec(
         self, hidden_states, *args, output_positions=None, memory=None, **kwargs
@@ -244,5 +238,4 @@ class EncoderBlock(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        attention = unbuilt_layer(config["attention"])
-        return cls(**{**config, "attention": attention})
+        return cls(**{**config, "attention": unbuilt_layer(config["attention"])})

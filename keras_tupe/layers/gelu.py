@@ -6,11 +6,8 @@ import keras
 from keras import ops
 
 from keras_tupe._keywords import did_you_mean
-from keras_tupe.layers._compiled import one_pass
-from keras_tupe.layers._exporting import conversion_format
 from keras_tupe.layers._parts import at_least_float32
-
-_SCALE, _CUBIC = math.sqrt(2.0 / math.pi), 0.044715  # of the approximation
+from keras_tupe.layers._tracing import fused, traced_for
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -34,7 +31,7 @@ def gelu(x):
         >>> round(float(gelu(1.0)), 4)
         0.8413
     """
-    if conversion_format() is not None:  # LiteRT has no erf, and takes this one for its own GELU
+    if traced_for() in ("onnx", "litert"):  # LiteRT has no erf, and takes this one for its own GELU
         return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
     return x * ((ops.erf(x * math.sqrt(0.5)) + 1.0) * 0.5)  # in an order that TensorFlow fuses
 
@@ -59,7 +56,8 @@ def gelu_approximate(x):
         >>> round(float(gelu_approximate(1.0)), 4)
         0.8412
     """
-    return x * ((ops.tanh(_inner(x)) + 1.0) * 0.5)
+    inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
+    return x * ((ops.tanh(inner) + 1.0) * 0.5)
 
 
 ACTIVATIONS = {"gelu": gelu, "gelu_approximate": gelu_approximate}
@@ -80,72 +78,19 @@ def activation_of(name):
 
 
 def trained_activation(activation):
-    """Returns a GELU with a gradient of its own, on TensorFlow; other functions as they are.
+    """Returns a GELU that keeps x alone for its gradient, on TensorFlow; others as they are."""
+    return _TRAINED.get(activation, activation)
 
-    Equations, with phi and Phi the density and distribution function of a standard normal, and
-    t = tanh(u(x)) of the approximation:
 
-        d gelu(x) / dx             = Phi(x) + x phi(x)
-        d gelu_approximate(x) / dx = (1 + t) / 2 + x (1 - t^2) / 2 du/dx
-
-    Kept for the backward pass is x alone, and everything is computed in at least float32. There is
-    no second derivative.
-    """
-    if activation not in _TRAINED:
-        return activation
-    value, slope = _TRAINED[activation]
-
+def _again(function):
+    @fused
     def trained(x):
-        import tensorflow as tf
+        def wide(x):
+            return ops.cast(function(ops.cast(x, at_least_float32(x.dtype))), x.dtype)
 
-        @tf.custom_gradient
-        def with_gradient(x):
-            return value(x), lambda upstream: slope(x, upstream)
-
-        return with_gradient(x)
+        return keras.remat(wide)(x)
 
     return trained
 
 
-@one_pass
-def _trained(x):
-    wide = ops.cast(x, at_least_float32(x.dtype))
-    return ops.cast(wide * _below(wide), x.dtype)
-
-
-@one_pass
-def _slope(x, upstream):
-    wide = ops.cast(x, at_least_float32(x.dtype))
-    density = ops.exp(ops.square(wide) * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
-    slope = _below(wide) + wide * density
-    return ops.cast(ops.cast(upstream, wide.dtype) * slope, x.dtype)
-
-
-@one_pass
-def _trained_approximate(x):
-    return ops.cast(gelu_approximate(ops.cast(x, at_least_float32(x.dtype))), x.dtype)
-
-
-@one_pass
-def _slope_approximate(x, upstream):
-    wide = ops.cast(x, at_least_float32(x.dtype))
-    tanh = ops.tanh(_inner(wide))
-    inner_slope = _SCALE * (1.0 + 3.0 * _CUBIC * ops.square(wide))
-    slope = (tanh + 1.0) * 0.5 + wide * (1.0 - ops.square(tanh)) * (0.5 * inner_slope)
-    return ops.cast(ops.cast(upstream, wide.dtype) * slope, x.dtype)
-
-
-_TRAINED = {
-    gelu: (_trained, _slope),
-    gelu_approximate: (_trained_approximate, _slope_approximate),
-}
-
-
-def _below(x):
-    """Returns the probability that a standard normal is below x."""
-    return (ops.erf(x * math.sqrt(0.5)) + 1.0) * 0.5
-
-
-def _inner(x):
-    """Returns u(x) = sqrt(2 / pi) * (x + 0.044715 x^3)."""
-    return _SCALE * (x + _CUBIC * (x * x * x))
+_TRAINED = {function: _again(function) for function in ACTIVATIONS.values()}

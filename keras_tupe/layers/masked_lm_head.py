@@ -4,9 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._at_positions import at_positions
-from keras_tupe.layers._compiled import one_pass
-from keras_tupe.layers._dense import Dense
-from keras_tupe.layers._exporting import has_own_gradients
+from keras_tupe.layers._dense import Dense, add_bias
 from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers._parts import at_least_float32, fresh, unbuilt_layer
 from keras_tupe.layers.gelu import activation_of
@@ -63,11 +61,8 @@ class MaskedLMHead(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         self.token_embedding = token_embedding
         self.layer_norm_epsilon = layer_norm_epsilon
-        self.kernel_initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02)
-            if kernel_initializer is None
-            else kernel_initializer
-        )
+        default = keras.initializers.RandomNormal(stddev=0.02)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer or default)
         self.activation = activation
         self.dense = Dense(
             token_embedding.hidden_dim,
@@ -93,15 +88,12 @@ class MaskedLMHead(keras.layers.Layer):
         )
 
     def call(self, hidden_states, mask_positions, training=None):
-        masked = hidden_states  # (b, predictions, m)
+        x = hidden_states
         if mask_positions is not None:
-            masked = at_positions(hidden_states, mask_positions, training)
-        transformed = self.normalization(self.dense(masked))
+            x = at_positions(x, mask_positions, training)
+        logits = self.token_embedding(self.normalization(self.dense(x)), reverse=True)
         dtype = at_least_float32(self.compute_dtype)
-        bias = ops.cast(self.output_bias, dtype)
-        if has_own_gradients(training):
-            return _trained_logits(transformed, self.token_embedding, bias)
-        return ops.cast(self.token_embedding(transformed, reverse=True), dtype) + bias
+        return add_bias(ops.cast(logits, dtype), ops.cast(self.output_bias, dtype))
 
     def compute_output_spec(self, hidden_states, mask_positions, training=None):
         slots = hidden_states.shape[:-1] if mask_positions is None else mask_positions.shape
@@ -119,41 +111,4 @@ class MaskedLMHead(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        embedding = unbuilt_layer(config["token_embedding"])
-        return cls(**{**config, "token_embedding": embedding})
-
-
-def _trained_logits(hidden_states, token_embedding, bias):
-    """Returns the logits in the dtype of the bias, on TensorFlow.
-
-    As one product, whose gradient for the embedding matrix is of its shape and needs no transpose;
-    the bias joins in the product, or in half precision in the pass that widens the logits.
-    """
-    import tensorflow as tf
-
-    table = ops.cast(
-        ops.convert_to_tensor(token_embedding.embeddings), token_embedding.compute_dtype
-    )
-    rows = tf.reshape(ops.cast(hidden_states, table.dtype), [-1, table.shape[1]])
-    logits = tf.matmul(rows, table, transpose_b=True)
-    logits = tf.nn.bias_add(logits, bias) if logits.dtype == bias.dtype else _widened(logits, bias)
-    return tf.reshape(logits, tf.concat([tf.shape(hidden_states)[:-1], [table.shape[0]]], 0))
-
-
-def _widened(logits, bias):
-    import tensorflow as tf
-
-    @tf.custom_gradient
-    def with_gradient(logits, bias):
-        def gradient(upstream):
-            sums = tf.raw_ops.BiasAddGrad(out_backprop=upstream)
-            return tf.cast(upstream, logits.dtype), sums
-
-        return _wide_sum(logits, bias), gradient
-
-    return with_gradient(logits, bias)
-
-
-@one_pass
-def _wide_sum(logits, bias):
-    return ops.cast(logits, bias.dtype) + bias
+        return cls(**{**config, "token_embedding": unbuilt_layer(config["token_embedding"])})

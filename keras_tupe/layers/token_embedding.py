@@ -70,12 +70,30 @@ class TokenEmbedding(keras.layers.Layer):
 
     def call(self, inputs, reverse=False):
         if reverse:
-            table = ops.cast(ops.convert_to_tensor(self.embeddings), self.compute_dtype)
-            return ops.matmul(inputs, ops.transpose(table))
+            return self._products(inputs)
         self._check_dtype(inputs)
-        self._check_ids(inputs)
+        values = concrete(inputs)
+        if values is not None and values.size:
+            low, high = values.min(), values.max()
+            if low < 0 or high >= self.vocabulary_size:
+                raise ValueError(
+                    f"Token ids must lie in [0, vocabulary_size={self.vocabulary_size}). Was the "
+                    "text encoded with another vocabulary? Received: token id="
+                    f"{low if low < 0 else high}"
+                )
         rows = take_rows(self.embeddings, beyond_if_negative(inputs, self.vocabulary_size))
         return ops.cast(rows, self.compute_dtype)
+
+    def _products(self, x):
+        table = ops.cast(ops.convert_to_tensor(self.embeddings), self.compute_dtype)
+        if keras.backend.backend() != "tensorflow":
+            return ops.matmul(x, ops.transpose(table))
+        import tensorflow as tf
+
+        # one product, without transposes there and back
+        rows = ops.reshape(ops.cast(x, table.dtype), (-1, self.hidden_dim))
+        logits = tf.matmul(rows, table, transpose_b=True)
+        return ops.reshape(logits, (*ops.shape(x)[:-1], self.vocabulary_size))
 
     def _check_dtype(self, token_ids):
         dtype = keras.backend.standardize_dtype(token_ids.dtype)
@@ -83,18 +101,6 @@ class TokenEmbedding(keras.layers.Layer):
             raise TypeError(
                 "Token ids must be integers. Cast them to int32. Received: token ids of dtype "
                 f"{dtype}"
-            )
-
-    def _check_ids(self, token_ids):
-        values = concrete(token_ids)
-        if values is None or not values.size:
-            return
-        low, high = values.min(), values.max()
-        if low < 0 or high >= self.vocabulary_size:
-            raise ValueError(
-                f"Token ids must lie in [0, vocabulary_size={self.vocabulary_size}). Was the text "
-                "encoded with another vocabulary? Received: token id="
-                f"{low if low < 0 else high}"
             )
 
     def compute_output_spec(self, inputs, reverse=False):

@@ -4,7 +4,7 @@ import jax
 import keras
 
 from keras_tupe._keras_private.training import JaxFit, put_jax_state
-from keras_tupe.layers._recomputation import recomputation
+from keras_tupe.layers._recomputation import set_remat
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._update import COUNTERS, updated
@@ -37,6 +37,7 @@ class JaxSteps(JaxFit):
         }
         counters = {name: current[id(getattr(self, f"_{name}"))] for name in COUNTERS}
         seeds = [current[id(v)] for v in self._seed_states]
+        set_remat(self.model, self.remat)
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
         used = self._objective.in_whole(targets, weights, lambda counts: counts)  # of all devices
 
@@ -48,7 +49,7 @@ class JaxSteps(JaxFit):
                 *seeds_of(self._seed_states, seeds, counters["step"], part),
             ]
             with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
-                with recomputation(self.remat), self._scores(targets, training=True):
+                with self._scores(targets, training=True):
                     outputs = self.model(inputs, training=True)
                 loss, count = self._objective.sums(targets, outputs, weights)
             refuse_other_state(self.model, self._seed_states, scope, mapping)

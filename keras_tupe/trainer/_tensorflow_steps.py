@@ -6,8 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_tupe._keras_private.training import TensorFlowFit, has_own_strategy, queued_dataset
-from keras_tupe.layers._compiled import one_pass_steps
-from keras_tupe.layers._recomputation import recomputation
+from keras_tupe.layers._recomputation import set_remat
 from keras_tupe.trainer._checks import refuse_layer_losses, refuse_other_state
 from keras_tupe.trainer._dropout_seeds import seeds_of
 from keras_tupe.trainer._tensorflow_parts import (
@@ -147,20 +146,17 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
         inputs, targets, weights = data
         values = [v.value for v in self._seed_states]
         seeds = seeds_of(self._seed_states, values, step, part)
-        # each elementwise step by itself, in passes that are not compiled as a whole
-        compiles = self.xla is not False and not self._compiles_passes and not self.run_eagerly
-        with one_pass_steps(compiles):
-            with tf.GradientTape() as tape:
-                scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
-                with scope, recomputation(self.remat), self._scores(targets, training=True):
-                    outputs = self.model(inputs, training=True)
-                loss, count = self._objective.sums(targets, outputs, weights)
-                scale = self._loss_scale.value
-                scaled = loss * tf.cast(scale, loss.dtype) if self._scales else loss
-            refuse_other_state(self.model, self._seed_states, scope, seeds)
-            refuse_layer_losses(self.model, scope)
-            variables = [v.value for v in self.model.trainable_variables]
-            found = tape.gradient(scaled, variables)
+        set_remat(self.model, self.remat)
+        with tf.GradientTape() as tape:
+            scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
+            with scope, self._scores(targets, training=True):
+                outputs = self.model(inputs, training=True)
+            loss, count = self._objective.sums(targets, outputs, weights)
+            scale = self._loss_scale.value
+            scaled = loss * tf.cast(scale, loss.dtype) if self._scales else loss
+        refuse_other_state(self.model, self._seed_states, scope, seeds)
+        refuse_layer_losses(self.model, scope)
+        found = tape.gradient(scaled, [v.value for v in self.model.trainable_variables])
         gradients = [None if g is None else tf.convert_to_tensor(g) for g in found]
         return loss, count, gradients, outputs if self.train_metrics else None
 

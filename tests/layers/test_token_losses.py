@@ -122,7 +122,7 @@ def test_a_label_outside_the_vocabulary_is_no_number_or_an_error(label, chunk):
     if BACKEND == "tensorflow":  # on a CPU
         import tensorflow as tf
 
-        with pytest.raises(tf.errors.InvalidArgumentError, match="label_of_class"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="label value of (-1|29)"):
             found(hidden_states, embeddings, labels, weights, chunk)
         return
     losses = found(hidden_states, embeddings, labels, weights, chunk)[0]

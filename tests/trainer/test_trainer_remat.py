@@ -8,7 +8,6 @@ from trainer_cases import linear_model
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, positions
 from keras_tupe.layers import EncoderBlock
-from keras_tupe.layers._recomputation import recomputation
 from keras_tupe.trainer import Trainer
 
 NUM_STEPS, ROWS = 2, 16
@@ -62,9 +61,9 @@ def test_the_update_is_the_same_for_every_method(position):
 
 
 def test_a_block_is_computed_once_more_in_the_backward_pass(tensorflow, monkeypatch):
-    calls, around = [], EncoderBlock._around
+    calls, walk = [], EncoderBlock._walk
     monkeypatch.setattr(
-        EncoderBlock, "_around", lambda self, *args: calls.append(1) or around(self, *args)
+        EncoderBlock, "_walk", lambda self, *args: calls.append(1) or walk(self, *args)
     )
     attention = positions.get("none").attention(positions.Dims(2, 4, 8), {})
     block = EncoderBlock(attention, 16)
@@ -75,13 +74,14 @@ def test_a_block_is_computed_once_more_in_the_backward_pass(tensorflow, monkeypa
     def gradient(inputs):
         calls.clear()
         with tensorflow.GradientTape() as tape:
-            with recomputation():
-                outputs = block(inputs, training=True)
+            outputs = block(inputs, training=True)
             assert len(calls) == 1
         return tape.gradient(outputs, block.trainable_variables)
 
+    block.remat = True
     found = gradient(inputs)
     assert len(calls) == 2
+    block.remat = False
     with tensorflow.GradientTape() as tape:
         outputs = block(inputs, training=True)
     for mine, other in zip(found, tape.gradient(outputs, block.trainable_variables), strict=True):
@@ -93,8 +93,9 @@ def test_what_would_be_left_without_a_gradient_is_refused():
     block = EncoderBlock(attention, 16)
     inputs = keras.ops.ones((3, 5, 8))
     block(inputs)
-    with recomputation(), pytest.raises(TypeError, match="takes tensors.*Received: object"):
-        block.call(inputs, shared_positions=object())
+    block.remat = True
+    with pytest.raises(TypeError, match="takes tensors.*Received: object"):
+        block.call(inputs, shared_positions=object(), training=True)
 
 
 def test_a_model_without_blocks_is_refused():

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_tupe.export._names import ENCODER_INPUTS, HUB_NAMES, from_hub, input_specs
 from keras_tupe.export.encoder import embedding, probabilities
-from keras_tupe.layers._exporting import conversion_format
+from keras_tupe.layers._tracing import traced_for
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier, TupeTextEmbedder
 
 
@@ -52,7 +52,7 @@ def portable_function(model):
         if backbone.has_length_limit:
             inputs["token_ids"] = _at_most(inputs["token_ids"], backbone.max_sequence_length)
         rows = tf.shape(inputs["token_ids"])[0]
-        if conversion_format() == "onnx":
+        if traced_for() == "onnx":
             inputs = _at_least_one_row(inputs)
         known = {tensor.name: inputs[tensor.name] for tensor in backbone.inputs}
         outputs = dict(backbone(known, training=False))

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_tupe.export.portable.file import write_portable
 from keras_tupe.export.portable.function import portable_function
 from keras_tupe.export.portable.optional import optional_module
-from keras_tupe.layers._exporting import conversion_to
+from keras_tupe.layers._tracing import tracing_for
 
 SIGNATURE = "serving_default"
 
@@ -59,7 +59,7 @@ def to_litert(model):
     """
     root = tf.train.Checkpoint()
     root.variables = [variable.value for variable in model.variables]
-    with conversion_to("litert"):
+    with tracing_for("litert"):
         function = portable_function(model).get_concrete_function()
     with tempfile.TemporaryDirectory() as folder:
         # A converter of functions leaves variables in the file without their values.

@@ -10,7 +10,7 @@ from keras import ops
 from keras_tupe.export.portable.file import write_portable
 from keras_tupe.export.portable.function import portable_function
 from keras_tupe.export.portable.optional import optional_module
-from keras_tupe.layers._exporting import conversion_to
+from keras_tupe.layers._tracing import tracing_for
 
 OPSET = 18
 AXES = {
@@ -80,7 +80,7 @@ def to_onnx(model):
     """
     onnx, tf2onnx = optional_module("onnx"), optional_module("tf2onnx")
     function = _with_weights_as_inputs(portable_function(model), model.weights)
-    with conversion_to("onnx"), _reported_errors("tf2onnx") as errors:
+    with tracing_for("onnx"), _reported_errors("tf2onnx") as errors:
         converted, _ = tf2onnx.convert.from_function(
             function, function.input_signature, opset=OPSET
         )
