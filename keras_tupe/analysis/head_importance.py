@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_tupe.layers.attention.backend import vector_jacobian_product
 from keras_tupe.layers.attention.heads import head_gates
-from keras_tupe.models.prune_heads import all_heads
+from keras_tupe.trunk.changes import all_heads
 
 
 def head_importance(backbone, losses, batches, normalize=False):

@@ -8,8 +8,7 @@ import numpy as np
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._inputs import check_inputs, check_range
-from keras_tupe.models._pattern_checks import check_length
+from keras_tupe.trunk.inputs import check_inputs, check_range
 
 FEWEST_COLUMNS = 16  # of the tokens that are read at once before the first new one
 
@@ -167,7 +166,7 @@ def beginning(inputs, backbone):
     Raises:
         ValueError: if the rows have fewer tokens than there are global ones.
     """
-    check_length(inputs["token_ids"].shape, backbone.pattern_options)
+    backbone.config.check_length(inputs["token_ids"].shape[1])
     shortest = int(keras.ops.convert_to_numpy(inputs["padding_mask"]).astype(bool).sum(1).min())
     columns, needed = FEWEST_COLUMNS, backbone.pattern_options.get("num_global", 0)
     while columns < max(shortest, needed):

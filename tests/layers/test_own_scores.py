@@ -11,8 +11,8 @@ from tolerances import in_float64
 from keras_tupe import TupeBackbone, attention_patterns, positions
 from keras_tupe.layers import AbstractSelfAttention, PlainSelfAttention
 from keras_tupe.layers.attention.fused import fused_attention
-from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.positions import PositionMethod, attention
+from keras_tupe.trunk.steps import Steps
 
 HEADS, KEY_DIM, WIDTH = 2, 5, 10
 WINDOW = {"attention_pattern": "sliding_window"}
@@ -160,7 +160,7 @@ def method(kind):
 def test_the_next_token_of_a_text_sees_as_the_whole_text(kind, monkeypatch):
     monkeypatch.setitem(positions.METHODS, "own_scores", method(kind))
     model, ids = causal_lm(Case("own_scores"), num_layers=1), random_ids(2, 6).astype("int32")
-    steps, tokens = CachedBackbone(model.backbone, 6), ops.convert_to_tensor(ids)
+    steps, tokens = Steps(model.backbone.trunk, 6), ops.convert_to_tensor(ids)
     x, caches = steps.prefill(tokens[:, :3])
     found = [model.logits(x)]
     for index in (3, 4, 5):

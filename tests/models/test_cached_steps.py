@@ -11,8 +11,8 @@ from tolerances import in_float64
 from keras_tupe import positions
 from keras_tupe.layers import AbstractSelfAttention, PlainSelfAttention
 from keras_tupe.layers.attention.term import Term
-from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.positions import KEY_BIAS, PositionMethod, attention, oracle
+from keras_tupe.trunk.steps import Steps
 
 LENGTH, FIRST = 8, 3
 WINDOWS = (
@@ -25,7 +25,7 @@ WINDOWS = (
 
 def in_steps(model, token_ids, sizes):
     """Returns logits of the first tokens at once, and of the others by steps of so many tokens."""
-    steps = CachedBackbone(model.backbone, token_ids.shape[1])
+    steps = Steps(model.backbone.trunk, token_ids.shape[1])
     ids = ops.convert_to_tensor(token_ids)
     x, caches = steps.prefill(ids[:, :FIRST])
     found, index = [model.logits(x)], FIRST
@@ -73,7 +73,7 @@ def test_position_terms_of_long_texts_are_made_by_their_parts():
     model = causal_lm("tupe_r", num_layers=1, max_sequence_length=520)
     token_ids = random_ids(1, 515).astype("int32")
     wanted = logits_of(model, token_ids)
-    steps = CachedBackbone(model.backbone, 515)
+    steps = Steps(model.backbone.trunk, 515)
     _, caches = steps.prefill(ops.convert_to_tensor(token_ids[:, :500]))
     x, _ = steps.step(ops.convert_to_tensor(token_ids[:, 500:]), caches, 500)
     got = ops.convert_to_numpy(model.logits(x))
@@ -173,7 +173,7 @@ def test_a_bias_of_words_is_refused_before_anything_is_generated(monkeypatch):
 
 def test_a_cache_has_the_keys_so_far_and_zeros_behind_them():
     model = causal_lm("rope", num_layers=1)
-    steps = CachedBackbone(model.backbone, LENGTH)
+    steps = Steps(model.backbone.trunk, LENGTH)
     ids = ops.convert_to_tensor(random_ids(2, LENGTH).astype("int32"))
     _, ((key, value),) = steps.prefill(ids[:, :FIRST])
     assert tuple(key.shape) == tuple(value.shape) == (HEADS, 2, LENGTH, KEY_DIM)

@@ -164,9 +164,9 @@ def test_a_pruned_trunk_generates_as_it_answers(case):
 
 def backbone_steps(backbone, ids):
     """Returns hidden states of a prompt of two tokens and of one token after the other."""
-    from keras_tupe.models._cached_backbone import CachedBackbone
+    from keras_tupe.trunk.steps import Steps
 
-    cached = CachedBackbone(backbone, ids.shape[1])
+    cached = Steps(backbone.trunk, ids.shape[1])
     x, caches = cached.prefill(ops.convert_to_tensor(ids[:, :2]))
     found = [x]
     for index in range(2, ids.shape[1]):

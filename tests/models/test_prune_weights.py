@@ -7,8 +7,8 @@ from keras import ops
 
 from keras_tupe import TupeBackbone, TupeTextClassifier
 from keras_tupe.models import keep_zeros, prune_weights, share_of_zeros
-from keras_tupe.models.prune_weights import kernels
 from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
+from keras_tupe.trunk.changes import kernels
 
 
 def classifier():
