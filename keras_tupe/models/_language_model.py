@@ -88,6 +88,5 @@ class LanguageModel(LossInChunks):
             labels: the token after each, integers of that shape.
             weights: numbers of that shape.
         """
-        logits = self(inputs, training=False)
-        losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        losses = self.token_losses(inputs, labels)
         return -losses * ops.cast(weights, losses.dtype)

@@ -1,4 +1,4 @@
-"""Copies of models with another trunk: longer tables, fewer heads, weights at zero, other memory."""
+"""Copies of models with another trunk: longer tables, fewer heads, zeros, another memory."""
 
 import keras
 import numpy as np
