@@ -5,7 +5,6 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention
-from keras_tupe.layers.attention.terms import Bias
 from keras_tupe.positions import KEY_BIAS, PositionMethod, attention, oracle
 
 OUT_OF_SPAN = -(2.0**90)  # exact in float32 and float64, and above the mask of padded keys
@@ -20,8 +19,7 @@ class AdaptiveSpanAttention(AbstractSelfAttention):
         m_h(t) = clip((R + z_h - t) / R, 0, 1)
         scores[h, i, j] = m_h(|j - i|) exp(q_i . k_j / sqrt(d)) / (the sum of that over j)
 
-    that is, the softmax of logits to which log m_h is added. The term is one number per distance,
-    so the logits of long sequences are made in blocks.
+    that is, the softmax of logits to which log m_h is added.
 
     Differences from the source: both sides are seen; no relative positions beside the mask; z is
     not clamped to a largest span, but is no less than 0 by its absolute value.
@@ -54,16 +52,16 @@ class AdaptiveSpanAttention(AbstractSelfAttention):
             name="span",
         )
 
-    def logit_terms(self, query, key, shared_positions):
-        length = ops.shape(key)[2]
-        distance = ops.abs(ops.arange(2 * length, dtype="int32") - (length - 1))
-        distance = ops.cast(distance, query.dtype) / self.ramp
-        span = ops.abs(ops.cast(self.span, query.dtype))
-        mask = ops.minimum(1 + span[:, None] - distance[None], 1)  # (h, 2 n)
+    def of_layer(self, shared_positions):
+        return ops.abs(ops.cast(self.span, self.logits_dtype))[:, None, None, None]
+
+    def logits(self, query, key, positions, block):
+        distance = ops.cast(ops.abs(block.j - block.i), query.dtype) / self.ramp
+        mask = ops.minimum(1 + positions - distance, 1)  # (h, 1, rows, keys)
         is_seen = mask > 0
         log = ops.log(ops.where(is_seen, mask, ops.ones_like(mask)))
         log = ops.where(is_seen, log, ops.cast(OUT_OF_SPAN, log.dtype))
-        return [self.products(query, key, num_terms=1), Bias({"distances": log})]
+        return self.products(query, key) + log
 
     def get_config(self):
         return {**super().get_config(), "ramp": self.ramp, "penalty": self.penalty}

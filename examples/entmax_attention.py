@@ -33,6 +33,8 @@ class EntmaxAttention(AbstractSelfAttention):
         **kwargs: the other arguments of `AbstractSelfAttention`.
     """
 
+    makes_blocks = False  # `normalized` reads a weight
+
     def __init__(self, num_heads, key_dim, initial=0.0, **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
         self.initial = initial
@@ -45,9 +47,6 @@ class EntmaxAttention(AbstractSelfAttention):
             autocast=False,
             name="sparsity",
         )
-
-    def logit_terms(self, query, key, shared_positions):
-        return [self.products(query, key, num_terms=1)]
 
     def normalized(self, logits):
         rate = ops.sigmoid(ops.cast(self.sparsity, logits.dtype))[:, None, None, None]

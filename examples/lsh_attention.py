@@ -52,24 +52,31 @@ class LSHAttention(AbstractSelfAttention):
         shape = (num_rounds, num_heads, key_dim, num_buckets // 2)
         self.rotations = np.random.default_rng(self.layer_index).normal(size=shape)
 
-    def logits(self, query, key, position_bias, shared_positions):
-        lengths = ops.sqrt(ops.sum(ops.square(key), axis=-1, keepdims=True))
-        logits = self.content_logits(query, key / ops.maximum(lengths, 1e-6), num_terms=1)
-        of_query, of_key = self._buckets(query), self._buckets(key)  # (r, b, n, h)
-        of_query, of_key = (ops.transpose(x, (0, 1, 3, 2)) for x in (of_query, of_key))
-        is_seen = ops.any(of_query[..., None] == of_key[..., None, :], axis=0)
-        itself = ops.eye(ops.shape(key)[1], dtype="bool")
-        logits = ops.where(is_seen, logits, ops.cast(OTHER_BUCKET, logits.dtype))
-        return ops.where(itself, ops.cast(ITSELF, logits.dtype), logits)
+    def of_layer(self, shared_positions):
+        return ops.cast(self.rotations, self.logits_dtype)[:, :, None]  # (r, h, 1, d, buckets / 2)
 
-    def _buckets(self, vectors):
-        rotations = ops.cast(self.rotations, vectors.dtype)
-        rotated = ops.einsum("bthd,rhdk->rbthk", vectors, rotations)
-        return ops.argmax(ops.concatenate([rotated, -rotated], axis=-1), axis=-1)
+    def prepare(self, query, key, positions, block, is_real=None):
+        lengths = ops.sqrt(ops.sum(ops.square(key), axis=-1, keepdims=True))
+        of_query, of_key = (_buckets(x, positions) for x in (query, key))
+        return [query, of_query], [key / ops.maximum(lengths, 1e-6), of_key]
+
+    def logits(self, query, key, positions, block):
+        (query, of_query), (key, of_key) = query, key  # buckets (h, b, n, r)
+        of_key = ops.expand_dims(of_key, 2)
+        is_seen = ops.any(ops.expand_dims(of_query, 3) == of_key, axis=-1)
+        logits = self.products(query, key)
+        logits = ops.where(is_seen, logits, ops.cast(OTHER_BUCKET, logits.dtype))
+        return ops.where(block.i == block.j, ops.cast(ITSELF, logits.dtype), logits)
 
     def get_config(self):
         own = {"num_buckets": self.num_buckets, "num_rounds": self.num_rounds}
         return {**super().get_config(), **own}
+
+
+def _buckets(vectors, rotations):
+    rotated = ops.matmul(vectors, rotations)  # (r, h, b, n, buckets / 2)
+    found = ops.argmax(ops.concatenate([rotated, -rotated], axis=-1), axis=-1)
+    return ops.moveaxis(ops.cast(found, vectors.dtype), 0, -1)
 
 
 def logits_oracle(tokens, weights, dims, options):

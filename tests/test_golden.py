@@ -112,7 +112,7 @@ def attention_logits(model, inputs):
     for block, states in zip(blocks, hidden_states[:-1], strict=True):
         attention = block.attention
         query, key = attention.query_dense(states), attention.key_dense(states)
-        values = ops.convert_to_numpy(attention.logits(query, key, bias, None))
+        values = ops.convert_to_numpy(attention.all_logits(query, key, bias, None))
         logits.append(np.where(inputs["padding_mask"][:, None, None] == 1, values, -np.inf))
     return np.stack(logits), np.stack([ops.convert_to_numpy(states) for states in hidden_states])
 

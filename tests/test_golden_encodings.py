@@ -61,7 +61,7 @@ def test_data_dependent_alibi(side, dtype, tolerance, released):
             "query/kernel": np.zeros((HEADS * DIM, HEADS, DIM)),
         },
     )
-    logits = layer.logits(layer.query_dense(x), layer.key_dense(x), None, None)
+    logits = layer.all_logits(layer.query_dense(x), layer.key_dense(x), None, None)
     seen = np.tril(np.ones((LENGTH, LENGTH))) if side == "causal" else 1
     got, wanted = ops.convert_to_numpy(logits) * seen, released[f"{side}/logits"] * seen
     assert np.abs(wanted).max() > 1
@@ -88,7 +88,7 @@ def test_pope(dtype, tolerance, released):
     layer.build((None, None, HEADS * DIM))
     set_weights(layer, {"phase": released["pope/phase"]})
     angles = PolarAngles(DIM, dtype=dtype)(np.zeros((1, LENGTH, HEADS * DIM)))
-    got = ops.convert_to_numpy(layer.logits(query, key, None, angles)) * DIM**0.5
+    got = ops.convert_to_numpy(layer.all_logits(query, key, None, angles)) * DIM**0.5
     assert_close(got, released["pope/products"], tolerance)
 
 

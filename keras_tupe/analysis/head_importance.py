@@ -4,8 +4,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers.attention.backend import vector_jacobian_product
-from keras_tupe.layers.attention.heads import head_gates
 from keras_tupe.trunk.changes import all_heads
 
 
@@ -54,22 +52,27 @@ def head_importance(backbone, losses, batches, normalize=False):
         examples = len(keras.tree.flatten(batch)[0])
         if not examples:
             continue
-        gates = [ops.ones((examples, owner.num_heads), owner.logits_dtype) for owner in owners]
 
-        def of_gates(gates, batch=batch, examples=examples):
-            with head_gates(dict(zip(owners, gates, strict=True))):
-                found = losses(batch)
+        def total(gates, batch=batch, examples=examples):
+            for owner, of_owner in zip(owners, gates, strict=True):
+                owner.head_gates = of_owner
+            found = losses(batch)
             if tuple(found.shape) != (examples,):
                 raise ValueError(
                     "`losses` must return a number for each example of a batch, here a tensor of "
                     f"shape ({examples},). Received: a tensor of shape {tuple(found.shape)}"
                 )
-            return found
+            return ops.sum(found)
 
-        found, pull_back = vector_jacobian_product(of_gates, gates)
-        for number, gradient in enumerate(pull_back(ops.ones_like(found))):
+        gates = [ops.ones((owner.num_heads, examples), owner.logits_dtype) for owner in owners]
+        try:
+            gradients = _gradients(total, gates)
+        finally:
+            for owner in owners:
+                owner.head_gates = None
+        for number, gradient in enumerate(gradients):
             sizes = np.abs(ops.convert_to_numpy(gradient).astype("float64"))
-            sums[number] = sums[number] + sizes.sum(axis=0)
+            sums[number] = sums[number] + sizes.sum(axis=1)
         count += examples
     if not count:
         raise ValueError("`batches` must have at least one example. Received: none")
@@ -81,3 +84,16 @@ def head_importance(backbone, losses, batches, normalize=False):
         norms = np.sqrt(np.nansum(importance**2, axis=1, keepdims=True))
         importance = importance / np.where(norms > 0, norms, 1)
     return importance
+
+
+def _gradients(function, tensors):
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.grad(function)(tensors)
+    import tensorflow as tf
+
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        total = function(tensors)
+    return tape.gradient(total, tensors)

@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_tupe.analysis._checks import check_whole_rows
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.layers.attention.heads import bias_of_heads
 
 
 def position_logits(backbone, length, token_ids=None):
@@ -62,14 +61,8 @@ def position_logits(backbone, length, token_ids=None):
     bias = trunk.position_bias and _checked_bias(trunk.position_bias(x), backbone, len(x), length)
     shared = trunk.shared_positions and trunk.shared_positions(x)
     attention = backbone.blocks[0].attention
-    query, key = (
-        ops.cast(dense(x), attention.logits_dtype)
-        for dense in (attention.query_dense, attention.key_dense)
-    )
-    if bias is not None:
-        bias = bias_of_heads(bias, attention.shared_heads)
-        bias = ops.cast(bias, attention.logits_dtype)
-    logits = ops.convert_to_numpy(attention.logits(query, key, bias, shared))
+    query, key = (dense(x) for dense in (attention.query_dense, attention.key_dense))
+    logits = ops.convert_to_numpy(attention.all_logits(query, key, bias, shared))
     expected = (len(x), attention.num_heads, length, length)
     if logits.shape != expected:
         raise ValueError(

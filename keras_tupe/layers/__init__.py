@@ -8,6 +8,16 @@ from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
+from keras_tupe.layers.attention.block import (
+    Block,
+    distance_values,
+    key_distances,
+    query_distances,
+    rows_of,
+    untied,
+)
+from keras_tupe.layers.attention.channels import channel_distances
+from keras_tupe.layers.attention.core import over_blocks
 from keras_tupe.layers.cls_reset import ClsReset
 from keras_tupe.layers.combined_position_bias import CombinedPositionBias
 from keras_tupe.layers.cross_attention import CrossAttention
@@ -33,6 +43,7 @@ __all__ = [
     "AbsolutePositionEmbedding",
     "AbstractDistanceAttention",
     "AbstractSelfAttention",
+    "Block",
     "ClsReset",
     "CombinedPositionBias",
     "CrossAttention",
@@ -52,8 +63,15 @@ __all__ = [
     "TokenReplacement",
     "UntiedPositionBias",
     "UntiedPositionalAttention",
+    "channel_distances",
+    "distance_values",
     "gelu",
     "gelu_approximate",
+    "key_distances",
+    "over_blocks",
+    "query_distances",
+    "rows_of",
+    "untied",
 ]
 
 refuse_unknown_keywords(globals())

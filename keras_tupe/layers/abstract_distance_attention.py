@@ -5,9 +5,10 @@ import abc
 import keras
 from keras import ops
 
+from keras_tupe.layers._checks import checked_length
 from keras_tupe.layers._parts import unbuilt_layer
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
-from keras_tupe.layers.attention.terms import untied_cls
+from keras_tupe.layers.attention.block import untied
 from keras_tupe.layers.relative_position_table import RelativePositionTable
 
 
@@ -20,8 +21,8 @@ class AbstractDistanceAttention(AbstractSelfAttention):
 
     An untied [CLS] has the same f with its own factors: row 0 and column 0 have no distance.
 
-    A subclass is final and answers `distance_terms`, for all pairs with their distances, and
-    `pair_logits`, for all pairs with one and the same factor.
+    A subclass is final and answers `distance_logits`, for pairs with their distances, and
+    `pair_logits`, for pairs that all have one and the same factor.
 
     Args:
         num_heads, key_dim, dropout, kernel_initializer: as in `AbstractSelfAttention`.
@@ -53,14 +54,21 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         """Widths that a table may have."""
         return (self.key_dim,)
 
+    @property
+    def known_blocks(self):
+        """As in `AbstractSelfAttention`: blocks know which keys are beyond a clipped table."""
+        return self.position_table is not None and self.position_table.clip
+
     @abc.abstractmethod
-    def distance_terms(self, query, key, table):
-        """Returns the terms of the logits, a list of `keras_tupe.layers.attention.terms.Term`.
+    def distance_logits(self, query, key, table, block):
+        """Returns the logits of a block, `(num_heads, batch, rows, keys)`.
 
         Args:
-            query: `(num_heads, batch, length, key_dim)`.
-            key: the same.
-            table: `(2 k + 1, num_heads or 1, width)`, row r for distance r - k.
+            query: `(num_heads, batch, rows, key_dim)`.
+            key: `(num_heads, batch, keys, key_dim)`.
+            table: factors by distance, `(num_heads or 1, width, 2 k + 1)`, for
+                `keras_tupe.layers.query_distances` and the like.
+            block: the `Block`.
         """
 
     @abc.abstractmethod
@@ -70,40 +78,33 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         Args:
             query: `(num_heads, batch, query_length, key_dim)`.
             key: `(num_heads, batch, key_length, key_dim)`.
-            factor: `(num_heads or 1, width)`, for all sequences.
+            factor: `(num_heads or 1, width)`, for all pairs.
         """
 
-    def table(self, hidden_states, shared_positions):
-        """Returns the layer's own table or the shared one, in `logits_dtype`.
-
-        Args:
-            hidden_states: tensor whose axis 1 is the length.
-            shared_positions: as in the call arguments.
-        """
+    def of_layer(self, shared_positions):
         if (self.position_table is None) == (shared_positions is None):
             received = "neither" if self.position_table is None else "both"
             raise ValueError(
                 "The attention layer needs one table of distances: `position_table` when it is "
                 f"made, or `shared_positions` when it is called. Received: {received}"
             )
-        own = self.position_table
-        table = own(hidden_states) if own is not None else self._own_of(shared_positions)
-        return {name: ops.cast(rows, self.logits_dtype) for name, rows in table.items()}
+        table = self.position_table.rows() if self.position_table else shared_positions
+        table = {name: ops.cast(x, self.logits_dtype) for name, x in table.items()}
+        if self.position_table is None and table["distances"].shape[1] != 1:
+            table = {name: self.own_heads(x, 1) for name, x in table.items()}
+        return {**table, "distances": ops.transpose(table["distances"], (1, 2, 0))}
 
-    def _own_of(self, shared_positions):
-        """Returns the rows of the layer's own heads, unless heads share a table."""
-        return {
-            name: rows if rows.shape[1] == 1 else self.own_heads(rows, 1)
-            for name, rows in shared_positions.items()
-        }
+    def prepare(self, query, key, positions, block, is_real=None):
+        if self.position_table is not None and not self.position_table.clip:
+            checked_length(key[0], self.position_table.max_distance + 1, self.position_table.name)
+        return query, key
 
-    def logit_terms(self, query, key, shared_positions):
-        table = self.table(query[0], shared_positions)
-        terms = self.distance_terms(query, key, table["distances"])
-        if "cls" not in table:
-            return terms
-        factors = ops.unstack(table["cls"])
-        return [*terms, untied_cls(query, key, factors, self.pair_logits)]
+    def logits(self, query, key, positions, block):
+        logits = self.distance_logits(query, key, positions["distances"], block)
+        if "cls" not in positions:
+            return logits
+        factors = [(factor,) for factor in ops.unstack(positions["cls"])]
+        return untied(logits, query, key, block, self.pair_logits, factors)
 
     def compute_output_spec(self, hidden_states, *args, **kwargs):
         if self.position_table is not None and self.segments is None:

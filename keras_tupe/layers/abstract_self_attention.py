@@ -1,6 +1,4 @@
-"""Base of all attention layers of the package."""
-
-import abc
+"""Base of all self-attention layers of the package."""
 
 import keras
 from keras import ops
@@ -8,29 +6,23 @@ from keras import ops
 from keras_tupe import attention_patterns
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
-from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.layers.attention.cached import KeepsKeys
-from keras_tupe.layers.attention.core import attend
-from keras_tupe.layers.attention.heads import checked_heads, gated
-from keras_tupe.layers.attention.layer_scores import HasScores, has_tokens
-from keras_tupe.layers.attention.layer_terms import HasTerms
+from keras_tupe.layers._parts import at_least_float32, fresh, starts
+from keras_tupe.layers.attention import core
+from keras_tupe.layers.attention.block import Block, distance_values, rows_of
+from keras_tupe.layers.attention.heads import checked_heads, take_heads
 from keras_tupe.layers.attention.random_bits import can_draw
-from keras_tupe.layers.attention.segments import RemembersSegments, segments_of
-from keras_tupe.layers.attention.weighted_values import ScoreDropout
+from keras_tupe.layers.attention.segments import segments_of
 from keras_tupe.layers.dropout import Dropout
 
 
-class AbstractSelfAttention(
-    KeepsKeys, RemembersSegments, HasScores, HasTerms, keras.layers.Layer, abc.ABC
-):
-    """Multi-head self-attention that asks its subclass one question: the terms of the logits.
+class AbstractSelfAttention(keras.layers.Layer):
+    """Multi-head self-attention that asks its subclass one question: the logits of a rectangle.
 
-    Projections, padding mask, softmax, dropout and output are here, once. A subclass is final
-    and answers `logit_terms(query, key, shared_positions)`, with which long sequences are done in
-    blocks of query rows, without any tensor of shape (length, length); or, if its logits are no sum
-    of such terms, all of them at once: `logits(query, key, position_bias, shared_positions)`. If it
-    overrides `normalized`, scores are no softmax; with `shares_projection = True` keys are
-    projected as queries are, by one layer.
+    Projections, biases, masks, softmax, dropout, blocks of long texts, caches of keys, memories and
+    output are here, once. A subclass is final and answers `logits(query, key, positions, block)`
+    for any rectangle of queries and keys; by default they are scaled products. What it computes
+    once per call it makes in `of_layer` (of positions and its own weights) and in `prepare` (of
+    queries and keys). See the page at the door of `keras_tupe.layers.attention`.
 
     Equation (Vaswani et al. 2017):
 
@@ -88,7 +80,73 @@ class AbstractSelfAttention(
         Logits, bias, mask and softmax are in at least float32 under every precision policy.
     """
 
+    # What a subclass declares, and what it answers
+
+    num_terms = 1  # dot products that the logits sum up, so that their variance stays that of one
     shares_projection = False  # whether W^K, b^K are W^Q, b^Q (Kitaev et al. 2020, Sec. 2)
+    keeps_prepared = False  # whether a cache holds the keys that `prepare` returned
+    makes_blocks = True  # whether `normalized` computes with its argument alone, rows one by one
+    known_blocks = False  # whether blocks of few rows cost less if the graph knows where they are
+    head_gates = None  # `(num_heads, 1 or batch)`: what heads give is multiplied by them
+
+    def of_layer(self, shared_positions):
+        """Returns a tree of the tensors that `prepare` and `logits` read beside queries and keys.
+
+        Tables, projections of positions, own weights: all that a call makes once, and the steps of
+        a text once for all of them.
+
+        Args:
+            shared_positions: as in the call arguments, of all heads of the encoder, or `None`.
+        """
+        return shared_positions
+
+    def prepare(self, query, key, positions, block, is_real=None):
+        """Returns trees of tensors, with a row per query and per key, for `logits`.
+
+        Args:
+            query: `(num_heads, batch, rows, key_dim)` in `logits_dtype`.
+            key: `(num_heads, batch, keys, key_dim)`.
+            positions: what `of_layer` returned.
+            block: the `Block` of all of them.
+            is_real: which keys are tokens, 1 or 0, `(1, batch, keys, 1)`, or `None` if all are.
+        """
+        return query, key
+
+    def logits(self, query, key, positions, block):
+        """Returns the logits of a rectangle, `(num_heads, batch or 1, rows, keys)`.
+
+        It computes with its arguments alone, since long texts make blocks again for the gradient.
+
+        Args:
+            query, key: rows of what `prepare` returned.
+            positions: what `of_layer` returned.
+            block: the `Block`.
+        """
+        return self.products(query, key)
+
+    def normalized(self, logits):
+        """Returns the attention scores of logits, here their softmax over keys.
+
+        Args:
+            logits: `(num_heads, batch, rows, keys)`, of which those of keys that a query must not
+                see are around -1e30, and must get zero.
+        """
+        return core.softmax(logits)
+
+    @property
+    def scale(self):
+        """What products are multiplied by, 1 / sqrt(num_terms * key_dim) (Ke et al. 2021, eq. 6)."""
+        return (self.num_terms * self.key_dim) ** -0.5
+
+    def products(self, query, key):
+        """Returns `scale * q_i . k_j`, `(num_heads, batch, rows, keys)`."""
+        return ops.matmul(query * self.scale, ops.swapaxes(key, -1, -2))
+
+    def own_heads(self, x, axis=0):
+        """Returns a tensor that all layers share, of the heads that are the layer's own."""
+        return take_heads(x, self.shared_heads, axis)
+
+    # Once, for all of them
 
     def __init__(
         self,
@@ -106,12 +164,6 @@ class AbstractSelfAttention(
     ):
         # Without autocast a half-precision policy would round position biases, which are float32.
         super().__init__(autocast=False, **kwargs)
-        base = AbstractSelfAttention
-        if type(self).logit_terms is base.logit_terms and type(self).logits is base.logits:
-            raise TypeError(
-                f"{type(self).__name__} is abstract: a subclass says what its logits are, by "
-                f"`logit_terms` or `logits`. Received: {type(self).__name__} with neither"
-            )
         check_positive_integers(num_heads=num_heads, key_dim=key_dim)
         self.num_heads = num_heads
         self.key_dim = key_dim
@@ -149,10 +201,9 @@ class AbstractSelfAttention(
         )
 
     def build(self, hidden_states_shape):
-        hidden_dim = hidden_states_shape[-1]
         self.output_dense = HeadsDense(
             "bthd,hdm->btm",
-            output_shape=(None, hidden_dim),
+            output_shape=(None, hidden_states_shape[-1]),
             bias_axes="m",
             kernel_initializer=fresh(self.kernel_initializer),
             dtype=self.dtype_policy,
@@ -181,60 +232,261 @@ class AbstractSelfAttention(
         dropout = None
         if training and self.dropout > 0:
             generator = self.dropout_layer.seed_generator
-            dropout = ScoreDropout(self.dropout, generator.next() if can_draw() else generator)
+            dropout = core.Dropout(self.dropout, generator.next() if can_draw() else generator)
         if self.segments is not None:
-            self._check_bias(position_bias, hidden_states)
-            context = self.over_segments(
-                hidden_states,
-                remembered,
-                (memory_mask, padding_mask),
-                self._terms_maker(position_bias, shared_positions),
-                dropout,
-            )
-            return self.output_dense(ops.transpose(gated(self, context), (1, 2, 0, 3)))
-        terms = self.terms(hidden_states, position_bias, shared_positions)
-        is_real = self._over_keys(padding_mask, hidden_states)
-        value = ops.transpose(self.value_dense(hidden_states), (2, 0, 1, 3))  # (h, b, s, d)
+            given = (position_bias, shared_positions)
+            masks = (memory_mask, padding_mask)
+            return self._over_segments(hidden_states, remembered, masks, given, dropout)
+        block, is_real = self._whole(hidden_states, padding_mask)
+        terms = (position_bias, self.of_layer(shared_positions), block, is_real)
+        parts, value = self._parts_and_values(hidden_states, self._denses, terms)
         of_globals = None
         if self._global_denses:
-            of_globals = (
-                self.terms(hidden_states, position_bias, shared_positions, of_globals=True),
-                ops.transpose(self._global_denses[2](hidden_states), (2, 0, 1, 3)),
-            )
-        own = self.own_normalize
-        context = attend(terms, value, is_real, dropout, self.visible, of_globals, own)
-        context = gated(self, context)
+            of_globals = self._parts_and_values(hidden_states, self._global_denses, terms)
+        context = self._attend(parts, value, block, is_real, dropout, of_globals)
         if is_real is not None:
-            context = context * has_tokens(is_real, context.dtype)
+            context = context * ops.cast(ops.max(is_real, axis=2, keepdims=True), context.dtype)
+        return self._output(context)
+
+    @property
+    def _denses(self):
+        return self.query_dense, self.key_dense, self.value_dense
+
+    def _whole(self, hidden_states, padding_mask):
+        """Returns the block of all pairs, and which keys are tokens."""
+        batch, length = ops.shape(hidden_states)[:2]
+        block = Block(0, length, 0, length)
+        if padding_mask is None:
+            return block, None
+        is_real = ops.cast(ops.cast(padding_mask, "bool"), self.logits_dtype)
+        return block, ops.reshape(is_real, (1, batch, length, 1))
+
+    def _parts_and_values(self, hidden_states, denses, terms):
+        query, key, value = (_heads_first(dense(hidden_states)) for dense in denses)
+        self._check_bias(terms[0], hidden_states)
+        return self._parts(query, key, *terms), value
+
+    def _attend(self, parts, value, block, is_real=None, dropout=None, of_globals=None, **given):
+        return core.attend(
+            self._logits,
+            parts,
+            value,
+            block,
+            is_real=is_real,
+            dropout=dropout,
+            normalized=self.normalized,
+            of_globals=of_globals,
+            **{
+                "visible": self.visible,
+                "blocks": self.makes_blocks,
+                "known_blocks": self.known_blocks,
+                **given,
+            },
+        )
+
+    def _output(self, context):
+        if self.head_gates is not None:
+            gates = ops.cast(self.head_gates, context.dtype)
+            context = context * ops.reshape(gates, (*ops.shape(gates), 1, 1))
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
 
-    def terms(self, hidden_states, position_bias, shared_positions, of_globals=False):
-        """Returns the terms of the logits of a call, a list of `Term`.
+    def _parts(self, query, key, position_bias, positions, block, is_real=None, prepared=False):
+        """Returns the `core.Parts` of a block, of projected queries and keys, heads first."""
+        query, key = (ops.cast(x, self.logits_dtype) for x in (query, key))
+        if not prepared:
+            query, key = self.prepare(query, key, positions, block, is_real)
+        rows, keys = {"query": query}, {"key": key}
+        whole = {} if positions is None else {"positions": positions}
+        if position_bias is not None:
+            bias = position_bias if isinstance(position_bias, dict) else {"bias": position_bias}
+            bias = {
+                name: ops.cast(self.own_heads(x, 1 if name == "bias" else 0), self.logits_dtype)
+                for name, x in bias.items()
+            }
+            if "bias" in bias and bias["bias"].shape[-1] != 0:
+                rows["matrix"] = rows_of(ops.swapaxes(bias["bias"], 0, 1), block.start, block.rows)
+            else:
+                if "query" in bias:
+                    rows["bias"] = rows_of(
+                        ops.expand_dims(bias["query"], 1), block.start, block.rows
+                    )
+                    keys["bias"] = ops.expand_dims(bias["key"], 1)
+                if "distances" in bias:  # the last is that of a distance that there is not
+                    heads, columns = ops.shape(bias["distances"])
+                    whole["distances"] = ops.slice(bias["distances"], (0, 0), (heads, columns - 1))
+        return core.Parts(rows, keys, whole)
+
+    def _logits(self, parts, block):
+        """Returns the logits of a rectangle, the position bias included."""
+        rows, keys, whole = parts
+        logits = self.logits(rows["query"], keys["key"], whole.get("positions"), block)
+        if "matrix" in rows:
+            matrix = rows["matrix"]
+            if not (isinstance(block.offset, int) and block.offset == 0):
+                heads, batch, count, _ = ops.shape(matrix)
+                at = starts(0, 0, 0, block.offset)
+                matrix = ops.slice(matrix, at, (heads, batch, count, block.keys))
+            logits = logits + matrix
+        if "bias" in rows:
+            logits = logits + ops.matmul(rows["bias"], ops.swapaxes(keys["bias"], -1, -2))
+        if "distances" in whole:
+            logits = logits + distance_values(whole["distances"], block)
+        return logits
+
+    def all_logits(self, query, key, position_bias=None, shared_positions=None):
+        """Returns the logits of all pairs, `(batch, num_heads, length, length)`, without masks.
+
+        Args:
+            query, key: projected, `(batch, length, num_heads, key_dim)`.
+            position_bias, shared_positions: as in the call arguments.
+        """
+        length = ops.shape(key)[1]
+        block = Block(0, length, 0, length)
+        query, key = _heads_first(query), _heads_first(key)
+        parts = self._parts(query, key, position_bias, self.of_layer(shared_positions), block)
+        return ops.swapaxes(self._logits(parts, block), 0, 1)
+
+    def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
+        """Returns the attention scores `(batch, num_heads, length, length)` of a call.
+
+        Args:
+            hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
+        """
+        if self.segments is not None:
+            raise ValueError(
+                "The scores of a layer with segments are no matrix of all pairs of a row. Use one "
+                f"that attends to whole rows. Received: a layer with {self.segments}"
+            )
+        block, is_real = self._whole(hidden_states, padding_mask)
+        terms = (position_bias, self.of_layer(shared_positions), block, is_real)
+        found = []
+        for denses in filter(None, (self._global_denses, self._denses)):
+            parts, _ = self._parts_and_values(hidden_states, denses, terms)
+            given = (self._logits, parts, block, is_real, self.visible, self.normalized)
+            found.append(core.scores(*given))
+        if len(found) > 1:
+            count = self.visible.num_global
+            found = [ops.concatenate([found[0][:, :, :count], found[1][:, :, count:]], axis=2)]
+        if is_real is not None:
+            found[0] = found[0] * ops.max(is_real, axis=2, keepdims=True)
+        return ops.swapaxes(found[0], 0, 1)
+
+    # Segments with a memory
+
+    def _over_segments(self, hidden_states, remembered, masks, given, dropout):
+        segments, position_bias = self.segments, given[0]
+        self._check_bias(position_bias, hidden_states)
+        batch, length = ops.shape(hidden_states)[:2]
+        if remembered is None:
+            sides = ((0, 0), (segments.memory_length, 0), (0, 0))
+            remembered = ops.pad(ops.stop_gradient(hidden_states), sides)
+        query = segments.cut(_heads_first(self.query_dense(hidden_states)))
+        key, value = (
+            segments.with_memories(*(_heads_first(dense(x)) for x in (remembered, hidden_states)))
+            for dense in (self.key_dense, self.value_dense)
+        )
+        memory_mask, padding_mask = masks
+        if memory_mask is None:
+            memory_mask = ops.zeros((batch, segments.memory_length))
+        if padding_mask is None:
+            padding_mask = ops.ones((batch, length))
+        seen = [
+            ops.cast(ops.cast(x, "bool"), self.logits_dtype) for x in (memory_mask, padding_mask)
+        ]
+        seen = [x[None, :, :, None] for x in seen]
+        is_real = segments.with_memories(ops.concatenate(seen, axis=2), seen[1])
+        block = Block(segments.memory_length, segments.length, 0, segments.whole)
+        parts = self._parts(query, key, position_bias, self.of_layer(given[1]), block, is_real)
+        context = self._attend(parts, value, block, is_real, dropout)
+        context = context * ops.cast(ops.max(is_real, axis=2, keepdims=True), context.dtype)
+        return self._output(segments.joined(context, batch, length))
+
+    # One token after the other: the keys and values of those before are kept. There is neither
+    # dropout nor padding: a token sees those before it as the pattern, which is causal, says.
+
+    def prefill(self, hidden_states, position_bias=None, shared_positions=None):
+        """Returns the answer of a call without dropout, and the keys and values of its tokens.
 
         Args:
             hidden_states, position_bias, shared_positions: as in the call arguments.
-            of_globals: whether they are those that global tokens see by, where these have
-                projections of their own. Defaults to `False`.
-        """
-        self._check_bias(position_bias, hidden_states)
-        dtype = self.logits_dtype
-        denses = self._global_denses if of_globals else (self.query_dense, self.key_dense)
-        query, key = (ops.cast(dense(hidden_states), dtype) for dense in denses[:2])
-        query, key = (ops.transpose(x, (2, 0, 1, 3)) for x in (query, key))
-        return self._terms_maker(position_bias, shared_positions)(query, key)
 
-    def _terms_maker(self, position_bias, shared_positions):
-        """Returns the function from queries and keys to terms."""
-        positions = None if shared_positions is None else self.of_layer(shared_positions)
-        return lambda query, key: self.terms_of(query, key, position_bias, positions)
+        Returns:
+            The hidden states, and a pair: keys and values, each
+            `(num_heads, batch, length, key_dim)` in the compute dtype, for `cache_of`.
+        """
+        x = self(hidden_states, position_bias=position_bias, shared_positions=shared_positions)
+        positions = self.of_layer(shared_positions)
+        return x, self._new(hidden_states, 0, positions)[1]
+
+    def cache_of(self, kept, length):
+        """Returns the cache of a text of `length` tokens from that of its first ones."""
+        before, size = 0, length
+        if self.segments is not None:
+            before = self.segments.memory_length
+            size = self.segments.count(length) * self.segments.length
+        return tuple(
+            ops.pad(x, ((0, 0), (0, 0), (before, size - x.shape[2]), (0, 0))) for x in kept
+        )
+
+    def step(self, hidden_states, cache, index, position_bias=None, layer_positions=None):
+        """Returns the answer for new tokens, and the cache with their keys and values.
+
+        Args:
+            hidden_states: those of the new tokens, `(batch, count, hidden_dim)`; with segments
+                one token.
+            cache: keys and values of all positions, each `(num_heads, batch, length, key_dim)`;
+                what is there from `index` on does not matter.
+            index: position of the first of the new tokens, int32 scalar tensor.
+            position_bias: that of the whole text, as in the call arguments.
+            layer_positions: what `of_layer` returned for the whole text.
+
+        Returns:
+            Hidden states `(batch, count, hidden_dim)`, and the cache.
+        """
+        segments, first, is_real = self.segments, 0, None
+        count = ops.shape(hidden_states)[1]
+        if segments is not None and hidden_states.shape[1] != 1:
+            raise ValueError(
+                "A layer with segments takes one new token at a time. Received: "
+                f"{hidden_states.shape[1]} tokens"
+            )
+        query, new = self._new(hidden_states, index, layer_positions)
+        at = starts(0, 0, index + (segments.memory_length if segments else 0), 0)
+        cache = tuple(ops.slice_update(old, at, x) for old, x in zip(cache, new, strict=True))
+        key, value = cache
+        block = Block(index, count, 0, ops.shape(key)[2])
+        if segments is not None:  # the frame of the token: its segment behind its memory
+            first = index // segments.length * segments.length
+            key, value = core.cut(cache, first, segments.whole)
+            block = Block(segments.memory_length + index - first, 1, 0, segments.whole)
+            is_real = block.j >= segments.memory_length - first
+            is_real = ops.cast(ops.reshape(is_real, (1, 1, -1, 1)), self.logits_dtype)
+        parts = self._parts(
+            query, key, position_bias, layer_positions, block, is_real, self.keeps_prepared
+        )
+        visible = self.visible
+        columns = None if segments is not None else _columns(visible, block)
+        if columns is not None:
+            block = Block(block.start, block.rows, *columns)
+            parts = parts._replace(keys=core.cut(parts.keys, *columns))
+            value = core.cut(value, *columns)
+        context = self._attend(parts, value, block, is_real, blocks=False)
+        return self._output(context), cache
+
+    def _new(self, hidden_states, index, positions):
+        """Returns the queries of new tokens, and the keys and values that a cache holds of them."""
+        query, key, value = (_heads_first(dense(hidden_states)) for dense in self._denses)
+        if self.keeps_prepared:
+            count = ops.shape(hidden_states)[1]
+            query, key = (ops.cast(x, self.logits_dtype) for x in (query, key))
+            query, key = self.prepare(query, key, positions, Block(index, count, index, count))
+        return query, (ops.cast(key, value.dtype), value)
 
     def _check_bias(self, position_bias, hidden_states):
-        if position_bias is None:
-            return
         if isinstance(position_bias, dict):
-            if position_bias["bias"].shape[-1] == 0:
-                return
-            position_bias = position_bias["bias"]
+            position_bias = position_bias.get("bias")
+        if position_bias is None or position_bias.shape[-1] == 0:
+            return
         batch, length = hidden_states.shape[:2]
         length = length if self.segments is None else self.segments.whole
         received = tuple(position_bias.shape)
@@ -269,3 +521,17 @@ class AbstractSelfAttention(
             "segment_length": self.segment_length,
             "shared_heads": self.shared_heads and list(self.shared_heads),
         }
+
+
+def _heads_first(x):
+    return ops.transpose(x, (2, 0, 1, 3))  # (b, t, h, d) -> (h, b, t, d)
+
+
+def _columns(visible, block):
+    """Returns the first of the keys that few queries see in a window, and their number, or `None`."""
+    if visible is None or not visible.has_window or visible.num_global:
+        return None
+    count = visible.left + block.rows + visible.right
+    if count >= block.keys:
+        return None
+    return ops.clip(block.start - visible.left, 0, block.keys - count), count

@@ -6,10 +6,9 @@ from keras import ops
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.layers.attention.core import attend
+from keras_tupe.layers.attention import core
+from keras_tupe.layers.attention.block import Block
 from keras_tupe.layers.attention.random_bits import can_draw
-from keras_tupe.layers.attention.terms import Products
-from keras_tupe.layers.attention.weighted_values import ScoreDropout
 from keras_tupe.layers.dropout import Dropout
 
 
@@ -118,18 +117,20 @@ class CrossAttention(keras.layers.Layer):
         dtype = at_least_float32(self.compute_dtype)
         key, value = kept
         query = ops.cast(_heads_first(self.query_dense(hidden_states)), dtype)
-        terms = [Products(query, ops.cast(key, dtype), self.key_dim**-0.5)]
+        parts = core.Parts(query * self.key_dim**-0.5, ops.cast(key, dtype))
+        block = Block(0, ops.shape(query)[2], 0, ops.shape(key)[2])
         is_real = None
         if encoder_padding_mask is not None:
             batch, length = ops.shape(encoder_padding_mask)
-            is_real = ops.reshape(ops.cast(encoder_padding_mask, "bool"), (1, batch, 1, length))
+            is_real = ops.cast(ops.cast(encoder_padding_mask, "bool"), dtype)
+            is_real = ops.reshape(is_real, (1, batch, length, 1))
         dropout = None
         if training and self.dropout > 0:
             generator = self.dropout_layer.seed_generator
-            dropout = ScoreDropout(self.dropout, generator.next() if can_draw() else generator)
-        context = attend(terms, value, is_real, dropout)
+            dropout = core.Dropout(self.dropout, generator.next() if can_draw() else generator)
+        context = core.attend(_products, parts, value, block, is_real, dropout=dropout)
         if is_real is not None:
-            context = context * ops.cast(ops.any(is_real, axis=-1, keepdims=True), context.dtype)
+            context = context * ops.cast(ops.max(is_real, axis=2, keepdims=True), context.dtype)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
 
     def compute_output_spec(self, hidden_states, *args, **kwargs):
@@ -143,6 +144,10 @@ class CrossAttention(keras.layers.Layer):
             "dropout": self.dropout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
         }
+
+
+def _products(parts, block):
+    return ops.matmul(parts.rows, ops.swapaxes(parts.keys, -1, -2))
 
 
 def _heads_first(x):

@@ -21,6 +21,3 @@ class PlainSelfAttention(AbstractSelfAttention):
         >>> tuple(attention(keras.ops.zeros((3, 5, 8))).shape)
         (3, 5, 8)
     """
-
-    def logit_terms(self, query, key, shared_positions):
-        return [self.products(query, key, num_terms=1)]

@@ -4,9 +4,8 @@ import keras
 from keras import ops
 
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
-from keras_tupe.layers.attention.distance_terms import DistanceWeightedProducts
-from keras_tupe.layers.attention.distances import table_values
-from keras_tupe.layers.attention.terms import DistanceFactors
+from keras_tupe.layers.attention.block import distance_values
+from keras_tupe.layers.attention.channels import channel_distances
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -47,12 +46,10 @@ class QKRMultiplicativeAttention(AbstractDistanceAttention):
     def table_widths(self):
         return 1, self.key_dim
 
-    def distance_terms(self, query, key, table):
-        if table.shape[-1] == 1:
-            factors = DistanceFactors(table_values(table, ops.shape(query)[2]))
-            return [self.products(query, key, num_terms=1), factors]
-        return [DistanceWeightedProducts(query * self.key_dim**-0.5, key, table)]
+    def distance_logits(self, query, key, table, block):
+        if table.shape[1] == 1:
+            return self.products(query, key) * distance_values(table[:, 0], block)
+        return channel_distances(query * self.scale, key, table, block)
 
     def pair_logits(self, query, key, factor):
-        query = query * factor[:, None, None] * self.key_dim**-0.5
-        return ops.matmul(query, ops.swapaxes(key, -1, -2))
+        return self.products(query * factor[:, None, None], key)

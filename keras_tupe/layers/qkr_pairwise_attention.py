@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
-from keras_tupe.layers.attention.distance_terms import KeyDistances, QueryDistances
+from keras_tupe.layers.attention.block import key_distances, query_distances
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -38,14 +38,12 @@ class QKRPairwiseAttention(AbstractDistanceAttention):
         of EMNLP 2020. https://arxiv.org/abs/2009.13658
     """
 
-    def distance_terms(self, query, key, table):
-        table = table * self.key_dim**-0.5  # scales both of its terms
-        content = self.products(query, key, num_terms=1)
-        return [content, QueryDistances(query, table), KeyDistances(key, table)]
+    def distance_logits(self, query, key, table, block):
+        of_query = query_distances(query * self.scale, table, block)
+        return self.products(query, key) + of_query + key_distances(key * self.scale, table, block)
 
     def pair_logits(self, query, key, factor):
-        factor = factor[:, None, None]
-        scale = self.key_dim**-0.5
+        factor = factor[:, None, None] * self.scale
         of_query = ops.sum(query * factor, axis=-1, keepdims=True)  # (h, b, t, 1)
         of_key = ops.swapaxes(ops.sum(key * factor, axis=-1, keepdims=True), -1, -2)
-        return (ops.matmul(query, ops.swapaxes(key, -1, -2)) + of_query + of_key) * scale
+        return self.products(query, key) + of_query + of_key

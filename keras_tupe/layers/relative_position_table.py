@@ -96,6 +96,10 @@ class RelativePositionTable(keras.layers.Layer):
 
     def call(self, hidden_states):
         self._check_length(hidden_states)
+        return self.rows()
+
+    def rows(self):
+        """Returns what a call does, for a text of any length."""
         dtype = at_least_float32(self.compute_dtype)
         distances = ops.cast(self.distance_embeddings, dtype)
         if not self.signed:

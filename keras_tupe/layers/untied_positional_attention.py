@@ -37,8 +37,7 @@ class UntiedPositionalAttention(AbstractSelfAttention):
         https://arxiv.org/abs/2006.15595
     """
 
-    def logit_terms(self, query, key, shared_positions):
-        return [self.products(query, key, num_terms=2)]
+    num_terms = 2
 
     def _check_bias(self, position_bias, hidden_states):
         if position_bias is None:

@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention, PositionProjection
+from keras_tupe.layers import AbstractSelfAttention, PositionProjection, rows_of
 from keras_tupe.positions import (
     KEY_BIAS,
     PositionMethod,
@@ -32,12 +32,18 @@ class FourTermAttention(AbstractSelfAttention):
     that `shared_positions`, the pair that `PositionProjection` returns, is required.
     """
 
-    def logit_terms(self, query, key, shared_positions):
-        position_query, position_key = (
-            ops.expand_dims(ops.swapaxes(ops.cast(self.own_heads(part, 1), query.dtype), 0, 1), 1)
-            for part in shared_positions
+    num_terms = 4
+
+    def of_layer(self, shared_positions):
+        return tuple(
+            ops.transpose(self.own_heads(ops.cast(x, self.logits_dtype), 1), (1, 0, 2))[:, None]
+            for x in shared_positions
         )  # (h, 1, n, d) each
-        return [self.products(query + position_query, key + position_key, num_terms=4)]
+
+    def prepare(self, query, key, positions, block, is_real=None):
+        position_query, position_key = positions
+        query = query + rows_of(position_query, block.start, block.rows)
+        return query, key + rows_of(position_key, block.offset, block.keys)
 
 
 def shared(dims, options):

@@ -6,11 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers import AbstractSelfAttention, rows_of
 from keras_tupe.layers._dense import KeysAndGates
 from keras_tupe.layers._parts import fresh
-from keras_tupe.layers.attention.term import Term
-from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     KEY_BIAS,
@@ -22,33 +20,6 @@ from keras_tupe.positions import (
 )
 
 _FIRST_BIAS = 5.0  # gates of 0.993 at first
-
-
-class SumsBetween(Term):
-    """Adds differences of running sums: a_i - a_j where j <= i, and b_j - b_i where j > i.
-
-    Args:
-        sums: `(heads, batch, length, 2)`, a and b; or `(heads, batch, length, 1)`, a alone, whose
-            differences are then added everywhere.
-    """
-
-    def __init__(self, sums):
-        super().__init__((sums,), (sums,))
-
-    def in_window(self, width):
-        return self
-
-    def on(self, logits, rows, keys, whole, block):
-        i = ops.expand_dims(block.row_numbers(), 1)
-        return self.on_pairs(logits, rows, keys, whole, i, ops.expand_dims(block.key_numbers(), 0))
-
-    def on_pairs(self, logits, rows, keys, whole, i, j):
-        of_query, of_key = rows[0], ops.swapaxes(keys[0], -1, -2)
-        if of_query.shape[-1] == 1:
-            return logits + (of_query - of_key)
-        of_query, of_key = ops.split(of_query, 2, axis=-1), ops.split(of_key, 2, axis=-2)
-        left, right = of_query[0] - of_key[0], of_key[1] - of_query[1]
-        return logits + ops.where(j <= i, left, right)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -102,17 +73,26 @@ class ForgetfulAttention(AbstractSelfAttention):
             name=name,
         )
 
-    def logit_terms(self, query, key, shared_positions):
-        query, key = (ops.split(x, [self.key_dim], axis=-1) for x in (query, key))
-        query, (key, gates) = query[0], key  # a step's queries have the width of its keys
-        sums = ops.cumsum(ops.log_sigmoid(gates), axis=2)
-        terms = [self.products(query, key, num_terms=1), SumsBetween(sums)]
-        if not self.untie_cls:
-            return terms
-        return [*terms, untied_cls(query, key, (None, None), self._pair_logits)]
+    def prepare(self, query, key, positions, block, is_real=None):
+        key, gates = ops.split(key, [self.key_dim], axis=-1)
+        logs = ops.log_sigmoid(gates)
+        if is_real is not None:
+            logs = logs * is_real  # what is no token keeps nothing apart
+        sums = ops.cumsum(logs, axis=2)
+        first = block.start - block.offset
+        return [query, rows_of(sums, first, block.rows)], [key, sums]
 
-    def _pair_logits(self, query, key, factor):
-        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
+    def logits(self, query, key, positions, block):
+        (query, of_query), (key, of_key) = query, key
+        content = self.products(query, key)
+        between = of_query[..., :1] - ops.swapaxes(of_key[..., :1], -1, -2)
+        if self.bidirectional:
+            right = ops.swapaxes(of_key[..., 1:], -1, -2) - of_query[..., 1:]
+            between = ops.where(block.j <= block.i, between, right)
+        if not self.untie_cls:
+            return content + between
+        is_cls = ops.logical_or(ops.equal(block.i, 0), ops.equal(block.j, 0))
+        return content + ops.where(is_cls, ops.zeros_like(between), between)
 
     def get_config(self):
         return {

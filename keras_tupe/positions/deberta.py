@@ -6,11 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers import AbstractSelfAttention, key_distances, query_distances, untied
 from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.layers.attention.distance_terms import KeyDistances, QueryDistances
-from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,
@@ -148,35 +146,36 @@ class DisentangledAttention(AbstractSelfAttention):
         for dense in (self.distance_query_dense, self.distance_key_dense):
             dense.build((None, hidden_states_shape[-1]))
 
-    def of_layer(self, shared_positions):
-        scale = (3 * self.key_dim) ** -0.5
-        for_query = self.distance_key_dense(shared_positions) * scale  # r W^Kr, (2k, h, d)
-        return for_query, self.distance_query_dense(shared_positions) * scale
+    num_terms = 3
+    known_blocks = True
 
-    def logit_terms(self, query, key, shared_positions):
-        for_query, for_key = shared_positions
-        rows = for_query.shape[0] - (2 if self.untie_cls else 0)
-        # Tables from -k to k by key minus query: distance k shares the row of k - 1.
-        of_query = ops.flip(_with_last_twice(for_query[:rows]), axis=0)  # by i - j
-        of_key = _with_last_twice(for_key[:rows])  # by j - i
+    def of_layer(self, shared_positions):
+        of_query = self.distance_key_dense(shared_positions) * self.scale  # r W^Kr, (2k, h, d)
+        of_key = self.distance_query_dense(shared_positions) * self.scale
+        rows = of_query.shape[0] - (2 if self.untie_cls else 0)
+        found = {"cls": (of_query[rows:], of_key[rows:])} if self.untie_cls else {}
+        # by key minus query, from -k to k: distance k shares the row of k - 1
+        of_query = ops.flip(_with_last_twice(of_query[:rows]), axis=0)  # by i - j
+        of_key = _with_last_twice(of_key[:rows])  # by j - i
         if is_released(self.variant):
             of_key = ops.flip(of_key, axis=0)
-        terms = [
-            self.products(query, key, num_terms=3),
-            QueryDistances(query, of_query),
-            KeyDistances(key, of_key),
-        ]
-        if not self.untie_cls:
-            return terms
-        factors = [(for_query[rows + row], for_key[rows + row]) for row in (0, 1)]
-        return [*terms, untied_cls(query, key, factors, self._pair_logits)]
+        tables = [ops.transpose(x, (1, 2, 0)) for x in (of_query, of_key)]
+        return {**found, "query": tables[0], "key": tables[1]}
 
-    def _pair_logits(self, query, key, factor):
-        for_query, for_key = (x[:, None, None] for x in factor)
-        of_query = ops.sum(query * for_query, axis=-1, keepdims=True)  # (h, b, t, 1)
-        of_key = ops.swapaxes(ops.sum(key * for_key, axis=-1, keepdims=True), -1, -2)
-        content = ops.matmul(query * (3 * self.key_dim) ** -0.5, ops.swapaxes(key, -1, -2))
-        return content + of_query + of_key
+    def logits(self, query, key, positions, block):
+        logits = self.products(query, key) + query_distances(query, positions["query"], block)
+        logits = logits + key_distances(key, positions["key"], block)
+        if not self.untie_cls:
+            return logits
+        factors = list(zip(*(ops.unstack(x) for x in positions["cls"]), strict=True))
+        return untied(logits, query, key, block, self._pair_logits, factors)
+
+    def _pair_logits(self, query, key, *factors):
+        of_query, of_key = (
+            ops.sum(x * vector[:, None, None], axis=-1, keepdims=True)
+            for x, vector in zip((query, key), factors, strict=True)
+        )
+        return self.products(query, key) + of_query + ops.swapaxes(of_key, -1, -2)
 
     def get_config(self):
         return {**super().get_config(), "untie_cls": self.untie_cls, "variant": self.variant}

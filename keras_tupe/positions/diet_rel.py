@@ -3,13 +3,8 @@
 import math
 
 import keras
-from keras import ops
 
-from keras_tupe.layers import AbstractDistanceAttention
-from keras_tupe.layers._cls import replace_cls
-from keras_tupe.layers._exporting import position_constant
-from keras_tupe.layers.attention.distances import expand_table, table_values
-from keras_tupe.layers.attention.terms import Bias
+from keras_tupe.layers import AbstractDistanceAttention, distance_values
 from keras_tupe.positions import distance_method, oracle
 
 
@@ -31,37 +26,11 @@ class DistanceBiasAttention(AbstractDistanceAttention):
     def table_widths(self):
         return (1,)
 
-    def logit_terms(self, query, key, shared_positions):
-        added = position_constant(self)
-        if added is None:
-            return super().logit_terms(query, key, shared_positions)
-        bias = Bias(ops.expand_dims(added, 0))
-        return [self.products(query, key, num_terms=1).with_bias(bias)]
-
-    def position_logits(self, hidden_states, shared_positions=None):
-        """Returns what is added to the logits whatever the words are, for exports.
-
-        Args:
-            hidden_states: `(batch, length, ...)`; only its length is used.
-            shared_positions: as in the call arguments.
-
-        Returns:
-            Tensor `(num_heads or 1, length, length)`.
-        """
-        table = self.table(hidden_states, shared_positions)
-        added = expand_table(table["distances"], ops.shape(hidden_states)[1])
-        if "cls" not in table:
-            return added
-        row, column = (ops.expand_dims(table["cls"][place], -1) for place in (0, 1))
-        return replace_cls(added, row, column)
-
-    def distance_terms(self, query, key, table):
-        bias = Bias({"distances": table_values(table, ops.shape(query)[2])})
-        return [self.products(query, key, num_terms=1).with_bias(bias)]
+    def distance_logits(self, query, key, table, block):
+        return self.products(query, key) + distance_values(table[:, 0], block)
 
     def pair_logits(self, query, key, factor):
-        products = ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
-        return products + factor[:, None, None]
+        return self.products(query, key) + factor[:, None, None]
 
 
 def logits_oracle(tokens, weights, dims, options):

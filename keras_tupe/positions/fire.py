@@ -7,14 +7,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, is_number
-from keras_tupe.layers._exporting import is_saved
 from keras_tupe.layers._parts import at_least_float32, bias_spec
-from keras_tupe.layers.attention.backend import (
-    loop,
-    made_late,
-    vector_jacobian_product,
-    with_gradient,
-)
+from keras_tupe.layers.attention.core import over_blocks
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
@@ -108,11 +102,16 @@ class FireBias(keras.layers.Layer):
             ops.cast(self.output_kernel, dtype),
         ]
         length = ops.shape(hidden_states)[1]
-        if is_saved() or keras.backend.backend() not in ("tensorflow", "jax"):
-            output = _rows_of_bias(tensors, ops.arange(length, dtype="int32"), length)
-        else:
-            rows = _RowsInTurn(self.num_heads, length, dtype)
-            output = with_gradient(rows.forward, rows.backward, tensors)
+        count = -(-length // _ROWS)
+        size = -(-length // count)
+
+        def rows(start, _, tensors):
+            return _rows_of_bias(tensors, start + ops.arange(size, dtype="int32"), length)
+
+        starts = size * ops.arange(count, dtype="int32")
+        output = over_blocks(rows, starts, (), tensors, dtype)
+        output = ops.reshape(ops.swapaxes(output, 0, 1), (self.num_heads, count * size, length))
+        output = ops.slice(output, (0, 0, 0), (self.num_heads, length, length))
         return ops.expand_dims(output, 0)
 
     def compute_output_spec(self, hidden_states):
@@ -125,49 +124,6 @@ class FireBias(keras.layers.Layer):
             "threshold": self.threshold,
             "width": self.width,
         }
-
-
-class _RowsInTurn:
-    """The bias, made for some queries at a time, and once more in the backward pass.
-
-    So the hidden layers of all pairs are never there at once.
-    """
-
-    def __init__(self, num_heads, length, dtype):
-        self._shape = (num_heads, length, length)
-        self._count = (length + _ROWS - 1) // _ROWS
-        self._size = (length + self._count - 1) // self._count
-        self._dtype = dtype
-
-    def forward(self, tensors):
-        heads, length, _ = self._shape
-
-        def step(index, sums, entries):
-            return sums, [self._block(tensors, index)]
-
-        known = (x if isinstance(x, int) else None for x in (self._size, length))
-        _, (blocks,) = loop(step, self._count, [], [], [(self._dtype, (heads, *known))])
-        rows = ops.reshape(ops.swapaxes(blocks, 0, 1), (heads, self._count * self._size, length))
-        return ops.slice(rows, (0, 0, 0), self._shape)
-
-    def backward(self, tensors, _, upstream):
-        heads, length, _ = self._shape
-        tensors = made_late(tensors, upstream)
-        missing = self._count * self._size - length
-        upstream = ops.pad(upstream, ((0, 0), (0, missing), (0, 0)))
-        blocks = ops.reshape(upstream, (heads, self._count, self._size, length))
-
-        def step(index, sums, entries):
-            _, pull_back = vector_jacobian_product(lambda given: self._block(given, index), tensors)
-            return [x + y for x, y in zip(sums, pull_back(entries[0]), strict=True)], []
-
-        zeros = [ops.zeros_like(x) for x in tensors]
-        sums, _ = loop(step, self._count, zeros, [ops.swapaxes(blocks, 0, 1)], [])
-        return list(sums)
-
-    def _block(self, tensors, index):
-        rows = index * self._size + ops.arange(self._size, dtype="int32")
-        return _rows_of_bias(tensors, rows, self._shape[-1])
 
 
 def _rows_of_bias(tensors, rows, length):

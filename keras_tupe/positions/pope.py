@@ -6,9 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers import AbstractSelfAttention, rows_of, untied
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
@@ -107,25 +106,30 @@ class PolarAttention(AbstractSelfAttention):
             shape=(self.num_heads, self.key_dim), initializer="zeros", autocast=False, name="phase"
         )
 
-    def logit_terms(self, query, key, shared_positions):
-        cosine, sine = (ops.cast(wave, query.dtype) for wave in shared_positions)  # (n, d)
-        query, key = ops.softplus(query), ops.softplus(key)
-        phase = ops.cast(self.phase, query.dtype)[:, None, None]
+    def of_layer(self, shared_positions):
+        cosine, sine = (ops.cast(wave, self.logits_dtype) for wave in shared_positions)  # (n, d)
+        phase = ops.cast(self.phase, self.logits_dtype)[:, None, None]
         own = ops.cos(phase), ops.sin(phase)
-        key_waves = cosine * own[0] - sine * own[1], sine * own[0] + cosine * own[1]
-        terms = [
-            self.products(
-                ops.concatenate([query * cosine, query * sine], axis=-1),
-                ops.concatenate([key * wave for wave in key_waves], axis=-1),
-                num_terms=1,
-            )
-        ]
-        if not self.untie_cls:
-            return terms
-        return [*terms, untied_cls(query, key, (None, None), self._pair_logits)]
+        of_key = cosine * own[0] - sine * own[1], sine * own[0] + cosine * own[1]
+        return (cosine[None, None], sine[None, None]), of_key  # (1 or h, 1, n, d)
 
-    def _pair_logits(self, query, key, factor):
-        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
+    def prepare(self, query, key, positions, block, is_real=None):
+        of_query, of_key = positions
+        sizes = ops.softplus(query), ops.softplus(key)
+        query, key = (
+            ops.concatenate([x * rows_of(wave, first, count) for wave in waves], axis=-1)
+            for x, waves, first, count in (
+                (sizes[0], of_query, block.start, block.rows),
+                (sizes[1], of_key, block.offset, block.keys),
+            )
+        )
+        return [query, sizes[0]], [key, sizes[1]]
+
+    def logits(self, query, key, positions, block):
+        logits = self.products(query[0], key[0])
+        if not self.untie_cls:
+            return logits
+        return untied(logits, query[1], key[1], block, self.products)
 
     def get_config(self):
         return {**super().get_config(), "untie_cls": self.untie_cls}

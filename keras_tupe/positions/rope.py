@@ -6,10 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers import AbstractSelfAttention, rows_of, untied
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.layers._parts import starts
-from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
@@ -54,31 +52,27 @@ class RotaryAttention(AbstractSelfAttention):
         self.untie_cls = untie_cls
         self.is_local = is_local
 
+    @property
+    def keeps_prepared(self):
+        return not self.untie_cls
+
     def of_layer(self, shared_positions):
-        return shared_positions[2:] if self.is_local else shared_positions[:2]
+        waves = shared_positions[2:] if self.is_local else shared_positions[:2]
+        return tuple(ops.cast(wave, self.logits_dtype)[None, None] for wave in waves)
 
-    def logit_terms(self, query, key, shared_positions):
-        rotated = (_rotate(x, *shared_positions) for x in (query, key))
-        terms = [self.products(*rotated, num_terms=1)]
+    def prepare(self, query, key, positions, block, is_real=None):
+        places = (block.start, block.rows), (block.offset, block.keys)
+        turned = [
+            _rotate(x, *(rows_of(wave, *place) for wave in positions))
+            for x, place in zip((query, key), places, strict=True)
+        ]
+        return ([turned[0], query], [turned[1], key]) if self.untie_cls else turned
+
+    def logits(self, query, key, positions, block):
         if not self.untie_cls:
-            return terms
-        return [*terms, untied_cls(query, key, (None, None), self._pair_logits)]
-
-    def positioned(self, rows, index, layer_positions):
-        if self.untie_cls:  # which needs them as they are, too
-            return rows
-        shape = ops.shape(rows)[2], layer_positions[0].shape[1]
-        return _rotate(
-            rows, *(ops.slice(wave, starts(index, 0), shape) for wave in layer_positions)
-        )
-
-    def positioned_terms(self, query, key, layer_positions):
-        if self.untie_cls:
-            return self.logit_terms(query, key, layer_positions)
-        return [self.products(query, key, num_terms=1)]
-
-    def _pair_logits(self, query, key, factor):
-        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
+            return self.products(query, key)
+        logits = self.products(query[0], key[0])
+        return untied(logits, query[1], key[1], block, self.products)
 
     def get_config(self):
         return {**super().get_config(), "untie_cls": self.untie_cls, "is_local": self.is_local}
@@ -89,7 +83,6 @@ def _rotate(x, cosines, sines):
     half = cosines.shape[-1]
     has_rest = x.shape[-1] > 2 * half
     first, second, *rest = ops.split(x, [half, 2 * half] if has_rest else 2, axis=-1)
-    cosines, sines = (ops.cast(wave, x.dtype) for wave in (cosines, sines))
     turned = [first * cosines - second * sines, first * sines + second * cosines]
     return ops.concatenate([*turned, *rest], axis=-1)
 

@@ -4,10 +4,8 @@ import math
 
 import keras
 import numpy as np
-from keras import ops
 
-from keras_tupe.layers import AbstractDistanceAttention
-from keras_tupe.layers.attention.distance_terms import QueryDistances
+from keras_tupe.layers import AbstractDistanceAttention, query_distances
 from keras_tupe.positions import distance_method, oracle
 
 
@@ -26,13 +24,11 @@ class ShawAttention(AbstractDistanceAttention):
     the table has the width `key_dim`.
     """
 
-    def distance_terms(self, query, key, table):
-        of_distance = QueryDistances(query, table * self.key_dim**-0.5)
-        return [self.products(query, key, num_terms=1), of_distance]
+    def distance_logits(self, query, key, table, block):
+        return self.products(query, key) + query_distances(query * self.scale, table, block)
 
     def pair_logits(self, query, key, factor):
-        key = key + factor[:, None, None]
-        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
+        return self.products(query, key + factor[:, None, None])
 
 
 def logits_oracle(tokens, weights, dims, options):

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
-from keras_tupe.layers.attention.distances import table_values
+from keras_tupe.layers.attention.block import near_entries
 from keras_tupe.layers.attention.position_terms import matrix_of_parts
 from keras_tupe.positions import EITHER_CLS, DeadWeight, combined_bias, is_untied, oracle, tupe_a
 
@@ -88,8 +88,9 @@ class LowRankDistanceBias(keras.layers.Layer):
             ops.einsum("rm,mhd->rhd", rows, ops.cast(kernel, dtype))
             for kernel in (self.query_kernel, self.key_kernel)
         )
-        values = ops.sum(query * key, axis=-1, keepdims=True)  # (2k + 1, h, 1)
-        return {"distances": table_values(values, ops.shape(hidden_states)[1])}
+        values = ops.transpose(ops.sum(query * key, axis=-1))  # (h, 2k + 1)
+        length = ops.shape(hidden_states)[1]
+        return {"distances": near_entries(values, 1 - length, 2 * length)}
 
     def compute_output_spec(self, hidden_states):
         return bias_spec(self, hidden_states)

@@ -6,10 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention
+from keras_tupe.layers import AbstractSelfAttention, query_distances, untied
 from keras_tupe.layers._parts import at_least_float32, fresh
-from keras_tupe.layers.attention.distance_terms import QueryDistances
-from keras_tupe.layers.attention.terms import untied_cls
 from keras_tupe.positions import (
     EITHER_CLS,
     KEY_BIAS,
@@ -124,27 +122,32 @@ class XLNetAttention(AbstractSelfAttention):
         )
 
     def of_layer(self, shared_positions):
-        return self.distance_dense(shared_positions) * self.key_dim**-0.5  # (2n - 1, h, d)
+        table = ops.transpose(self.distance_dense(shared_positions), (1, 2, 0)) * self.scale
+        found = {"table": table}  # (h, d, 2n - 1)
+        for name in ("content_bias", "distance_bias", "cls_embeddings"):
+            if hasattr(self, name):
+                found[name] = ops.cast(getattr(self, name), self.logits_dtype)
+        return found
 
-    def logit_terms(self, query, key, shared_positions):
-        terms = [
-            self.products(self._biased(query, "content_bias"), key, num_terms=1),
-            QueryDistances(self._biased(query, "distance_bias"), shared_positions),
-        ]
+    def prepare(self, query, key, positions, block, is_real=None):
+        names = ("content_bias", "distance_bias")
+        query = [query + positions[x][:, None, None] if x in positions else query for x in names]
+        return query, key  # q + u, q + v
+
+    def logits(self, query, key, positions, block):
+        for_content, for_distance = query
+        logits = self.products(for_content, key)
+        logits = logits + query_distances(for_distance, positions["table"], block)
         if not self.untie_cls:
-            return terms
-        factors = ops.unstack(ops.cast(self.cls_embeddings, self.logits_dtype))
-        return [*terms, untied_cls(query, key, factors, self._pair_logits)]
-
-    def _biased(self, query, name):
-        if not self.use_biases:
-            return query
-        return query + ops.cast(getattr(self, name), query.dtype)[:, None, None]
+            return logits
+        both = ops.concatenate(query, axis=-1)
+        factors = [(factor,) for factor in ops.unstack(positions["cls_embeddings"])]
+        return untied(logits, both, key, block, self._pair_logits, factors)
 
     def _pair_logits(self, query, key, factor):
-        of_distance = self._biased(query, "distance_bias") * factor[:, None, None]
-        content = ops.matmul(self._biased(query, "content_bias"), ops.swapaxes(key, -1, -2))
-        return (content + ops.sum(of_distance, axis=-1, keepdims=True)) * self.key_dim**-0.5
+        for_content, for_distance = ops.split(query, 2, axis=-1)
+        of_distance = ops.sum(for_distance * factor[:, None, None], axis=-1, keepdims=True)
+        return self.products(for_content, key) + of_distance * self.scale
 
     def get_config(self):
         return {

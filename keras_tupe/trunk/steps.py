@@ -30,9 +30,7 @@ class Steps:
         self.trunk, self.length = trunk, length
         self.terms = trunk.position_terms(length=length)
         shared = self.terms["shared_positions"]
-        self._of_layers = [
-            None if shared is None else block.attention.of_layer(shared) for block in trunk.blocks
-        ]
+        self._of_layers = [block.attention.of_layer(shared) for block in trunk.blocks]
 
     def prefill(self, token_ids, given=None):
         """Returns the hidden states of the first tokens, `(batch, count, hidden_dim)`, and caches.

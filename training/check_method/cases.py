@@ -125,7 +125,7 @@ class MethodLayers:
 
     def _logits(self, x, bias, shared):
         query, key = self.attention.query_dense(x), self.attention.key_dense(x)
-        return self.attention.logits(query, key, bias, shared)
+        return self.attention.all_logits(query, key, bias, shared)
 
     def oracle_weights(self):
         """Returns the weights by path in float64, which remember what is asked of them."""

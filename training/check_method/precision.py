@@ -6,7 +6,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers.attention.core import whole_logits
 from training.check_method.cases import encoder, inputs, random_ids
 from training.check_method.compare import require, require_near
 
@@ -19,15 +18,20 @@ def watch_attention(model):
     for index in range(model.num_layers):
         attention = model.get_layer(f"block_{index}").attention
 
-        def watched(x, bias, shared, terms_of=attention.terms):
-            terms = terms_of(x, bias, shared)
-            made_of = [tensor for term in terms for tensor in (*term.rows, *term.whole)]
-            logits = whole_logits(terms, ops.shape(x)[1])
-            found = {"bias": bias, "shared": shared, "terms": made_of, "logits": logits}
-            seen.append({name: tensors for name, tensors in found.items() if tensors is not None})
-            return terms
+        given = {}
 
-        attention.terms = watched
+        def watched(parts, block, given=given, logits_of=attention._logits):
+            logits = logits_of(parts, block)
+            made_of = keras.tree.flatten([parts.rows, parts.keys, parts.whole])
+            seen.append({**given, "terms": made_of, "logits": logits})
+            return logits
+
+        def called(x, given=given, call=attention.call, **more):
+            terms = {"bias": more.get("position_bias"), "shared": more.get("shared_positions")}
+            given.update({name: x for name, x in terms.items() if x is not None})
+            return call(x, **more)
+
+        attention._logits, attention.call = watched, called
     return seen
 
 
@@ -50,7 +54,7 @@ def check_dtypes(case, policy):
     model = encoder(case, policy, num_layers=1)
     seen = watch_attention(model)
     answer = model(GIVEN)
-    require(len(seen) == model.num_layers, "`terms` must be called once per block.")
+    require(len(seen) == model.num_layers, "Logits must be made once per block.")
     compute = keras.dtype_policies.get(policy).compute_dtype
     expected = "float64" if compute == "float64" else "float32"
     for block in seen:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from keras_tupe.layers.attention.heads import head_gates
 from keras_tupe.models import prune_heads
 from training.check_method.cases import HEADS, encoder, inputs, outputs, random_ids
 from training.check_method.compare import in_float64, require
@@ -23,12 +22,13 @@ def check_pruned_heads(case):
     model = encoder(case)
     given = inputs(random_ids(3, 7), lengths=[7, 4, 2])
     for removed in _REMOVED:
-        gates = {}
         for layer, block in enumerate(model.blocks):
-            gates[block.attention] = np.ones((1, HEADS))
-            gates[block.attention][:, removed.get(layer, [])] = 0
-        with head_gates(gates):
-            wanted = outputs(model, given)[0]
+            gates = np.ones((HEADS, 1))
+            gates[removed.get(layer, [])] = 0
+            block.attention.head_gates = gates
+        wanted = outputs(model, given)[0]
+        for block in model.blocks:
+            block.attention.head_gates = None
         found = outputs(prune_heads(model, removed), given)[0]
         difference = np.abs(found - wanted).max()
         require(

@@ -1,144 +1,352 @@
-"""Attention from its terms: all rows at once, or in blocks, whichever is better for the length."""
+"""The walk over rectangles of logits: masks, softmax, dropout, sums of values, blocks, windows."""
+
+import dataclasses
+import typing
 
 import keras
 from keras import ops
 
-from keras_tupe.layers._exporting import conversion_format, is_saved, is_served
-from keras_tupe.layers.attention.blocks import attend_in_blocks, flat, on_block
-from keras_tupe.layers.attention.fused import attend_fused, fused_implementation
-from keras_tupe.layers.attention.masks import key_mask, masked
-from keras_tupe.layers.attention.pairs import last_rows, pair_logits
-from keras_tupe.layers.attention.row_block import RowBlock, whole_sequence
-from keras_tupe.layers.attention.weighted_values import (
-    softmax,
-    values_of_scores,
-    weighted_values,
-)
-from keras_tupe.layers.attention.windows import attend_in_windows, window_terms
+from keras_tupe.layers._tracing import compiled, traced_for
+from keras_tupe.layers.attention.block import Block, joined, rows_of
+from keras_tupe.layers.attention.random_bits import can_draw, keep_mask
 
-# Longest sequences of which all logits are made at once, and whose position bias is a matrix of all
-# pairs, which all layers share: below it the blocks, which make them again in the backward pass,
-# take more time, and a matrix without a batch is small beside the hidden states.
+MASKED_LOGIT = -1e30  # far below any logit, finite: a row of only such values has a softmax
+# Longest texts of which all logits are made at once, and whose position bias is a matrix that all
+# layers share: below, making blocks a second time in the backward pass takes more time.
 LONGEST_WHOLE = 512
+FEWEST_ROWS, MOST_ROWS = 64, 128  # of a block
+MOST_LOGITS = 2**22  # of a block, while it has more than the fewest rows
+MOST_KNOWN = 16  # blocks that follow each other in the graph
+
+
+class Parts(typing.NamedTuple):
+    """What the logits of a rectangle are made of: trees of tensors.
+
+    Attributes:
+        rows: tensors `(heads, batch or 1, rows, ...)`, a row per query.
+        keys: tensors `(heads, batch or 1, keys, ...)`, a row per key.
+        whole: tensors that every rectangle needs whole, such as tables.
+    """
+
+    rows: object
+    keys: object
+    whole: object = ()
+
+
+class Dropout(typing.NamedTuple):
+    """Dropout of attention scores: its rate, and a seed of two integers.
+
+    Where the backend draws no bits by counter the seed is a Keras seed generator.
+    """
+
+    rate: float
+    seed: object
 
 
 def in_blocks(length):
-    """Returns whether the logits of a sequence are made in blocks, with no matrix of all pairs.
+    """Returns whether the logits of a text are made in blocks, with no matrix of all pairs.
 
     Args:
-        length: number of tokens; `None` where it is not known when the graph is made.
+        length: number of tokens; `None` where the graph does not know it.
     """
-    if keras.backend.backend() not in ("tensorflow", "jax"):
+    if not can_draw():
         return False
     if length is None:
-        return not is_saved()  # a file has one graph for all lengths
-    return length > LONGEST_WHOLE and conversion_format() is None
+        return traced_for() is None  # a file has one graph for all lengths
+    return length > LONGEST_WHOLE and traced_for() not in ("onnx", "litert")
 
 
-def attend(terms, value, is_real=None, dropout=None, visible=None, of_globals=None, normalize=None):
-    """Returns the sums of values, `(heads, batch, rows, key_dim)`, with a row for each query.
+def softmax(logits):
+    """Returns the softmax over keys; Keras warns of a softmax over one element."""
+    return ops.ones_like(logits) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
+
+
+def attend(
+    logits,
+    parts,
+    value,
+    block,
+    is_real=None,
+    visible=None,
+    dropout=None,
+    normalized=softmax,
+    of_globals=None,
+    blocks=True,
+    known_blocks=False,
+):
+    """Returns the sums of values of the queries of a block, `(heads, batch, rows, key_dim)`.
 
     Equation:
 
-        logits = the terms, one on top of the other; those of padded keys far below
-        out_i  = sum_j dropout(softmax(logits)_ij) v_j
+        out_i = sum_j dropout(normalized(logits + mask)_ij) v_j
 
     Args:
-        terms: list of `Term`; the first needs no logits before it. Queries may be other tokens
-            than keys if the only term is `Products`.
-        value: `(heads, batch, length, key_dim)`.
-        is_real: booleans `(1, batch, 1, length)`, which keys are tokens; `None` if all are.
-        dropout: a `ScoreDropout`, or `None`.
-        visible: a `Visible`, whose `Pattern` is among the terms, or `None` where all see all.
-        of_globals: terms and values that global tokens see by, if they have their own.
-        normalize: what makes scores of all logits of a row, in place of softmax; `None` for it.
+        logits: function (Parts, Block) -> logits `(heads, batch or 1, rows, keys)` of a rectangle,
+            of the tensors that it is given alone.
+        parts: the `Parts` of the block.
+        value: `(heads, batch, keys, key_dim)`.
+        block: the `Block`.
+        is_real: which keys are tokens, 1 or 0, `(1, batch, keys, 1)`; `None` if all are.
+        visible: the `Visible` of the pattern, `None` where all see all.
+        dropout: a `Dropout`, or `None`.
+        normalized: what makes scores of logits.
+        of_globals: parts and values that global tokens see by, if they have their own.
+        blocks: whether a long text is made in blocks.
+        known_blocks: whether few blocks follow each other in the graph instead of a loop.
     """
-    mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
-    if fused_implementation() is not None:
-        return attend_fused(terms, value, mask, dropout, normalize)
-    given, of_keys = terms, mask
-    if is_served() and mask is not None and len(terms) == 1 and getattr(terms[0], "biases", None):
-        given, of_keys = [terms[0].with_mask(mask)], None  # a bias is added in the product itself
-    blocks = in_blocks(_longest(terms[0].rows[0].shape[-2], value.shape[2])) and normalize is None
-    windows = blocks and window_terms(terms, visible) is not None
-    if windows:
-        out = attend_in_windows(terms, value, mask, dropout, visible)
-    elif blocks:
-        out = attend_in_blocks(given, value, of_keys, dropout)
+    keys = {"parts": parts.keys, "value": value}
+    if is_real is not None:
+        keys["is_real"] = is_real
+    one = _OneBlock(logits, dropout, visible, normalized)
+    longest = [x for x in (value.shape[2], _first(parts.rows).shape[2]) if x is not None]
+    length = max(longest) if len(longest) == 2 else None
+    size = blocks and in_blocks(length) and _rows(value.shape)
+    has_window = size and visible is not None and visible.has_window and _is_whole(block)
+    if has_window and "matrix" not in parts.rows:
+        out = _in_windows(one, parts, keys, block, _rows_of_window(visible))
+    elif size:
+        out = _in_blocks(one, parts, keys, block, size, known_blocks)
     else:
-        logits = masked(whole_logits(given, ops.shape(value)[2]), of_keys)
-        out = _sums(logits, value, dropout, normalize)
-    if visible is None or not visible.has_global_rows or not (windows or of_globals):
+        out = one(block.start, _seed(dropout), parts, [(keys, block, visible)])
+    if visible is None or not visible.has_global_rows or not (has_window or of_globals):
         return out
-    of_first = _of_globals(
-        *(of_globals or (terms, value)), mask, dropout, visible.num_global, normalize
-    )
+    parts, keys["value"] = of_globals or (parts, value)
+    keys["parts"] = parts.keys
+    first = Block(0, visible.num_global, 0, block.keys)
+    parts = parts._replace(rows=cut(parts.rows, 0, visible.num_global))
+    top = one(0, _seed(dropout), parts, [(keys, first, visible)])
     heads, batch, length, dim = ops.shape(out)
-    count = visible.num_global
-    rest = ops.slice(out, (0, 0, count, 0), (heads, batch, length - count, dim))
-    return ops.concatenate([of_first, rest], axis=2)
+    rest = (heads, batch, length - visible.num_global, dim)
+    return joined([top, ops.slice(out, (0, 0, visible.num_global, 0), rest)], 2)
 
 
-def _longest(*lengths):
-    return None if None in lengths else max(lengths)
+def scores(logits, parts, block, is_real=None, visible=None, normalized=softmax):
+    """Returns the attention scores of a block, `(heads, batch, rows, keys)`; see `attend`."""
+    keys = {"parts": parts.keys} | ({} if is_real is None else {"is_real": is_real})
+    return normalized(_masked(logits(parts, block), block, keys, visible))
 
 
-def _of_globals(terms, value, mask, dropout, count, normalize):
-    """Returns the sums of values of the first tokens, which see all."""
-    length = ops.shape(value)[2]
-    logits = masked(pair_logits(terms, (0, count), (0, length), length), mask)
-    return _sums(logits, value, dropout, normalize)
+@dataclasses.dataclass(frozen=True)
+class _OneBlock:
+    """From the parts of some queries and the keys that they see to their sums of values."""
+
+    logits: object
+    dropout: Dropout | None
+    visible: object
+    normalized: object
+
+    def __call__(self, start, seed, parts, seen):
+        found = [
+            _masked(self.logits(parts._replace(keys=keys["parts"]), block), block, keys, visible)
+            for keys, block, visible in seen
+        ]
+        value = joined([keys["value"] for keys, *_ in seen], 2)
+        probabilities = self.normalized(joined(found, -1))
+        if self.dropout is not None:
+            dropout = self.dropout._replace(seed=seed) if can_draw() else self.dropout
+            probabilities = dropped(probabilities, dropout, start)
+        return ops.matmul(ops.cast(probabilities, value.dtype), value)
 
 
-def _sums(logits, value, dropout, normalize):
-    if normalize is None:
-        return weighted_values(logits, value, dropout)
-    return values_of_scores(normalize(logits), value, dropout)
+def _in_blocks(one, parts, keys, block, size, known):
+    count = -(-block.rows // size)
+    size = -(-block.rows // count)
+    starts = size * ops.arange(count, dtype="int32") + block.start
+    if known and isinstance(count, int) and count <= MOST_KNOWN and block.is_known:
+        starts = [block.start + size * number for number in range(count)]
+    whole = {"whole": parts.whole, "keys": keys, "seed": _seed(one.dropout)}
+
+    def of_block(start, rows, whole):
+        here = Block(start, size, block.offset, block.keys)
+        rows = Parts(rows, None, whole["whole"])
+        return one(start, whole["seed"], rows, [(whole["keys"], here, one.visible)])
+
+    rows = _map(lambda x: frames(x, count, size), parts.rows)
+    out = over_blocks(of_block, starts, rows, whole, keys["value"].dtype)
+    return _rows_of_frames(out, keys["value"], block.rows, count * size)
 
 
-def attend_last(terms, value, first, is_real=None, dropout=None, normalize=None):
-    """Returns the sums of values of the last queries, `(heads, batch, length - first, key_dim)`.
-
-    Args:
-        terms, is_real, dropout, normalize: as above.
-        value: `(heads, batch, length, key_dim)`, with a known length.
-        first: the first of these queries, an integer.
-
-    Raises:
-        ValueError: inside of `fused_attention`, which has no such form.
-    """
-    if fused_implementation() is not None:
-        raise ValueError(
-            "Fused attention is not what this model computes: its segments attend to a memory. "
-            "Leave out `fused_attention()`. Received: a layer with a memory"
+def _in_windows(one, parts, keys, block, size):
+    """Blocks that see a window of keys, and beside it those of global tokens."""
+    visible, length = one.visible, block.rows
+    count, width = -(-length // size), visible.left + size + visible.right
+    keys = {"is_real": ops.ones((1, 1, block.keys, 1), _first(parts.rows).dtype), **keys}
+    whole = {"whole": parts.whole, "seed": _seed(one.dropout)}
+    window = visible
+    if visible.num_global:
+        whole["globals"] = cut(keys, 0, visible.num_global)
+        window = dataclasses.replace(
+            visible, num_global=0, also=lambda i, j: j >= visible.num_global
         )
-    mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
-    terms = [last_rows(term.in_rows(), first) for term in terms]
-    length = value.shape[2]
-    if in_blocks(length) and normalize is None:
-        return attend_in_blocks(terms, value, mask, dropout, first=first)
-    block = RowBlock(first, length - first, length)
-    logits = masked(on_block(terms, flat(terms), block), mask)
-    return _sums(logits, value, dropout, normalize)
+
+    def of_block(start, entries, whole):
+        here = Block(start, size, start - visible.left, width)
+        seen = [(entries["keys"], here, window)]
+        if visible.num_global:
+            seen.insert(0, (whole["globals"], Block(start, size, 0, visible.num_global), visible))
+        rows = Parts(entries["rows"], None, whole["whole"])
+        return one(start, whole["seed"], rows, seen)
+
+    entries = {
+        "rows": _map(lambda x: frames(x, count, size), parts.rows),
+        "keys": _map(lambda x: frames(x, count, size, visible.left, width), keys),
+    }
+    starts = size * ops.arange(count, dtype="int32")
+    out = over_blocks(of_block, starts, entries, whole, keys["value"].dtype)
+    return _rows_of_frames(out, keys["value"], length, count * size)
 
 
-def scores(terms, length, is_real=None, normalize=None):
-    """Returns the scores of all pairs, `(heads, batch, length, length)`, softmax of the logits.
+def over_blocks(function, starts, blocked, whole, dtype):
+    """Returns what a function gives for each block, stacked; the backward pass makes it again.
+
+    So no more than one block is alive at a time. The function must compute with the tensors that it
+    is given alone: others would get no gradient.
 
     Args:
-        terms, is_real, normalize: as above.
-        length: number of tokens.
+        function: (start, entries of `blocked`, `whole`) -> tensor of the given dtype.
+        starts: int32 tensor `(blocks,)`, for steps of a loop; a list of integers for blocks that
+            follow each other in the graph.
+        blocked: tree of tensors whose first axis are the blocks.
+        whole: tree of tensors.
+        dtype: dtype of what the function gives.
     """
-    mask = None if is_real is None else key_mask(is_real, terms[0].rows[0].dtype)
-    return (normalize or softmax)(masked(whole_logits(terms, length), mask))
+    entries, others = keras.tree.flatten(blocked), keras.tree.flatten(whole)
+
+    def again(start, *tensors):
+        is_known = isinstance(start, int)
+
+        def of(*tensors):
+            at, *tensors = (start, *tensors) if is_known else tensors
+            return function(at, *keras.tree.pack_sequence_as((blocked, whole), tensors))
+
+        if traced_for() is None:  # a file holds no gradients of our own
+            of = keras.remat(of)
+        return of(*tensors) if is_known else of(start, *tensors)
+
+    if isinstance(starts, list):
+        found = []
+        for number, start in enumerate(starts):
+            first, *rest = [x[number] for x in entries]
+            if found:  # one after the other, and back
+                first = first + ops.cast(ops.ravel(found[-1])[0] * 0, first.dtype)
+            found.append(again(start, first, *rest, *others))
+        return ops.stack(found)
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.map_fn(
+            lambda some: again(*some, *others),
+            (starts, *entries),
+            fn_output_signature=dtype,
+            parallel_iterations=1,
+        )
+    return ops.map(lambda some: again(*some, *others), (starts, *entries))
 
 
-def whole_logits(terms, length):
-    """Returns all logits, `(heads, batch, length, length)`.
+def frames(x, count, size, left=0, width=None):
+    """Returns frames of rows, `(count, heads, batch, width, ...)`, beyond the ends zeros.
 
     Args:
-        terms: as above.
-        length: number of tokens, an integer or a scalar tensor.
+        x: `(heads, batch, length, ...)`.
+        count: number of frames, an integer or a scalar tensor.
+        size: rows from the beginning of one frame to that of the next, the same.
+        left: how many rows before that a frame begins.
+        width: rows of a frame, an integer. Defaults to `size`.
     """
-    terms = [term.in_rows() for term in terms]
-    return on_block(terms, flat(terms), whole_sequence(length))
+    heads, batch, length, channels = ops.shape(x)
+    pieces = 1 if width is None else -(-width // size)
+    total = (count + pieces - 1) * size
+    x = ops.pad(x, ((0, 0), (0, 0), (left, total), (0, 0)))  # more than enough, cut next
+    x = ops.slice(x, (0, 0, 0, 0), (heads, batch, total, channels))
+    x = ops.reshape(x, (heads, batch, count + pieces - 1, size, channels))
+    sizes = (heads, batch, count, size, channels)
+    x = joined([ops.slice(x, (0, 0, piece, 0, 0), sizes) for piece in range(pieces)], 3)
+    if width is not None:
+        x = ops.slice(x, (0, 0, 0, 0, 0), (heads, batch, count, width, channels))
+    return ops.transpose(x, (2, 0, 1, 3, 4))
+
+
+def _rows_of_frames(x, like, length, total):
+    heads, batch, _, dim = ops.shape(like)
+    x = ops.reshape(ops.moveaxis(x, 0, 2), (heads, batch, total, dim))
+    return ops.slice(x, (0, 0, 0, 0), (heads, batch, length, dim))
+
+
+def cut(tree, start, count):
+    """Returns `count` rows from `start` on, of tensors `(heads, batch, length, ...)`."""
+    return _map(lambda x: rows_of(x, start, count), tree)
+
+
+def dropped(probabilities, dropout, first_row):
+    """Returns scores after dropout; which are dropped is found again, and never kept.
+
+    Args:
+        probabilities: `(heads, batch, rows, keys)`.
+        dropout: a `Dropout`.
+        first_row: position of the first row, an integer or a scalar tensor.
+    """
+    if not can_draw():
+        return keras.random.dropout(probabilities, dropout.rate, seed=dropout.seed)
+    given = dropout.seed, ops.cast(first_row, "int32")
+    if keras.backend.backend() != "tensorflow" or traced_for() is not None:
+        return _dropped(probabilities, *given, rate=dropout.rate)
+
+    @ops.custom_gradient
+    def linear(x):
+        return (
+            _dropped(x, *given, rate=dropout.rate),
+            lambda upstream: _dropped(upstream, *given, rate=dropout.rate),
+        )
+
+    return linear(probabilities)
+
+
+@compiled
+def _dropped(probabilities, seed, first_row, rate):
+    keep = keep_mask(ops.shape(probabilities), rate, seed, first_row)
+    kept = ops.where(keep, probabilities, ops.cast(0, probabilities.dtype))
+    return kept * ops.cast(1 / (1 - rate), probabilities.dtype)
+
+
+def _masked(logits, block, keys, visible):
+    """Returns logits plus masks: one pass each, where a choice takes three."""
+    seen = [] if visible is None else [visible.allowed(block.i, block.j)]
+    if "is_real" in keys:
+        seen.append(ops.swapaxes(keys["is_real"], -1, -2) > 0)
+    zero, masked = (ops.cast(x, logits.dtype) for x in (0, MASKED_LOGIT))
+    for each in seen:
+        if each is not None:
+            logits = logits + ops.where(each, zero, masked)
+    return logits
+
+
+def _rows(shape):
+    """Returns the rows of a block of values `(heads, batch, keys, ...)`, each `None` if unknown."""
+    heads, batch, length = (size or 1 for size in shape[:3])
+    fitting = MOST_LOGITS // (heads * batch * length)
+    return max(FEWEST_ROWS, min(MOST_ROWS, 2 ** (max(fitting, 1).bit_length() - 1)))
+
+
+def _rows_of_window(visible):
+    """Returns the rows of a block: about half of what a query sees."""
+    half = (visible.left + visible.right) // 2
+    return max(64, min(256, 2 ** max(half - 1, 1).bit_length()))
+
+
+def _is_whole(block):
+    if block.is_known:
+        return (block.start, block.offset, block.rows) == (0, 0, block.keys)
+    return block.rows is block.keys
+
+
+def _seed(dropout):
+    is_drawn = dropout is not None and can_draw()
+    return dropout.seed if is_drawn else ops.zeros((2,), "int32")
+
+
+def _map(function, tree):
+    return keras.tree.map_structure(function, tree)
+
+
+def _first(tree):
+    return keras.tree.flatten(tree)[0]

@@ -11,7 +11,7 @@ for short sequences and is empty for long ones.
 
 from keras import ops
 
-from keras_tupe.layers.attention.distances import expand_distances
+from keras_tupe.layers.attention.block import Block, distance_values
 
 
 def sum_of_parts(biases):
@@ -83,7 +83,8 @@ def matrix_of_parts(parts, length):
     if "query" in parts:
         found.append(ops.einsum("htr,hsr->hts", parts["query"], parts["key"]))
     if "distances" in parts:
-        found.append(expand_distances(parts["distances"], length))
+        table = parts["distances"][:, : 2 * length - 1]
+        found.append(distance_values(table, Block(0, length, 0, length))[:, 0])
     return ops.expand_dims(sum(found[1:], found[0]), 0)
 
 

@@ -1,0 +1,236 @@
+"""Rectangles of attention logits, and what belongs to the distances in them.
+
+Tables by distance have an entry r for the distance r - k of key minus query, from -k to k; farther
+ones have the entries of -k and k. No tensor `(length, length, dim)` is made of them: products are
+taken with the entries first, and then every value is moved to its column by a skew, a reshape that
+starts each row one column later. Heads come before the batch: a head is one product of matrices.
+"""
+
+import dataclasses
+
+from keras import ops
+
+from keras_tupe.layers._parts import starts
+
+SMALLEST_TILE, MOST_TILES = 64, 16  # small tiles waste less at their edges, few make small graphs
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A rectangle of logits: some queries, one after the other, by some keys.
+
+    All rows of a short text, some rows of a long one, a window, global tokens, the next token of a
+    text, a segment behind its memory are such rectangles. In a window `offset` may be negative, and
+    keys may lie behind the text: they are masked.
+
+    Attributes:
+        start: position of the first query; an integer, or a scalar tensor in a loop or a step.
+        rows: number of queries, the same.
+        offset: position of the first key, the same.
+        keys: number of keys, the same.
+    """
+
+    start: object
+    rows: object
+    offset: object
+    keys: object
+
+    @property
+    def i(self):
+        """Positions of the queries, int32 `(rows, 1)`."""
+        return ops.expand_dims(ops.arange(self.rows, dtype="int32") + self.start, 1)
+
+    @property
+    def j(self):
+        """Positions of the keys, int32 `(1, keys)`."""
+        return ops.expand_dims(ops.arange(self.keys, dtype="int32") + self.offset, 0)
+
+    @property
+    def transposed(self):
+        """The block whose queries are these keys: distances change their sign."""
+        return Block(self.offset, self.keys, self.start, self.rows)
+
+    @property
+    def is_known(self):
+        """Whether the graph knows where the block is."""
+        return all(isinstance(x, int) for x in dataclasses.astuple(self))
+
+
+def distance_values(table, block):
+    """Returns `table[h, k + j - i]` for the pairs of a block, `(heads, 1, rows, keys)`.
+
+    Args:
+        table: scalars by distance, `(heads, 2 k + 1)`.
+        block: a `Block`.
+    """
+    near = _near(table, block)
+    heads, columns = ops.shape(near)
+    near = ops.reshape(near, (heads, 1, 1, columns))
+    return skew(ops.broadcast_to(near, (heads, 1, block.rows, columns)), block.keys)
+
+
+def query_distances(query, table, block):
+    """Returns `query_i . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
+
+    Args:
+        query: `(heads, batch, rows, dim)`.
+        table: vectors by distance, `(heads or 1, dim, 2 k + 1)`.
+        block: a `Block`.
+    """
+    if block.is_known:
+        return _by_known_tiles(query, table, block)
+    return skew(_products(query, _near(table, block)), block.keys)
+
+
+def key_distances(key, table, block):
+    """Returns `key_j . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
+
+    Args:
+        key: `(heads, batch, keys, dim)`.
+        table: as of `query_distances`.
+        block: a `Block`.
+    """
+    table, block = ops.flip(table, axis=-1), block.transposed
+    function = _by_known_tiles if block.is_known else _by_tiles
+    return ops.swapaxes(function(key, table, block), -1, -2)
+
+
+def untied(logits, query, key, block, pair_logits, factors=((), ())):
+    """Returns logits with [CLS] freed from distance: row 0, and column 0 of the other rows.
+
+    Args:
+        logits: those of a block, `(heads, batch, rows, keys)`.
+        query: `(heads, batch, rows, dim)`.
+        key: `(heads, batch, keys, dim)`.
+        block: the `Block`.
+        pair_logits: (query, key, *factors) -> logits of all pairs, if they all had these factors.
+        factors: what stands in place of a distance in row 0, and in column 0, a tuple each.
+    """
+    column = pair_logits(query, _row_of_cls(key, block.offset), *factors[1])
+    logits = ops.where(ops.equal(block.j, 0), column, logits)
+    if isinstance(block.start, int) and block.start > 0:
+        return logits
+    row = pair_logits(_row_of_cls(query, block.start), key, *factors[0])
+    return ops.where(ops.equal(block.i, 0), row, logits)
+
+
+def _row_of_cls(x, first):
+    """Returns the row of position 0, if it is there; else some row."""
+    known = isinstance(first, int) and first >= 0
+    return rows_of(x, 0 if known else ops.clip(-first, 0, ops.shape(x)[2] - 1), 1)
+
+
+def rows_of(x, start, count):
+    """Returns `count` rows from `start` on, of a tensor `(heads, batch, length, width)`.
+
+    Args:
+        x: the tensor.
+        start: position of the first row, an integer or a scalar tensor.
+        count: an integer or a scalar tensor.
+    """
+    heads, batch, length, width = ops.shape(x)
+    if isinstance(start, int) and start == 0 and count is length:
+        return x
+    return ops.slice(x, starts(0, 0, start, 0), (heads, batch, count, width))
+
+
+def skew(x, width):
+    """Returns the matrices whose entry (i, u) is `x[i, rows - 1 + u - i]`.
+
+    The memory of rows of one length is read again in rows that are one shorter. Neither an index
+    matrix nor a scatter in the backward pass is needed.
+
+    Args:
+        x: `(heads, batch, rows, width + rows)`; the last column is never read.
+        width: columns of the answer, an integer or a scalar tensor.
+    """
+    heads, batch, rows, columns = ops.shape(x)
+    # `ops.slice`, because the gradient of x[..., a:b] is many times slower on TensorFlow
+    flat = ops.reshape(x, (heads, batch, rows * columns))
+    flat = ops.slice(flat, (0, 0, 0), (heads, batch, rows * (columns - 1)))
+    moved = ops.reshape(flat, (heads, batch, rows, columns - 1))
+    return ops.slice(moved, (0, 0, 0, rows - 1), (heads, batch, rows, width))
+
+
+def near_entries(table, first, count):
+    """Returns the entries of `count` distances from `first` on, of the last axis of a table."""
+    reach = ops.shape(table)[-1] // 2
+    distances = ops.arange(count, dtype="int32") + first
+    return ops.take(table, ops.clip(distances, -reach, reach) + reach, axis=-1)
+
+
+def _near(table, block):
+    """Returns the entries of all distances of a block, and one more, `(..., keys + rows)`."""
+    first = block.offset - block.start - (block.rows - 1)
+    return near_entries(table, first, block.keys + block.rows)
+
+
+def _by_known_tiles(query, table, block):
+    """Products in tiles of few rows; what is beyond a clipped table is one value per row."""
+    size = block.keys if block.rows > block.keys else SMALLEST_TILE
+    size = max(SMALLEST_TILE, size, -(-block.rows // MOST_TILES))
+    ends = range(size, block.rows, size)
+    parts = ops.split(query, list(ends), axis=2) if len(ends) else [query]
+    found = []
+    for first, part in zip(range(0, block.rows, size), parts, strict=True):
+        tile = Block(block.start + first, min(size, block.rows - first), block.offset, block.keys)
+        found.append(_of_tile(part, table, tile))
+    return joined(found, 2)
+
+
+def _of_tile(query, table, tile):
+    reach = table.shape[-1]
+    if reach is None or reach >= tile.keys + tile.rows:
+        return skew(_products(query, _near(table, tile)), tile.keys)
+    reach //= 2
+    left = min(max(tile.start - reach - tile.offset, 0), tile.keys)  # keys not near to any row
+    right = min(max(tile.start + tile.rows + reach - tile.offset, 0), tile.keys)
+    found = []
+    for entry, count in ((0, left), (None, right - left), (2 * reach, tile.keys - right)):
+        if count and entry is None:
+            inner = Block(tile.start, tile.rows, tile.offset + left, count)
+            found.append(skew(_products(query, _near(table, inner)), count))
+        elif count:
+            one = ops.slice(table, (0, 0, entry), (*table.shape[:2], 1))
+            x = _products(query, one)
+            found.append(ops.broadcast_to(x, (*ops.shape(x)[:-1], count)))
+    return joined(found, -1)
+
+
+def _by_tiles(query, table, block):
+    """Products in tiles of as many rows as there are keys, all of them at once."""
+    heads, batch, rows, dim = ops.shape(query)
+    size = block.keys
+    count = -(-rows // size)
+    query = ops.pad(query, ((0, 0), (0, 0), (0, count * size - rows), (0, 0)))
+    query = ops.transpose(ops.reshape(query, (heads, batch, count, size, dim)), (0, 2, 1, 3, 4))
+    first = block.offset - block.start - (size - 1) - size * (count - 1)  # of the last tile
+    near = near_entries(table, first, (count + 1) * size)
+    near = ops.reshape(near, (*ops.shape(near)[:2], count + 1, size))
+    near = ops.concatenate([near[:, :, :-1], near[:, :, 1:]], axis=-1)
+    near = ops.transpose(ops.flip(near, axis=2), (0, 2, 1, 3))  # (h, tiles, d, 2 size)
+    near = ops.broadcast_to(near, (heads, count, dim, 2 * size))
+    x = ops.matmul(ops.reshape(query, (heads, count, batch * size, dim)), near)
+    x = skew(ops.reshape(x, (heads, count * batch, size, 2 * size)), size)
+    x = ops.transpose(ops.reshape(x, (heads, count, batch, size, size)), (0, 2, 1, 3, 4))
+    x = ops.reshape(x, (heads, batch, count * size, size))
+    return ops.slice(x, (0, 0, 0, 0), (heads, batch, rows, size))
+
+
+def _products(vectors, table):
+    """Returns products of `(heads, batch, rows, dim)` and `(heads or 1, dim, columns)`.
+
+    TensorFlow 2.21 broadcasts one matrix over a batch of shape (batch, 1) wrongly on CPUs, in
+    oneDNN and for more than 16 rows: so heads that share a table are one product of two matrices.
+    """
+    heads, batch, rows, dim = ops.shape(vectors)
+    if table.shape[0] == 1:
+        x = ops.matmul(ops.reshape(vectors, (-1, dim)), ops.squeeze(table, 0))
+    else:
+        x = ops.matmul(ops.reshape(vectors, (heads, batch * rows, dim)), table)
+    return ops.reshape(x, (heads, batch, rows, ops.shape(x)[-1]))
+
+
+def joined(parts, axis):
+    """Returns the concatenation; one part is it already."""
+    return ops.concatenate(parts, axis=axis) if len(parts) > 1 else parts[0]
