@@ -133,7 +133,7 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
         """
         if self.generate_function is not None:
             return self.generate_function
-        check_position_terms(self.backbone)
+        check_position_terms(self.backbone.config)
         whole = super().make_generate_function()
 
         def from_beginning(inputs, stop_token_ids=None):

@@ -137,7 +137,7 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
     def make_generate_function(self):
         if self.generate_function is not None:
             return self.generate_function
-        check_position_terms(self.backbone, self.backbone.decoder)
+        check_position_terms(self.backbone.decoder_trunk.config)
         whole = super().make_generate_function()
 
         def from_beginning(inputs, stop_token_ids=None):
