@@ -14,8 +14,8 @@ from position_cases import Case, MethodLayers, encoder, inputs, random_ids
 from tolerances import in_float64
 
 from keras_tupe import attention_patterns, positions
-from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.trainer._checks import refuse_layer_losses
+from keras_tupe.trunk.steps import Steps
 from training.check_method import equation, patterns, record, saving
 from training.check_method.__main__ import main as check_method
 from training.pretrain.__main__ import main as pretrain
@@ -79,7 +79,7 @@ def test_windows_and_global_tokens_are_kept(name, loaded):
 def test_the_next_token_of_a_text_hashes_as_in_the_whole_text(loaded):
     model = causal_lm(Case("lsh_attention"), num_layers=1)
     ids = random_ids(2, 5).astype("int32")
-    steps, tokens = CachedBackbone(model.backbone, 5), ops.convert_to_tensor(ids)
+    steps, tokens = Steps(model.backbone.trunk, 5), ops.convert_to_tensor(ids)
     x, caches = steps.prefill(tokens[:, :3])
     more, _ = steps.step(tokens[:, 3:], caches, 3)
     near(model.logits(ops.concatenate([x, more], axis=1)), logits_of(model, ids))

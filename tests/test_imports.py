@@ -17,11 +17,13 @@ MAY_IMPORT = {
     "attention_patterns": {"_registry"},
     "layers": {"attention_patterns", "_keras_private"},
     "positions": {"attention_patterns", "layers", "_registry"},
+    "trunk": {"attention_patterns", "layers", "positions", "_keras_private"},
     "models": {
         "attention_patterns",
         "layers",
         "positions",
         "tokenizers",
+        "trunk",
         "_finite",
         "_json_file",
         "_keras_private",
@@ -39,7 +41,7 @@ MAY_IMPORT = {
         "_json_file",
         "_keras_private",
     },
-    "analysis": {"attention_patterns", "layers", "positions", "models"},
+    "analysis": {"attention_patterns", "layers", "models", "trunk"},
     "convert": {
         "layers",
         "positions",
@@ -78,7 +80,6 @@ MAY_IMPORT_IT_TOO = {
 MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._dense",
     "keras_tupe.layers._normalization",
-    "keras_tupe.layers._compiled",
     "keras_tupe.layers._tracing",
     "keras_tupe.layers.token_embedding",
     "keras_tupe.layers._at_positions",
@@ -185,7 +186,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
     assert {"keras_tupe.models.tupe_backbone", "keras_tupe.positions.bert_ad"} <= reached
     parts = {part_of(name) for name in reached}
     parts = {part for part in parts if not part.startswith("_")}
-    assert parts == {"keras_tupe", "attention_patterns", "layers", "positions", "models"}
+    assert parts == {"keras_tupe", "attention_patterns", "layers", "positions", "trunk", "models"}
     for name in reached:
         tops = {imported.split(".")[0] for imported in imports(name, top_level_only=True)}
         assert not tops & {"tensorflow", "tensorflow_text", "sentencepiece", "tokenizers"}, name

@@ -29,7 +29,7 @@ def public_objects():
         if module.name in NEED_TENSORFLOW and keras.backend.backend() != "tensorflow":
             continue
         package = importlib.import_module(f"keras_tupe.{module.name}")
-        for name in package.__all__:
+        for name in getattr(package, "__all__", ()):
             found[f"{module.name}.{name}"] = getattr(package, name)
     for name in positions.METHODS:
         module = sys.modules[f"keras_tupe.positions.{name}"]

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.models.prune_heads import all_heads
+from keras_tupe.trunk.changes import all_heads
 
 
 def head_importance(backbone, losses, batches, normalize=False):

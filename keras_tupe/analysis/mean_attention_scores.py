@@ -1,12 +1,11 @@
 """Attention scores of a model on a text, averaged over its sequences."""
 
-import keras
 import numpy as np
 from keras import ops
 
 from keras_tupe.analysis._checks import check_whole_rows
-from keras_tupe.models._inputs import check_inputs
-from keras_tupe.models.prune_heads import all_heads
+from keras_tupe.trunk.changes import all_heads
+from keras_tupe.trunk.inputs import check_inputs
 
 
 def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
@@ -67,19 +66,13 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
 
 
 def _scores(backbone, inputs):
-    """Yields the scores of each block, `(batch, num_heads, length, length)`."""
-    # by number, all out of one forward pass; of a list of one Keras would return the tensor alone
-    tensors = {str(layer): x for layer, x in enumerate(backbone._block_inputs())}
-    found = keras.Model(backbone.input, tensors)(inputs, training=False)
-    hidden_states = [found[name] for name in tensors]
-    x = hidden_states[0]
-    bias = backbone.position_bias(x) if backbone.position_bias else None
-    shared = [layer(x) for layer in backbone.layers if layer.name == "shared_positions"]
-    for x, block in zip(hidden_states, backbone.blocks, strict=True):
-        scores = block.attention.scores(
-            block.attention_norm(x) if block.normalize_first else x,
-            position_bias=bias,
-            shared_positions=shared[0] if shared else None,
-            padding_mask=inputs["padding_mask"],
-        )
-        yield ops.convert_to_numpy(scores)
+    """Returns the scores of each block, `(batch, num_heads, length, length)`."""
+    found, given = [], {"padding_mask": inputs["padding_mask"]}
+
+    def each(layer, block, x, terms):
+        seen = block.attention_norm(x) if block.normalize_first else x
+        found.append(ops.convert_to_numpy(block.attention.scores(seen, **terms, **given)))
+        return block(x, **terms, **given)
+
+    backbone.trunk(inputs, each)
+    return found

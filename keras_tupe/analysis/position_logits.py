@@ -3,10 +3,8 @@
 import numpy as np
 from keras import ops
 
-from keras_tupe import positions
 from keras_tupe.analysis._checks import check_whole_rows
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.models._kept_heads import heads_of_any
 
 
 def position_logits(backbone, length, token_ids=None):
@@ -51,22 +49,18 @@ def position_logits(backbone, length, token_ids=None):
         (2, 7, 7)
     """
     _check_length(backbone, length)
+    trunk = backbone.trunk
     if token_ids is None:
         width = backbone.embedding_dim or backbone.hidden_dim
         x = ops.zeros((1, length, width), dtype=backbone.compute_dtype)
     else:
         ids = _checked_ids(token_ids, backbone.vocabulary_size)
         x = backbone.token_embedding(np.repeat(ids[:, None], length, axis=1))  # (t, n, m)
-    method = positions.get(backbone.position)
-    embed = _layer(backbone, method.embed, "position_embedding")
-    x = embed(x) if embed else x
-    x = backbone.get_layer("embeddings_projection")(x) if backbone.embedding_dim else x
-    bias = _layer(backbone, method.bias, "position_bias")
-    bias = _checked_bias(bias(x), backbone, len(x), length) if bias else None
-    # An option of the method may decide that there is nothing to share.
-    shared = [layer(x) for layer in backbone.layers if layer.name == "shared_positions"]
-    shared = shared[0] if shared else None
-    attention = backbone.get_layer("block_0").attention
+    x = trunk.position_embedding(x) if trunk.position_embedding else x
+    x = trunk.projection(x) if trunk.projection else x
+    bias = trunk.position_bias and _checked_bias(trunk.position_bias(x), backbone, len(x), length)
+    shared = trunk.shared_positions and trunk.shared_positions(x)
+    attention = backbone.blocks[0].attention
     query, key = (dense(x) for dense in (attention.query_dense, attention.key_dense))
     logits = ops.convert_to_numpy(attention.all_logits(query, key, bias, shared))
     expected = (len(x), attention.num_heads, length, length)
@@ -77,20 +71,6 @@ def position_logits(backbone, length, token_ids=None):
             f"{logits.shape}"
         )
     return logits.mean(axis=0)
-
-
-def _layer(backbone, factory, name):
-    """Returns the layer of the model that a method's factory made, or `None`."""
-    if factory is None:
-        return None
-    try:
-        return backbone.get_layer(name)
-    except ValueError:
-        raise ValueError(
-            f"The method {backbone.position!r} has a layer of the model that cannot be found, "
-            f"because it has another name than {name!r}. Make it with `name={name!r}`. Received: "
-            f"layers {[layer.name for layer in backbone.layers]}"
-        ) from None
 
 
 def _check_length(backbone, length):
@@ -117,10 +97,7 @@ def _checked_ids(token_ids, vocabulary_size):
 
 
 def _checked_bias(bias, backbone, batch, length):
-    heads = backbone.num_heads
-    if backbone.kept_heads is not None:
-        heads = len(heads_of_any(backbone.kept_heads))
-    expected = (1, heads, length, length)
+    expected = (1, len(backbone.config.heads_of_any), length, length)
     shape = tuple(bias.shape)
     if shape not in (expected, (batch, *expected[1:])):
         raise ValueError(

@@ -73,7 +73,7 @@ def generator_functions(model, tokenizer, max_length=None, top_k=40):
     if not isinstance(model, TupeCausalLM):
         raise TypeError(f"`model` must be a `TupeCausalLM`. Received: model={model!r:.200}")
     backbone, packing, length = checked_parts(model, tokenizer, max_length)
-    check_position_terms(backbone)
+    check_position_terms(backbone.config)
     check_top_k(top_k, backbone.vocabulary_size)
     generator = _Generator(model, packing, length, top_k)
     drawn = {"temperature": tf.float32, "seed": tf.int32}

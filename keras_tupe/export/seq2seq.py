@@ -95,7 +95,7 @@ def seq2seq_functions(model, preprocessor, max_length=None, sampler=None, top_k=
             f"`max_length` must be at least {writer.fewest}: what targets begin with, and a token. "
             f"Received: max_length={max_length}"
         )
-    check_position_terms(model.backbone, model.backbone.decoder)
+    check_position_terms(model.backbone.decoder_trunk.config)
     check_top_k(top_k, model.backbone.vocabulary_size)
     length = {"max_length": tf.int32}
     drawn = {**length, "temperature": tf.float32, "seed": tf.int32}

@@ -1,7 +1,6 @@
 """Huang's methods 1 to 3: query times key times relative position."""
 
 import keras
-from keras import ops
 
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 from keras_tupe.layers.attention.block import distance_values

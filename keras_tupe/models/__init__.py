@@ -5,12 +5,8 @@ by `fit` or by `keras_tupe.trainer.Trainer`, and are saved with `save_to_preset`
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
-from keras_tupe.models.extend_positions import extend_positions
-from keras_tupe.models.prune_heads import lowest_heads, prune_heads
-from keras_tupe.models.prune_weights import keep_zeros, prune_weights, share_of_zeros
 from keras_tupe.models.replaced_tokens import ReplacedTokenAccuracy, ReplacedTokenCrossentropy
 from keras_tupe.models.saved.saved_encoder import SavedEncoder
-from keras_tupe.models.segment_memory import call_with_memory, with_memory_length
 from keras_tupe.models.seq2seq import (
     BeamSearch,
     SmoothedCrossentropy,
@@ -33,6 +29,16 @@ from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifi
 from keras_tupe.models.tupe_text_embedder import TupeTextEmbedder
 from keras_tupe.models.tupe_token_discriminator import TupeTokenDiscriminator
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.trunk.changes import (
+    extend_positions,
+    keep_zeros,
+    lowest_heads,
+    prune_heads,
+    prune_weights,
+    share_of_zeros,
+    with_memory_length,
+)
+from keras_tupe.trunk.memory import call_with_memory
 
 __all__ = [
     "SIZES",

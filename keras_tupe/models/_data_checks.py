@@ -6,7 +6,8 @@ import re
 import keras
 import numpy as np
 
-from keras_tupe.models._inputs import check_inputs, check_range, check_token_ids, input_names
+from keras_tupe.models._inputs import input_names
+from keras_tupe.trunk.inputs import check_inputs, check_range, check_token_ids
 
 # What TensorFlow says from inside a graph -> what it means. On GPUs and with XLA it says nothing:
 # the loss is then not a number, or the answers mean nothing.

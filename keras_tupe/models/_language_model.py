@@ -6,8 +6,8 @@ from keras import ops
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.layers._tied_products import tied_products
 from keras_tupe.models._compiled_method import compiled_method
-from keras_tupe.models._inputs import check_inputs, check_token_ids
 from keras_tupe.models._loss_in_chunks import LossInChunks
+from keras_tupe.trunk.inputs import check_inputs, check_token_ids
 
 
 class LanguageModel(LossInChunks):
@@ -88,6 +88,5 @@ class LanguageModel(LossInChunks):
             labels: the token after each, integers of that shape.
             weights: numbers of that shape.
         """
-        logits = self(inputs, training=False)
-        losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        losses = self.token_losses(inputs, labels)
         return -losses * ops.cast(weights, losses.dtype)

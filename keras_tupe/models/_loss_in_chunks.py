@@ -1,32 +1,12 @@
 """Losses of language models over all positions, without the logits of all of them at once."""
 
-import contextlib
-import contextvars
-
 import keras
 from keras import ops
 
 from keras_tupe.layers._token_losses import token_losses
 
-_ASKED = contextvars.ContextVar("labels that scores are asked for", default=None)
 _USUAL = {"from_logits": True, "ignore_class": None, "axis": -1}
 _ACCURACIES = ("auto", "acc", "accuracy", "sparse_categorical_accuracy")
-
-
-@contextlib.contextmanager
-def scores_of(model, labels, accuracy):
-    """Inside, the model answers with scores of labels in place of logits; see `LossInChunks`.
-
-    Args:
-        model: the model.
-        labels: integers `(batch, length)`.
-        accuracy: whether hits are wanted too.
-    """
-    token = _ASKED.set((model, labels, accuracy))
-    try:
-        yield
-    finally:
-        _ASKED.reset(token)
 
 
 def is_of_logits(loss):
@@ -38,13 +18,7 @@ def is_of_logits(loss):
 
 
 def may_be_scored(model, loss, *metrics):
-    """Returns whether scores tell a loss and metrics all that they need of a model's outputs.
-
-    Args:
-        model: the model, whose tokens have scores if it is a `LossInChunks`.
-        loss: a `keras.losses.Loss`.
-        *metrics: what `compile` takes as metrics and weighted metrics.
-    """
+    """Returns whether scores of labels tell a loss and metrics all they need; see `LossInChunks`."""
     return isinstance(model, LossInChunks) and is_of_logits(loss) and all(map(_is_known, metrics))
 
 
@@ -56,19 +30,8 @@ def _is_known(metrics):
     return type(metrics) is keras.metrics.SparseCategoricalAccuracy
 
 
-class ScoredLoss(keras.losses.Loss):
-    """The loss that scores hold already, with the reduction of another loss."""
-
-    def call(self, y_true, y_pred):
-        return y_pred[..., 0]
-
-
 def as_two_classes(scores):
-    """Returns labels and logits of two classes that an accuracy takes for the scores' own.
-
-    Args:
-        scores: `(batch, length, 2)`.
-    """
+    """Returns labels and logits of two classes that an accuracy takes for the scores' own."""
     hits = scores[..., 1]
     return ops.zeros_like(hits, "int32"), ops.stack([hits, ops.full_like(hits, 0.5)], axis=-1)
 
@@ -76,27 +39,27 @@ def as_two_classes(scores):
 class LossInChunks:
     """First parent of a language model whose logits are those of the tied token embedding.
 
-    With the usual loss, and no metrics but accuracy, `fit` and `evaluate` and the trainer never
-    hold the logits of a batch, `(batch, length, vocabulary_size)`: within `scores_of` the model
-    answers with `(batch, length, 2)`, of each label its cross-entropy and whether it is the
-    likeliest token, see `token_losses`. With other losses and metrics all is as in Keras.
+    If its inputs have `labels` too, integers `(batch, length)`, a call answers with scores
+    `(batch, length, 2)` in place of logits: of each label its cross-entropy and, with
+    `accuracy=True`, whether it is the likeliest token. With the usual loss, and no metrics but
+    accuracy, `fit` and `evaluate` and the trainer put the labels there, and never hold the logits
+    of a batch, `(batch, length, vocabulary_size)`.
     """
 
     hidden_states_name = "sequence_output"  # among the backbone's outputs
     _is_scored = False
 
-    def call(self, inputs, training=None, mask=None):
-        model, labels, accuracy = _ASKED.get() or (None, None, None)
-        if model is not self:
+    def call(self, inputs, training=None, mask=None, accuracy=True):
+        if "labels" not in inputs:
             return super().call(inputs, training=training, mask=mask)
+        labels = inputs["labels"]
+        inputs = {name: x for name, x in inputs.items() if name != "labels"}
         hidden_states = self.backbone(inputs, training=training)[self.hidden_states_name]
         if len(labels.shape) == len(hidden_states.shape):  # a last axis of size 1
             labels = ops.squeeze(labels, -1)
-        embeddings = ops.convert_to_tensor(self.backbone.token_embedding.embeddings)
-        embeddings = ops.cast(embeddings, hidden_states.dtype)
-        return ops.stack(
-            token_losses(hidden_states, embeddings, labels, accuracy=accuracy), axis=-1
-        )
+        table = ops.convert_to_tensor(self.backbone.token_embedding.embeddings)
+        table = ops.cast(table, hidden_states.dtype)
+        return ops.stack(token_losses(hidden_states, table, labels, accuracy=accuracy), axis=-1)
 
     def token_losses(self, inputs, labels, training=False):
         """Returns the cross-entropy of the token after each, in nats, `(batch, length)`.
@@ -106,40 +69,39 @@ class LossInChunks:
             labels: the tokens after each, integers `(batch, length)`.
             training: whether dropout is active. Defaults to `False`.
         """
-        with scores_of(self, labels, accuracy=False):
-            return self(inputs, training=training)[..., 0]
+        return self({**inputs, "labels": labels}, training=training, accuracy=False)[..., 0]
 
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
         super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
-        metrics = kwargs.get("metrics"), weighted_metrics
-        self._is_scored = may_be_scored(self, self.loss, *metrics)
+        self._is_scored = may_be_scored(self, self.loss, kwargs.get("metrics"), weighted_metrics)
 
     def train_step(self, *args):
-        with self._scores(args[-1]):
-            return super().train_step(*args)
+        return super().train_step(*args[:-1], self._with_labels(args[-1]))
 
     def test_step(self, *args):
-        with self._scores(args[-1]):
-            return super().test_step(*args)
+        return super().test_step(*args[:-1], self._with_labels(args[-1]))
 
-    def _scores(self, data):
-        _, labels, _ = keras.utils.unpack_x_y_sample_weight(data)
-        if not self._is_scored or labels is None:
-            return contextlib.nullcontext()
-        return scores_of(self, labels, accuracy=True)
-
-    def _has_scores(self):
-        return (_ASKED.get() or (None,))[0] is self
+    def _with_labels(self, data):
+        x, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
+        if self._is_scored and labels is not None:
+            x = {**x, "labels": labels}
+        return x, labels, weights
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        if not self._has_scores():
+        if "labels" not in x:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        loss = ScoredLoss(reduction=self.loss.reduction, dtype=self.loss.dtype)(
-            y, y_pred, sample_weight
-        )
+        scored = ScoredLoss(reduction=self.loss.reduction, dtype=self.loss.dtype)
+        loss = scored(y, y_pred, sample_weight)
         return sum((ops.sum(ops.cast(one, loss.dtype)) for one in self.losses), loss)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        if self._has_scores():
+        if "labels" in x:
             y, y_pred = as_two_classes(y_pred)
         return super().compute_metrics(x, y, y_pred, sample_weight)
+
+
+class ScoredLoss(keras.losses.Loss):
+    """The loss that scores hold already, with the reduction of another loss."""
+
+    def call(self, y_true, y_pred):
+        return y_pred[..., 0]

@@ -8,8 +8,7 @@ import numpy as np
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._inputs import check_inputs, check_range
-from keras_tupe.models._pattern_checks import check_length
+from keras_tupe.trunk.inputs import check_inputs, check_range
 
 FEWEST_COLUMNS = 16  # of the tokens that are read at once before the first new one
 
@@ -43,33 +42,22 @@ def check_causal(backbone):
         )
 
 
-def check_position_terms(backbone, trunk=None):
-    """Refuses a backbone whose position terms cannot be made before the words are there.
+def check_position_terms(config):
+    """Refuses a method whose terms for all blocks cannot be made before the words are there.
 
     Args:
-        backbone: a `TupeBackbone`, or a `TupeSeq2SeqBackbone`.
-        trunk: the model that has the layers. Defaults to `backbone`.
+        config: a `TrunkConfig`.
 
     Raises:
-        ValueError: if what its method adds for all blocks is another for other words.
+        ValueError: if its record says that it `reads_words`.
     """
-    shape = (1, min(5, backbone.max_sequence_length), backbone.hidden_dim)
-    some = np.random.default_rng(0).normal(size=shape)
-    for layer in (trunk or backbone).layers:
-        if layer.name not in ("position_bias", "shared_positions"):
-            continue
-        given = (keras.ops.convert_to_tensor(x, layer.compute_dtype) for x in (0 * some, some))
-        answers = [
-            [keras.ops.convert_to_numpy(keras.ops.cast(x, "float32")) for x in found]
-            for found in map(keras.tree.flatten, map(layer, given))
-        ]
-        if not all(map(np.array_equal, *answers)):
-            raise ValueError(
-                "Text is generated with position terms that are made once, before the words. "
-                f"`{layer.name}` of the method {backbone.position!r} looks at the words: put what "
-                "depends on them into the attention layer. Received: another answer for other "
-                "hidden states"
-            )
+    if getattr(config.method, "reads_words", False):
+        raise ValueError(
+            "Text is generated with position terms that are made once, before the words, and those "
+            f"of the method {config.position!r} look at the words. Put what depends on them into "
+            f"the attention layer. Received: position={config.position!r}, whose record says "
+            "reads_words=True"
+        )
 
 
 def check_preset(preset, cls):
@@ -167,7 +155,7 @@ def beginning(inputs, backbone):
     Raises:
         ValueError: if the rows have fewer tokens than there are global ones.
     """
-    check_length(inputs["token_ids"].shape, backbone.pattern_options)
+    backbone.config.check_length(inputs["token_ids"].shape[1])
     shortest = int(keras.ops.convert_to_numpy(inputs["padding_mask"]).astype(bool).sum(1).min())
     columns, needed = FEWEST_COLUMNS, backbone.pattern_options.get("num_global", 0)
     while columns < max(shortest, needed):

@@ -3,19 +3,10 @@
 import keras
 import keras_hub
 
-from keras_tupe import positions
-from keras_tupe.models._argument_checks import check_sharing, check_sizes, check_token_embedding
-from keras_tupe.models._inputs import check_inputs, check_positions
-from keras_tupe.models._kept_heads import check_kept_heads, shared_dims
-from keras_tupe.models._pattern_checks import (
-    check_length,
-    check_pattern,
-    check_segments,
-    is_causal,
-)
-from keras_tupe.models._trunk_graph import EncoderGraph, TrunkSettings, group_of
 from keras_tupe.models.presets.classes import PresetModel
-from keras_tupe.models.presets.size_check import check_memory
+from keras_tupe.trunk.config import TrunkConfig
+from keras_tupe.trunk.inputs import check_inputs, check_positions
+from keras_tupe.trunk.trunk import Trunk
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -150,135 +141,62 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         dtype=None,
         **kwargs,
     ):
-        check_sizes(
-            num_segments,
-            vocabulary_size=vocabulary_size,
-            num_layers=num_layers,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            intermediate_dim=intermediate_dim,
-            max_sequence_length=max_sequence_length,
-        )
-        vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(
-            int, (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
-        )
-        check_sharing(embedding_dim, num_groups, num_layers)
-        kept_heads = check_kept_heads(kept_heads, num_layers, num_heads, num_groups)
-        check_token_embedding(token_embedding, vocabulary_size, embedding_dim or hidden_dim)
-        method = positions.get(position)
-        options = method.resolve(position_options)
-        tables = dict(options)
-        if method.has_length_limit(options):
-            tables["max_sequence_length"] = max_sequence_length
-        settings = TrunkSettings(
-            vocabulary_size,
-            num_layers,
-            intermediate_dim,
-            num_segments,
-            normalize_first,
-            zero_padded_embeddings,
-            activation,
-            normalize_embeddings,
-            embedding_dim,
-            num_groups,
-            token_embedding,
-            kept_heads=kept_heads,
-        )
-        sizes = {**vars(settings), "num_heads": num_heads, "hidden_dim": hidden_dim}
-        check_memory(sizes, tables)
-        pattern_options = check_pattern(
-            attention_pattern,
-            pattern_options,
-            position,
-            max_sequence_length,
-            num_layers,
-            num_groups,
-        )
-        dims = positions.Dims(
-            num_heads,
-            hidden_dim // num_heads,
-            max_sequence_length,
-            dropout=dropout,
-            initializer_range=initializer_range,
-            layer_norm_epsilon=layer_norm_epsilon,
+        config = TrunkConfig.of(locals())
+        trunk = Trunk(config, dtype, token_embedding)
+        inputs = {
+            name: keras.Input((None,), dtype="int32", name=name) for name in config.input_names
+        }
+        x = trunk(inputs)
+        pooler = keras.layers.Dense(
+            config.hidden_dim,
+            activation="tanh",
+            kernel_initializer=config.dims(dtype).initializer(),
             dtype=dtype,
-            attention_pattern=attention_pattern,
-            pattern_options=pattern_options,
-            memory_length=memory_length,
-            segment_length=segment_length,
+            name="pooled_dense",
         )
-        check_segments(memory_length, segment_length, dims, position, options)
-        dims = shared_dims(dims, position, kept_heads)
-        graph = EncoderGraph(method, options, dims, settings)
-        super().__init__(inputs=graph.inputs, outputs=graph.outputs, dtype=dtype, **kwargs)
+        outputs = {"sequence_output": x, "pooled_output": pooler(x[:, 0, :])}
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+        self.config, self.trunk = config, trunk  # Keras finds the layers in the graph
+        self.token_embedding = trunk.token_embedding
+        self.position_bias = trunk.position_bias  # a layer, or None
+        for setting, value in self._settings().items():
+            setattr(self, setting, value)
 
-        # === Config ===
-        self.token_embedding = graph.token_embedding
-        self.position_bias = graph.position_bias  # a layer, or None
-        # behind a function: Keras would list its layers, which are this model's, a second time
-        before_last_block = graph.before_last_block
-        self._before_last_block = lambda *args, **kwargs: before_last_block(*args, **kwargs)
-        block_inputs = tuple(graph.block_inputs)
-        self._block_inputs = lambda: block_inputs
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.position = position
-        self.position_options = options
-        self.dropout = dropout
-        self.max_sequence_length = max_sequence_length
-        self.num_segments = num_segments
-        self.normalize_first = normalize_first
-        self.initializer_range = initializer_range
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.zero_padded_embeddings = zero_padded_embeddings
-        self.attention_pattern = attention_pattern
-        self.pattern_options = pattern_options
-        self.activation = activation
-        self.normalize_embeddings = normalize_embeddings
-        self.embedding_dim = embedding_dim
-        self.num_groups = num_groups
-        self.memory_length = memory_length
-        self.segment_length = segment_length or memory_length or None
-        self.kept_heads = kept_heads
+    def _settings(self):
+        settings = self.config.as_json()
+        del settings["scale_embeddings"]  # of encoders with a decoder
+        return settings
 
     @property
     def blocks(self):
         """The `EncoderBlock` of each layer, in order; layers of one group have the same."""
-        numbers = [group_of(self, layer) for layer in range(self.num_layers)]
-        return [self.get_layer(f"block_{number}") for number in numbers]
+        return list(self.trunk.blocks)
 
     @property
     def has_length_limit(self):
         """Whether position tables bound the length to `max_sequence_length`."""
-        if self.segment_length:
-            return False  # they have rows for memory and segment, and a row has any length
-        return positions.get(self.position).has_length_limit(self.position_options)
+        return self.config.has_length_limit
 
     @property
     def is_causal(self):
         """Whether no token attends to a later one, in any layer."""
-        return is_causal(self.attention_pattern, self.pattern_options, self.num_layers)
+        return self.config.is_causal
 
     def call(self, inputs, training=None, mask=None, output_positions=None):
-        names = [tensor.name for tensor in self.inputs]
+        names = self.config.input_names
         check_inputs(inputs, names)
-        check_length(inputs["token_ids"].shape, self.pattern_options)
+        self.config.check_length(inputs["token_ids"].shape[1])
         if output_positions is None:
             return super().call(inputs, training=training, mask=mask)
         check_positions("output_positions", output_positions, tuple(inputs["token_ids"].shape))
         inputs = {name: keras.ops.cast(inputs[name], "int32") for name in names}
-        x = self.blocks[-1](
-            **self._before_last_block(inputs, training=training),
-            padding_mask=inputs["padding_mask"],
-            output_positions=output_positions,
-            training=training,
-        )
-        if self.normalize_first:
-            x = self.get_layer("final_layer_norm")(x, training=training)
-        return {"sequence_output": x}
+
+        def each(layer, block, x, terms):
+            wanted = {"output_positions": output_positions} if layer == self.num_layers - 1 else {}
+            given = {**terms, **wanted, "padding_mask": inputs["padding_mask"]}
+            return block(x, **given, training=training)
+
+        return {"sequence_output": self.trunk(inputs, each)}
 
     def compute_output_spec(self, inputs, training=None, mask=None, output_positions=None):
         outputs = super().compute_output_spec(inputs, training=training, mask=mask)
@@ -288,29 +206,4 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         return {"sequence_output": keras.KerasTensor(shape, self.compute_dtype)}
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "position": self.position,
-            "position_options": dict(self.position_options),
-            "dropout": self.dropout,
-            "max_sequence_length": self.max_sequence_length,
-            "num_segments": self.num_segments,
-            "normalize_first": self.normalize_first,
-            "initializer_range": self.initializer_range,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "zero_padded_embeddings": self.zero_padded_embeddings,
-            "attention_pattern": self.attention_pattern,
-            "pattern_options": dict(self.pattern_options),
-            "activation": self.activation,
-            "normalize_embeddings": self.normalize_embeddings,
-            "embedding_dim": self.embedding_dim,
-            "num_groups": self.num_groups,
-            "memory_length": self.memory_length,
-            "segment_length": self.segment_length,
-            "kept_heads": self.kept_heads and [list(heads) for heads in self.kept_heads],
-        }
+        return {**super().get_config(), **self._settings()}

@@ -5,7 +5,6 @@ import keras_hub
 from keras import ops
 
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.models._inputs import check_preprocessor
 from keras_tupe.models._language_model import LanguageModel
 from keras_tupe.models._prompts import (
@@ -16,8 +15,8 @@ from keras_tupe.models._prompts import (
     check_prompts,
 )
 from keras_tupe.models._task_class import TupeTask
-from keras_tupe.models._written_rows import written_rows
 from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
+from keras_tupe.trunk.steps import Steps, written_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -134,7 +133,7 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
         """
         if self.generate_function is not None:
             return self.generate_function
-        check_position_terms(self.backbone)
+        check_position_terms(self.backbone.config)
         whole = super().make_generate_function()
 
         def from_beginning(inputs, stop_token_ids=None):
@@ -164,7 +163,7 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
         """
         token_ids = ops.cast(inputs["token_ids"], "int32")
         is_prompt = ops.cast(inputs["padding_mask"], "bool")
-        steps = CachedBackbone(self.backbone, token_ids.shape[1])
+        steps = Steps(self.backbone.trunk, token_ids.shape[1])
         rows = token_ids, is_prompt, ops.cast(inputs.get("beginning", token_ids), "int32")
         token_ids, mask = written_rows(self, steps, rows, stop_token_ids, sampler)
         return {"token_ids": token_ids, "padding_mask": mask}

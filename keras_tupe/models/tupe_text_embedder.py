@@ -8,9 +8,10 @@ from keras import ops
 from keras_tupe.layers._checks import check_positive_integers, concrete
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.models._compiled_method import compiled_method
-from keras_tupe.models._inputs import check_inputs, check_preprocessor, check_range
+from keras_tupe.models._inputs import check_preprocessor
 from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+from keras_tupe.trunk.inputs import check_inputs, check_range
 
 POOLINGS = ("mean", "cls", "max")
 _BELOW_ALL = -1e9  # of padding, for the maximum; below every real hidden state, and finite

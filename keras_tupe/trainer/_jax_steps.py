@@ -49,8 +49,8 @@ class JaxSteps(JaxFit):
                 *seeds_of(self._seed_states, seeds, counters["step"], part),
             ]
             with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
-                with self._scores(targets, training=True):
-                    outputs = self.model(inputs, training=True)
+                inputs, given = self._with_labels(inputs, targets, training=True)
+                outputs = self.model(inputs, training=True, **given)
                 loss, count = self._objective.sums(targets, outputs, weights)
             refuse_other_state(self.model, self._seed_states, scope, mapping)
             refuse_layer_losses(self.model, scope)
@@ -77,10 +77,10 @@ class JaxSteps(JaxFit):
         """Adds a batch to the metrics."""
         trainable, non_trainable, metrics_values = state
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
-        with self._scores(targets, training=False):
-            outputs, non_trainable = self.stateless_call(
-                trainable, non_trainable, inputs, training=False
-            )
+        scored, given = self._with_labels(inputs, targets, training=False)
+        outputs, non_trainable = self.stateless_call(
+            trainable, non_trainable, scored, training=False, **given
+        )
         sums = self._objective.each(targets, outputs, weights)
         logs, metrics_values = self._measured(
             metrics_values, sums, True, inputs, targets, outputs, weights

@@ -1,22 +1,21 @@
 """What `fit` and `evaluate` show of a trainer."""
 
-import contextlib
-
 import keras
 
 from keras_tupe._keras_private.training import loss_tracker
-from keras_tupe.models._loss_in_chunks import as_two_classes, scores_of
+from keras_tupe.models._loss_in_chunks import as_two_classes
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 
 
 class Shown:
     """The part of a trainer that says what is shown of each step; see `Trainer`."""
 
-    def _scores(self, targets, training):
-        """A scope in which the model answers with what the losses of its tokens are, if it can."""
+    def _with_labels(self, inputs, targets, training):
+        """Inputs and keywords with which the model answers with losses of tokens, if it can."""
         if not self._is_scored:
-            return contextlib.nullcontext()
-        return scores_of(self.model, targets, accuracy=not training or self.train_metrics)
+            return inputs, {}
+        accuracy = not training or self.train_metrics
+        return {**inputs, "labels": targets}, {"accuracy": accuracy}
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         if self._is_scored:

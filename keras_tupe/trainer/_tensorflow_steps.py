@@ -93,8 +93,8 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
         return {}
 
     def _forward(self, inputs, targets, weights):
-        with self._scores(targets, training=False):
-            outputs = self.model(inputs, training=False)
+        inputs, given = self._with_labels(inputs, targets, training=False)
+        outputs = self.model(inputs, training=False, **given)
         return *self._objective.each(targets, outputs, weights), outputs
 
     def _gradients(self, inputs, targets, weights, replica, step):
@@ -149,8 +149,9 @@ class TensorFlowSteps(ChoosesXla, TensorFlowFit):
         set_remat(self.model, self.remat)
         with tf.GradientTape() as tape:
             scope = keras.StatelessScope(state_mapping=seeds, collect_losses=True)
-            with scope, self._scores(targets, training=True):
-                outputs = self.model(inputs, training=True)
+            with scope:
+                inputs, given = self._with_labels(inputs, targets, training=True)
+                outputs = self.model(inputs, training=True, **given)
             loss, count = self._objective.sums(targets, outputs, weights)
             scale = self._loss_scale.value
             scaled = loss * tf.cast(scale, loss.dtype) if self._scales else loss

@@ -173,8 +173,8 @@ class Trainer(Shown, Saved, ChecksData, _steps(), keras.Model):
     def _task(self):
         return self.model
 
-    def call(self, inputs, training=None):
-        return self.model(inputs, training=training)
+    def call(self, inputs, training=None, **kwargs):
+        return self.model(inputs, training=training, **kwargs)
 
     def compile(
         self,

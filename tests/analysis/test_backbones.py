@@ -79,30 +79,19 @@ from keras_tupe.positions import none
 
 class Bias(keras.layers.Layer):
     def call(self, hidden_states):
-        return keras.ops.zeros({shape})
+        return keras.ops.zeros((1, 2, 5, 5))
 
 METHOD = dataclasses.replace(
-    none.METHOD, bias=lambda dims, options: Bias(dtype=dims.dtype, name="{name}")
+    none.METHOD, bias=lambda dims, options: Bias(dtype=dims.dtype, name="position_bias")
 )
 """
 
 
-@pytest.mark.parametrize(
-    ("shape", "name", "message"),
-    [
-        (
-            "(1, 2, 5, 5)",
-            "position_bias",
-            r"must return the shape .*\(1, 2, 7, 7\).*\(1, 2, 5, 5\)",
-        ),
-        ("(1, 2, 7, 7)", "my_bias", "another name than 'position_bias'.*my_bias"),
-    ],
-)
-def test_a_method_whose_bias_does_not_fit_is_told_so(shape, name, message, tmp_path, loaded_files):
+def test_a_method_whose_bias_does_not_fit_is_told_so(tmp_path, loaded_files):
     path = tmp_path / "my_method.py"
-    path.write_text(METHOD_FILE.format(shape=shape, name=name), encoding="utf-8")
+    path.write_text(METHOD_FILE, encoding="utf-8")
     backbone = encoder(Case(positions.load_file(path)))
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"must return the shape .*\(1, 2, 7, 7\).*\(1, 2, 5, 5\)"):
         position_logits(backbone, LENGTH)
 
 

@@ -40,10 +40,14 @@ def golden_copy(name, folder, config=None, weights=None, with_text=False):
 
 def hidden_states(model, inputs):
     """Returns the hidden states of a language model behind the embeddings and each block."""
-    backbone = model.backbone
-    last = backbone.output["sequence_output"]
-    probe = keras.Model(backbone.inputs, [*backbone._block_inputs(), last])
-    return [keras.ops.convert_to_numpy(states) for states in probe(inputs)]
+    mask, found = inputs["padding_mask"], []
+
+    def each(layer, block, x, terms):
+        found.append(x)
+        return block(x, **terms, padding_mask=mask)
+
+    last = model.backbone.trunk(inputs, each)
+    return [keras.ops.convert_to_numpy(states) for states in (*found, last)]
 
 
 def inputs_of(golden, suffix=""):

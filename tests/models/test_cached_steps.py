@@ -9,10 +9,9 @@ from position_cases import CASES, HEADS, KEY_DIM, Case, by_kind, inputs, random_
 from tolerances import in_float64
 
 from keras_tupe import positions
-from keras_tupe.layers import AbstractSelfAttention, PlainSelfAttention
-from keras_tupe.layers.attention.term import Term
-from keras_tupe.models._cached_backbone import CachedBackbone
+from keras_tupe.layers import AbstractSelfAttention
 from keras_tupe.positions import KEY_BIAS, PositionMethod, attention, oracle
+from keras_tupe.trunk.steps import Steps
 
 LENGTH, FIRST = 8, 3
 WINDOWS = (
@@ -21,28 +20,23 @@ WINDOWS = (
     {"causal": True, "window": 2, "every": 2},
     {"causal": True, "window": LENGTH + 5},
 )
+SEGMENTS = [{"memory_length": 4, "segment_length": 3}, {"memory_length": 0, "segment_length": 3}]
 
 
-def in_steps(model, token_ids, sizes):
-    """Returns logits of the first tokens at once, and of the others by steps of so many tokens."""
-    steps = CachedBackbone(model.backbone, token_ids.shape[1])
-    ids = ops.convert_to_tensor(token_ids)
-    x, caches = steps.prefill(ids[:, :FIRST])
-    found, index = [model.logits(x)], FIRST
+def check(model, sizes=(1,) * (LENGTH - FIRST), length=LENGTH, first=FIRST):
+    """Compares the first tokens at once, and the others by steps of so many, with the whole."""
+    token_ids = random_ids(2, length).astype("int32")
+    wanted = logits_of(model, token_ids)
+    assert np.ptp(wanted) > 1
+    steps, ids = Steps(model.backbone.trunk, length), ops.convert_to_tensor(token_ids)
+    x, caches = steps.prefill(ids[:, :first])
+    found, index = [model.logits(x)], first
     for size in sizes:
         x, caches = steps.step(ids[:, index : index + size], caches, index)
         found.append(model.logits(x))
         index += size
-    return ops.convert_to_numpy(ops.concatenate(found, axis=1))
-
-
-def check(model, sizes=(1,) * (LENGTH - FIRST)):
-    token_ids = random_ids(2, LENGTH).astype("int32")
-    wanted = logits_of(model, token_ids)
-    assert np.ptp(wanted) > 1
-    got = in_steps(model, token_ids, sizes)
-    assert got.shape[1] == FIRST + sum(sizes)
-    np.testing.assert_allclose(got, wanted[:, : FIRST + sum(sizes)], rtol=0, atol=in_float64(1e-12))
+    got = ops.convert_to_numpy(ops.concatenate(found, axis=1))
+    np.testing.assert_allclose(got, wanted[:, :index], rtol=0, atol=in_float64(1e-12))
 
 
 @pytest.mark.parametrize("case", by_kind(CASES))
@@ -70,122 +64,7 @@ def test_every_trunk_has_steps(kwargs):
 
 
 def test_position_terms_of_long_texts_are_made_by_their_parts():
-    model = causal_lm("tupe_r", num_layers=1, max_sequence_length=520)
-    token_ids = random_ids(1, 515).astype("int32")
-    wanted = logits_of(model, token_ids)
-    steps = CachedBackbone(model.backbone, 515)
-    _, caches = steps.prefill(ops.convert_to_tensor(token_ids[:, :500]))
-    x, _ = steps.step(ops.convert_to_tensor(token_ids[:, 500:]), caches, 500)
-    got = ops.convert_to_numpy(model.logits(x))
-    np.testing.assert_allclose(got, wanted[:, 500:], rtol=0, atol=in_float64(1e-12))
-
-
-# Methods from outside the package
-
-
-def test_a_method_of_ones_own_has_steps(linear_slope):
-    check(causal_lm(Case(linear_slope, (("slope", 0.3),))))
-
-
-@keras.saving.register_keras_serializable(package="test_cached_steps")
-class ScaledEmbedding(keras.layers.Layer):
-    """Multiplies token vectors by what grows with the position: nothing that could be added."""
-
-    def call(self, hidden_states):
-        places = ops.arange(1, 1 + ops.shape(hidden_states)[1])
-        return hidden_states * ops.cast(places, hidden_states.dtype)[None, :, None]
-
-
-@keras.saving.register_keras_serializable(package="test_cached_steps")
-class OwnLogits(AbstractSelfAttention):
-    """Says what all logits are, at once."""
-
-    def logits(self, query, key, position_bias, shared_positions):
-        places = ops.cast(ops.arange(ops.shape(query)[1]), query.dtype)
-        turned = ops.cos(places[:, None] * 0.7 - places[None, :])
-        return self.content_logits(query, key, num_terms=1) * turned
-
-
-class Alternating(Term):
-    """Adds what is another number for even and for odd distances, in blocks of rows alone."""
-
-    def on(self, logits, rows, keys, whole, block):
-        distance = block.key_numbers()[None, :] - block.row_numbers()[:, None]
-        return logits + ops.cast(distance % 2, logits.dtype)
-
-
-@keras.saving.register_keras_serializable(package="test_cached_steps")
-class OwnTerm(PlainSelfAttention):
-    """Has a term that knows of blocks, and nothing of pairs."""
-
-    def logit_terms(self, query, key, shared_positions):
-        return [self.products(query, key, num_terms=1), Alternating()]
-
-
-def method(**kwargs):
-    return PositionMethod(
-        summary="of a test",
-        source="none",
-        equation="s_{ij}",
-        logits_oracle=lambda tokens, weights, dims, options: oracle.content_logits(
-            tokens, weights, dims, num_terms=1
-        ),
-        dead_weights=lambda dims, options: (KEY_BIAS,),
-        **kwargs,
-    )
-
-
-@pytest.mark.parametrize(
-    "kwargs",
-    [
-        {
-            "embed": lambda dims, options: ScaledEmbedding(
-                dtype=dims.dtype, name="position_embedding"
-            )
-        },
-        {"attention": lambda dims, options: attention(OwnLogits, dims)},
-        {"attention": lambda dims, options: attention(OwnTerm, dims)},
-    ],
-    ids=["no sum", "logits at once", "no form for pairs"],
-)
-@pytest.mark.parametrize("pattern", ["causal", "sliding_window"])
-def test_what_a_method_of_ones_own_may_do_is_right_in_steps(kwargs, pattern, monkeypatch):
-    monkeypatch.setitem(positions.METHODS, "own", method(**kwargs))
-    options = {"causal": True, "window": 2} if pattern == "sliding_window" else None
-    check(causal_lm(Case("own"), attention_pattern=pattern, pattern_options=options))
-
-
-@keras.saving.register_keras_serializable(package="test_cached_steps")
-class BiasOfWords(keras.layers.Layer):
-    """A position bias of what the words are, which steps have not yet."""
-
-    def call(self, hidden_states):
-        sums = ops.sum(hidden_states, axis=-1)
-        return ops.tile((sums[:, None, :] * sums[:, :, None])[:, None], (1, HEADS, 1, 1))
-
-
-def test_a_bias_of_words_is_refused_before_anything_is_generated(monkeypatch):
-    bias = {"bias": lambda dims, options: BiasOfWords(dtype=dims.dtype, name="position_bias")}
-    monkeypatch.setitem(positions.METHODS, "own", method(**bias))
-    with pytest.raises(ValueError, match="`position_bias` of the method 'own' looks at the words"):
-        causal_lm(Case("own")).generate(inputs(random_ids(1, 5), [2]), stop_token_ids=None)
-
-
-def test_a_cache_has_the_keys_so_far_and_zeros_behind_them():
-    model = causal_lm("rope", num_layers=1)
-    steps = CachedBackbone(model.backbone, LENGTH)
-    ids = ops.convert_to_tensor(random_ids(2, LENGTH).astype("int32"))
-    _, ((key, value),) = steps.prefill(ids[:, :FIRST])
-    assert tuple(key.shape) == tuple(value.shape) == (HEADS, 2, LENGTH, KEY_DIM)
-    assert not ops.convert_to_numpy(key)[:, :, FIRST:].any()
-    _, ((later, _),) = steps.step(ids[:, FIRST : FIRST + 1], ((key, value),), FIRST)
-    later, key = ops.convert_to_numpy(later), ops.convert_to_numpy(key)
-    np.testing.assert_array_equal(later[:, :, :FIRST], key[:, :, :FIRST])
-    assert later[:, :, FIRST].any()
-    assert not later[:, :, FIRST + 1 :].any()
-
-
-SEGMENTS = [{"memory_length": 4, "segment_length": 3}, {"memory_length": 0, "segment_length": 3}]
+    check(causal_lm("tupe_r", num_layers=1, max_sequence_length=520), (15,), 515, 500)
 
 
 @pytest.mark.parametrize(
@@ -207,3 +86,92 @@ def test_steps_with_a_memory_answer_as_the_whole_text(name, sizes):
 def test_segments_take_one_token_at_a_time():
     with pytest.raises(ValueError, match="one new token at a time. Received: 2 tokens"):
         check(causal_lm("rope", **SEGMENTS[0]), (2, 3))
+
+
+# Methods from outside the package
+
+
+def test_a_method_of_ones_own_has_steps(linear_slope):
+    check(causal_lm(Case(linear_slope, (("slope", 0.3),))))
+
+
+@keras.saving.register_keras_serializable(package="test_cached_steps")
+class ScaledEmbedding(keras.layers.Layer):
+    """Multiplies token vectors by what grows with the position: nothing that could be added."""
+
+    def call(self, hidden_states, start_index=0):
+        places = start_index + ops.arange(1, 1 + ops.shape(hidden_states)[1])
+        return hidden_states * ops.cast(places, hidden_states.dtype)[None, :, None]
+
+
+@keras.saving.register_keras_serializable(package="test_cached_steps")
+class FirstEmbedding(keras.layers.Layer):
+    """Knows only the positions from 0 on."""
+
+    def call(self, hidden_states):
+        return hidden_states
+
+
+@keras.saving.register_keras_serializable(package="test_cached_steps")
+class OwnLogits(AbstractSelfAttention):
+    """Multiplies logits by what is another number for each pair of positions."""
+
+    def logits(self, query, key, positions, block):
+        i, j = (ops.cast(x, query.dtype) for x in (block.i, block.j))
+        return self.products(query, key) * ops.cos(i * 0.7 - j)
+
+
+def own(monkeypatch, reads_words=False, **kwargs):
+    """Returns the case of a method of one's own."""
+    record = PositionMethod(
+        summary="of a test",
+        source="none",
+        equation="s_{ij}",
+        logits_oracle=lambda tokens, weights, dims, options: oracle.content_logits(
+            tokens, weights, dims, num_terms=1
+        ),
+        dead_weights=lambda dims, options: (KEY_BIAS,),
+        **kwargs,
+    )
+    object.__setattr__(record, "reads_words", reads_words)
+    monkeypatch.setitem(positions.METHODS, "own", record)
+    return Case("own")
+
+
+def embed(kind):
+    """Returns a factory of a layer that adds positions."""
+    return {"embed": lambda dims, options: kind(dtype=dims.dtype, name="position_embedding")}
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [embed(ScaledEmbedding), {"attention": lambda dims, options: attention(OwnLogits, dims)}],
+    ids=["no sum", "own logits"],
+)
+@pytest.mark.parametrize("pattern", ["causal", "sliding_window"])
+def test_what_a_method_of_ones_own_may_do_is_right_in_steps(kwargs, pattern, monkeypatch):
+    options = {"causal": True, "window": 2} if pattern == "sliding_window" else None
+    case = own(monkeypatch, **kwargs)
+    check(causal_lm(case, attention_pattern=pattern, pattern_options=options))
+
+
+def test_what_steps_cannot_do_is_refused_before_anything_is_generated(monkeypatch):
+    with pytest.raises(ValueError, match=r"must take `start_index`(.|\n)*a FirstEmbedding without"):
+        causal_lm(own(monkeypatch, **embed(FirstEmbedding)))
+    model = causal_lm(own(monkeypatch, reads_words=True))
+    with pytest.raises(ValueError, match="the method 'own' look at the words"):
+        model.generate(inputs(random_ids(1, 5), [2]), stop_token_ids=None)
+
+
+def test_a_cache_has_the_keys_so_far_and_zeros_behind_them():
+    model = causal_lm("rope", num_layers=1)
+    steps = Steps(model.backbone.trunk, LENGTH)
+    ids = ops.convert_to_tensor(random_ids(2, LENGTH).astype("int32"))
+    _, ((key, value),) = steps.prefill(ids[:, :FIRST])
+    assert tuple(key.shape) == tuple(value.shape) == (HEADS, 2, LENGTH, KEY_DIM)
+    assert not ops.convert_to_numpy(key)[:, :, FIRST:].any()
+    _, ((later, _),) = steps.step(ids[:, FIRST : FIRST + 1], ((key, value),), FIRST)
+    later, key = ops.convert_to_numpy(later), ops.convert_to_numpy(key)
+    np.testing.assert_array_equal(later[:, :, :FIRST], key[:, :, :FIRST])
+    assert later[:, :, FIRST].any()
+    assert not later[:, :, FIRST + 1 :].any()

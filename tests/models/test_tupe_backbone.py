@@ -24,7 +24,7 @@ from tolerances import in_float64
 
 import keras_tupe
 from keras_tupe.models import TupeBackbone
-from keras_tupe.models._trunk_graph import _ZeroPadded
+from keras_tupe.trunk.trunk import _ZeroPadded
 from training.check_method.numpy_encoder import encode
 
 TUPE_R = Case("tupe_r")

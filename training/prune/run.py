@@ -9,7 +9,7 @@ import numpy as np
 from keras_tupe import positions
 from keras_tupe.analysis import head_importance, name_patterns
 from keras_tupe.models import lowest_heads, prune_heads, prune_weights, share_of_zeros
-from keras_tupe.models.prune_heads import all_heads
+from keras_tupe.trunk.changes import all_heads
 from training.command.grid import Cell, Grid
 from training.presets.folder import check_preset_space, preset_digest
 from training.presets.load import load_preset

@@ -3,9 +3,9 @@
 import keras
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._inputs import check_inputs, check_range
 from keras_tupe.models._prompts import check_rows
 from keras_tupe.models.seq2seq.backbone import SIDES, TupeSeq2SeqBackbone
+from keras_tupe.trunk.inputs import check_inputs, check_range
 
 
 def check_backbone(backbone):

@@ -1,16 +1,15 @@
 """The encoder and the decoder of the original Transformer."""
 
 import dataclasses
+import inspect
 
 import keras
 import keras_hub
 
-from keras_tupe import positions
-from keras_tupe.models._argument_checks import check_sizes
-from keras_tupe.models._inputs import check_inputs
-from keras_tupe.models._trunk_graph import TrunkGraph, TrunkSettings
 from keras_tupe.models.presets.classes import PresetModel
-from keras_tupe.models.presets.size_check import check_memory
+from keras_tupe.trunk.config import TrunkConfig, whole
+from keras_tupe.trunk.inputs import check_inputs
+from keras_tupe.trunk.trunk import Trunk
 
 SIDES = ("encoder", "decoder")
 
@@ -115,123 +114,77 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
         dtype=None,
         **kwargs,
     ):
-        num_decoder_layers = num_layers if num_decoder_layers is None else num_decoder_layers
-        sizes = {
-            "vocabulary_size": vocabulary_size,
-            "num_layers": num_layers,
-            "num_decoder_layers": num_decoder_layers,
-            "num_heads": num_heads,
-            "hidden_dim": hidden_dim,
-            "intermediate_dim": intermediate_dim,
-            "max_sequence_length": max_sequence_length,
+        config = TrunkConfig.of(locals())
+        if num_decoder_layers is None:
+            num_decoder_layers = config.num_layers
+        of_decoder = {
+            "num_layers": whole()("num_decoder_layers", num_decoder_layers),
+            "attention_pattern": "causal",
+            "pattern_options": None,
         }
-        check_sizes(num_segments=0, **sizes)
-        sizes = {name: int(size) for name, size in sizes.items()}
-        method = positions.get(position)
-        options = method.resolve(position_options)
-        tables = dict(options)
-        if method.has_length_limit(options):
-            tables["max_sequence_length"] = max_sequence_length
-        both = sizes["num_layers"] + sizes["num_decoder_layers"]
-        check_memory({**sizes, "num_layers": both}, tables)
-        method.check_pattern(position, "causal")
-        dims = positions.Dims(
-            sizes["num_heads"],
-            sizes["hidden_dim"] // sizes["num_heads"],
-            sizes["max_sequence_length"],
-            dropout=dropout,
-            initializer_range=initializer_range,
-            layer_norm_epsilon=layer_norm_epsilon,
-            dtype=dtype,
-        )
-        settings = TrunkSettings(
-            sizes["vocabulary_size"],
-            sizes["num_layers"],
-            sizes["intermediate_dim"],
-            num_segments=0,
-            normalize_first=normalize_first,
-            zero_padded_embeddings=False,
-            activation=activation,
-            normalize_embeddings=normalize_embeddings,
-            scale_embeddings=scale_embeddings,
-        )
         # === Layers ===
-        graph = TrunkGraph(method, options, dims, settings)
-        encoder = keras.Model(graph.inputs, graph.hidden_states, name="encoder")
-        shared = {"token_embedding": graph.token_embedding}
-        settings = dataclasses.replace(settings, num_layers=sizes["num_decoder_layers"], **shared)
-        dims = dataclasses.replace(dims, attention_pattern="causal")
-        graph = TrunkGraph(method, options, dims, settings, encoder_width=dims.hidden_dim)
-        decoder = keras.Model(graph.inputs, graph.hidden_states, name="decoder")
+        inputs = {name: _input(name) for name in config.input_names}
+        encoder_trunk = Trunk(config, dtype)
+        encoder = keras.Model(inputs, encoder_trunk(inputs), name="encoder")
+        decoder_trunk = Trunk(
+            dataclasses.replace(config, **of_decoder),
+            dtype,
+            encoder_trunk.token_embedding,
+            cross_attention=True,
+        )
+        inputs = {name: _input(name) for name in config.input_names}
+        compute_dtype = encoder_trunk.dtype.compute_dtype
+        inputs["encoder_states"] = keras.Input(
+            (None, config.hidden_dim), dtype=compute_dtype, name="encoder_states"
+        )
+        inputs["encoder_padding_mask"] = _input("encoder_padding_mask")
+        decoder = keras.Model(inputs, decoder_trunk(inputs), name="decoder")
         # === Functional graph ===
-        names = [f"{side}_{kind}" for side in SIDES for kind in ("token_ids", "padding_mask")]
-        inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
+        inputs = [f"{side}_{kind}" for side in SIDES for kind in ("token_ids", "padding_mask")]
+        inputs = {name: _input(name) for name in inputs}
         mask = inputs["encoder_padding_mask"]
         states = encoder({"token_ids": inputs["encoder_token_ids"], "padding_mask": mask})
         decoded = decoder(decoder_inputs(inputs, states))
         outputs = {"encoder_sequence_output": states, "decoder_sequence_output": decoded}
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
         # === Config ===
-        self.encoder = encoder
-        self.decoder = decoder
-        self.token_embedding = graph.token_embedding
-        self.vocabulary_size = sizes["vocabulary_size"]
-        self.num_layers = sizes["num_layers"]
-        self.num_heads = sizes["num_heads"]
-        self.hidden_dim = sizes["hidden_dim"]
-        self.intermediate_dim = sizes["intermediate_dim"]
-        self.position = position
-        self.position_options = options
-        self.num_decoder_layers = sizes["num_decoder_layers"]
-        self.dropout = dropout
-        self.max_sequence_length = sizes["max_sequence_length"]
-        self.normalize_first = normalize_first
-        self.initializer_range = initializer_range
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.activation = activation
-        self.normalize_embeddings = normalize_embeddings
-        self.scale_embeddings = scale_embeddings
+        self.encoder, self.decoder = encoder, decoder
+        self.encoder_trunk, self.decoder_trunk = encoder_trunk, decoder_trunk
+        self.token_embedding = encoder_trunk.token_embedding
+        for setting, value in self._settings().items():
+            setattr(self, setting, value)
+
+    def _settings(self):
+        settings = self.encoder_trunk.config.as_json()
+        settings["num_decoder_layers"] = self.decoder_trunk.config.num_layers
+        names = inspect.signature(TupeSeq2SeqBackbone).parameters
+        return {name: value for name, value in settings.items() if name in names}
 
     @property
     def encoder_blocks(self):
         """The `EncoderBlock` of each layer of the encoder, in order."""
-        return [self.encoder.get_layer(f"block_{layer}") for layer in range(self.num_layers)]
+        return list(self.encoder_trunk.blocks)
 
     @property
     def decoder_blocks(self):
         """The `DecoderBlock` of each layer of the decoder, in order."""
-        layers = range(self.num_decoder_layers)
-        return [self.decoder.get_layer(f"block_{layer}") for layer in layers]
+        return list(self.decoder_trunk.blocks)
 
     @property
     def has_length_limit(self):
         """Whether position tables bound the length of each side to `max_sequence_length`."""
-        return positions.get(self.position).has_length_limit(self.position_options)
+        return self.encoder_trunk.config.has_length_limit
 
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, [tensor.name for tensor in self.inputs])
         return super().call(inputs, training=training, mask=mask)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "position": self.position,
-            "position_options": dict(self.position_options),
-            "num_decoder_layers": self.num_decoder_layers,
-            "dropout": self.dropout,
-            "max_sequence_length": self.max_sequence_length,
-            "normalize_first": self.normalize_first,
-            "initializer_range": self.initializer_range,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "activation": self.activation,
-            "normalize_embeddings": self.normalize_embeddings,
-            "scale_embeddings": self.scale_embeddings,
-        }
+        return {**super().get_config(), **self._settings()}
+
+
+def _input(name):
+    return keras.Input((None,), dtype="int32", name=name)
 
 
 def decoder_inputs(inputs, encoder_states):

@@ -5,11 +5,9 @@ import keras_hub
 from keras import ops
 
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.models._cached_backbone import CachedBackbone
 from keras_tupe.models._language_model import LanguageModel
 from keras_tupe.models._prompts import check_position_terms
 from keras_tupe.models._task_class import TupeTask
-from keras_tupe.models._written_rows import written_rows
 from keras_tupe.models.seq2seq._checks import (
     check_backbone,
     check_preprocessor,
@@ -18,6 +16,7 @@ from keras_tupe.models.seq2seq._checks import (
 )
 from keras_tupe.models.seq2seq.backbone import TupeSeq2SeqBackbone
 from keras_tupe.models.seq2seq.preprocessor import TupeSeq2SeqLMPreprocessor
+from keras_tupe.trunk.steps import Steps, written_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -138,7 +137,7 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
     def make_generate_function(self):
         if self.generate_function is not None:
             return self.generate_function
-        check_position_terms(self.backbone, self.backbone.decoder)
+        check_position_terms(self.backbone.decoder_trunk.config)
         whole = super().make_generate_function()
 
         def from_beginning(inputs, stop_token_ids=None):
@@ -186,8 +185,7 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
         """Returns the steps of the decoder, and the rows that they complete."""
         token_ids = ops.cast(inputs["decoder_token_ids"], "int32")
         is_prompt = ops.cast(inputs["decoder_padding_mask"], "bool")
-        backbone = self.backbone
-        steps = CachedBackbone(backbone.decoder, token_ids.shape[1], backbone.decoder_blocks)
+        steps = Steps(self.backbone.decoder_trunk, token_ids.shape[1])
         return steps, (token_ids, is_prompt, inputs.get("beginning", token_ids))
 
     def _encoded(self, inputs):

@@ -7,7 +7,7 @@ from pair_models import logits_of, pair_equation, pair_inputs, pair_lm, shared_l
 from position_cases import METHOD_NAMES, VOCABULARY, Case, random_ids
 from tolerances import in_float64
 
-from keras_tupe.models._cached_backbone import CachedBackbone
+from keras_tupe.trunk.steps import Steps
 from training.check_method.cases import cases_of
 
 # What is added to embeddings, a bias for all blocks, and what acts inside of attention.
@@ -125,8 +125,7 @@ def check_steps(model, given, first):
     """Checks the logits behind each token, one after the other, against those of a call."""
     whole = logits_of(model, given)
     ids = given["decoder_token_ids"]
-    blocks = model.backbone.decoder_blocks
-    steps = CachedBackbone(model.backbone.decoder, ids.shape[1], blocks)
+    steps = Steps(model.backbone.decoder_trunk, ids.shape[1])
     encoded = model._encoded(given)
     x, caches = steps.prefill(ops.convert_to_tensor(ids[:, :first]), encoded)
     found = [x]

@@ -1,0 +1,151 @@
+"""Checks of the inputs of a model before Keras casts them."""
+
+import keras
+
+from keras_tupe._keras_private.layers import in_symbolic_scope
+from keras_tupe.layers._checks import concrete
+
+
+def check_inputs(inputs, names, floats=()):
+    """Checks the dictionary of inputs of a model at the door.
+
+    A functional Keras model would cast floats to token ids silently, and would fail on
+    shapes that do not fit from inside the graph.
+
+    Args:
+        inputs: what the model was called with.
+        names: names of the model's inputs.
+        floats: those of them that are no integers.
+
+    Raises:
+        ValueError: if an input is missing, or `token_ids`, `padding_mask` and `segment_ids` do
+            not have one shape `(batch, length)`, or, in eager calls, a position to predict is
+            none of the row.
+        TypeError: if ids or positions are not integers.
+    """
+    if in_symbolic_scope():
+        return  # under a strategy Keras builds models on the mean of the replicas' ids, fractions
+    if not isinstance(inputs, dict) or set(names) - set(inputs):
+        received = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
+        raise ValueError(
+            f"The model takes a dictionary with the inputs {sorted(names)}. A preprocessor makes "
+            f"it from text. Received: {received}"
+        )
+    for name in names:
+        dtype = keras.backend.standardize_dtype(inputs[name].dtype)
+        is_mask = name.endswith("padding_mask")
+        if name not in floats and "int" not in dtype and not (is_mask and dtype == "bool"):
+            expected = "integers or booleans" if is_mask else "integers"
+            raise TypeError(
+                f"`{name}` must hold {expected}. Cast it to int32. Received: dtype {dtype}"
+            )
+    for name in names:
+        side, kind = split_name(name)
+        if kind not in ("token_ids", "padding_mask", "segment_ids"):
+            continue
+        ids, shapes = f"{side}token_ids", [tuple(inputs[f"{side}{kind}"].shape)]
+        shapes.append(tuple(inputs[ids].shape))
+        if not _fits(*shapes):
+            raise ValueError(
+                f"`{ids}` must have the shape (batch, length) and `{name}` must have the same. "
+                f"Received: {ids} of shape {shapes[1]}, {name} of shape {shapes[0]}"
+            )
+
+    if "encoder_token_ids" in names:
+        shapes = [tuple(inputs[f"{side}_token_ids"].shape) for side in ("encoder", "decoder")]
+        if not _same(shapes[0][:1], shapes[1][:1]):
+            raise ValueError(
+                "There must be as many sources as targets: `encoder_token_ids` and "
+                f"`decoder_token_ids` have one row for each pair. Received: shapes {shapes[0]} and "
+                f"{shapes[1]}"
+            )
+
+    if "mask_positions" in names:
+        check_positions(
+            "mask_positions", inputs["mask_positions"], tuple(inputs["token_ids"].shape)
+        )
+
+
+def split_name(name):
+    """Returns the side and the kind of an input, as `("encoder_", "token_ids")`.
+
+    Args:
+        name: name of an input; the side is empty in a model that has only one.
+    """
+    for side in ("encoder_", "decoder_"):
+        if name.startswith(side):
+            return side, name.removeprefix(side)
+    return "", name
+
+
+def check_positions(name, positions, shape):
+    """Checks positions of each row before anything is looked up by them.
+
+    Args:
+        name: what they are, for the message.
+        positions: tensor, to be `(batch, count)`.
+        shape: `(batch, length)`, that of the token ids.
+
+    Raises:
+        ValueError: if they have another shape or, in eager calls, one is none of the row.
+        TypeError: if they are not integers.
+    """
+    if in_symbolic_scope():
+        return
+    dtype = keras.backend.standardize_dtype(positions.dtype)
+    if "int" not in dtype:
+        raise TypeError(f"`{name}` must hold integers. Cast it to int32. Received: dtype {dtype}")
+    received = tuple(positions.shape)
+    if len(received) != 2 or not _same(received[:1], shape[:1]):
+        raise ValueError(
+            f"`{name}` must have the shape (batch, number of positions), with the batch of "
+            f"`token_ids`. Received: {name} of shape {received}, token_ids of shape {shape}"
+        )
+    values = concrete(positions)
+    if values is not None and shape[1] is not None:
+        check_range(name, values, shape[1], "[0, length), here ")
+
+
+def check_range(name, values, size, bounds=""):
+    """Refuses integers outside of [0, size).
+
+    Args:
+        name: what they are, for the message.
+        values: NumPy array.
+        size: the first number that is too large.
+        bounds: the bounds in words, for the message, with what leads over to the numbers.
+
+    Raises:
+        ValueError: if there are some.
+    """
+    if not values.size:
+        return
+    low, high = values.min(), values.max()
+    if low < 0 or high >= size:
+        raise ValueError(
+            f"`{name}` must lie in {bounds}[0, {size}). Was the data made for another model? "
+            f"Received: {low if low < 0 else high}"
+        )
+
+
+def check_token_ids(inputs, size):
+    """Refuses token ids outside of a vocabulary, on every side of a model.
+
+    Args:
+        inputs: dictionary of arrays or tensors with values.
+        size: number of tokens of the vocabulary.
+
+    Raises:
+        ValueError: if there are some.
+    """
+    for name, values in inputs.items():
+        if split_name(name)[1] == "token_ids":
+            check_range(name, keras.ops.convert_to_numpy(values), size)
+
+
+def _fits(shape, token_shape):
+    return len(shape) == len(token_shape) == 2 and _same(shape, token_shape)
+
+
+def _same(shape, token_shape):
+    return all(a is None or b is None or a == b for a, b in zip(shape, token_shape, strict=True))

@@ -1,0 +1,123 @@
+"""Texts longer than a row, read one part after the other with a memory of what came before."""
+
+import numpy as np
+from keras import ops
+
+from keras_tupe.layers._checks import concrete
+from keras_tupe.trunk.inputs import check_inputs
+from keras_tupe.trunk.trunk import Trunk
+
+
+def call_with_memory(backbone, inputs, memory=None):
+    """Returns the hidden states of the next part of some texts, and the memory for the part after.
+
+    Equation (Dai et al. 2019, Sec. 3.2), with SG for no gradient, h_l the hidden states that block
+    l is given for a segment, and m_l those that it was given for the M tokens before:
+
+        queries of h_l,  keys and values of [SG(m_l), h_l]
+
+    Parts are read as rows are: cut into segments, each with its own memory. So texts in parts whose
+    lengths are multiples of the segments' get the hidden states of one long row. There is no
+    dropout.
+
+    Args:
+        backbone: a `TupeBackbone` with a memory.
+        inputs: as of the backbone, `(batch, length)`: the next tokens of each text.
+        memory: what this function returned for the tokens before, of the same texts in the same
+            rows. Defaults to `None`: the texts begin. Where another text begins in some row, set
+            the `mask` of that row to zeros.
+
+    Returns:
+        Hidden states `(batch, length, hidden_dim)`, and a dictionary: `hidden_states`
+        `(num_layers, batch, memory_length, hidden_dim)`, what each block was given for the last
+        tokens, and `mask` `(batch, memory_length)`, 1 = token.
+
+    Raises:
+        TypeError: if `backbone` is none.
+        ValueError: if it has no memory, the inputs do not fit it, or they do not continue the
+            memory: it is of other rows or sizes, or ends with padding.
+
+    Example:
+        >>> backbone = keras_tupe.TupeBackbone(
+        ...     100, 1, 2, 16, 32, "rope", attention_pattern="causal", memory_length=4
+        ... )
+        >>> ids = np.array([[2, 7, 9, 3]])
+        >>> given = {"token_ids": ids, "padding_mask": np.ones_like(ids)}
+        >>> x, memory = call_with_memory(backbone, given)
+        >>> x, memory = call_with_memory(backbone, given, memory)
+        >>> tuple(x.shape), tuple(memory["hidden_states"].shape)
+        ((1, 4, 16), (1, 1, 4, 16))
+
+    References:
+        Dai et al. Transformer-XL. ACL 2019. https://arxiv.org/abs/1901.02860
+    """
+    if not isinstance(getattr(backbone, "trunk", None), Trunk):
+        raise TypeError(
+            "`backbone` must be a `TupeBackbone`; of a task it is `model.backbone`. Received: "
+            f"backbone={backbone!r}"
+        )
+    if not backbone.config.memory_length:
+        raise ValueError(
+            "Texts are read on with a memory. Make the backbone with `memory_length`, or change it "
+            "by `with_memory_length`. Received: a backbone with memory_length=0"
+        )
+    names = backbone.config.input_names
+    check_inputs(inputs, names)
+    inputs = {name: ops.cast(inputs[name], "int32") for name in names}
+    memory, kept = _checked(backbone.trunk, ops.shape(inputs["token_ids"])[0], memory), []
+    mask, before = inputs["padding_mask"], ops.unstack(memory["hidden_states"])
+
+    def each(layer, block, x, terms):
+        kept.append(_last(before[layer], ops.stop_gradient(x)))
+        own = {"memory": before[layer], "memory_mask": memory["mask"]}
+        return block(x, **terms, padding_mask=mask, **own)
+
+    x = backbone.trunk(inputs, each)
+    return x, {"hidden_states": ops.stack(kept), "mask": _last(memory["mask"], mask)}
+
+
+def _checked(trunk, batch, memory):
+    """Returns the memory as tensors, of zeros if there is none."""
+    config, dtype = trunk.config, trunk.dtype.compute_dtype
+    size = config.memory_length
+    shapes = {
+        "hidden_states": (config.num_layers, batch, size, config.hidden_dim),
+        "mask": (batch, size),
+    }
+    dtypes = {"hidden_states": dtype, "mask": "int32"}
+    if memory is None:
+        return {name: ops.zeros(shape, dtypes[name]) for name, shape in shapes.items()}
+    if not isinstance(memory, dict) or set(memory) != set(shapes):
+        received = sorted(memory) if isinstance(memory, dict) else type(memory).__name__
+        raise ValueError(
+            f"`memory` must be what `call_with_memory` returned, with {sorted(shapes)}, or None "
+            f"where texts begin. Received: {received}"
+        )
+    for name, shape in shapes.items():
+        received = tuple(memory[name].shape)
+        if len(received) != len(shape) or any(
+            isinstance(wanted, int) and size not in (wanted, None)
+            for size, wanted in zip(received, shape, strict=True)
+        ):
+            raise ValueError(
+                "The inputs must continue what the memory is of: the same texts in the same rows, "
+                f"read by the same model. `{name}` must have the shape {shape}. Received: "
+                f"{received}"
+            )
+    mask = concrete(memory["mask"])
+    steps = np.zeros((1, 0)) if mask is None else np.diff(np.asarray(mask, bool).astype(int))
+    ended = (steps < 0).any(axis=1)
+    if ended.any():
+        raise ValueError(
+            "The inputs must continue what the memory is of, and a text that ended in padding has "
+            "ended: set its row of `mask` to zeros, and begin another text there. Received: a "
+            f"`mask` whose row {int(ended.argmax())} has padding after a token"
+        )
+    return {name: ops.cast(memory[name], dtypes[name]) for name in shapes}
+
+
+def _last(before, x):
+    """Returns the last positions of a memory and what comes after it, as many as it has."""
+    size = before.shape[1]
+    both = ops.concatenate([before, ops.cast(x, before.dtype)], axis=1)
+    return both[:, -size:]
