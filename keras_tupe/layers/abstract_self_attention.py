@@ -141,7 +141,7 @@ class AbstractSelfAttention(keras.layers.Layer):
 
     @property
     def scale(self):
-        """What products are multiplied by, 1 / sqrt(num_terms * key_dim) (Ke et al. 2021, eq. 6)."""
+        """Factor of products, 1 / sqrt(num_terms * key_dim) (Ke et al. 2021, below eq. 6)."""
         return (self.num_terms * self.key_dim) ** -0.5
 
     def products(self, query, key):
@@ -534,7 +534,7 @@ def _heads_first(x):
 
 
 def _columns(visible, block):
-    """Returns the first of the keys that few queries see in a window, and their number, or `None`."""
+    """Returns the first key that few queries see in a window, and the count, or `None`."""
     if visible is None or not visible.has_window or visible.num_global:
         return None
     count = visible.left + block.rows + visible.right

@@ -18,7 +18,7 @@ def is_of_logits(loss):
 
 
 def may_be_scored(model, loss, *metrics):
-    """Returns whether scores of labels tell a loss and metrics all they need; see `LossInChunks`."""
+    """Returns whether scores of labels tell a loss and metrics all that they need."""
     return isinstance(model, LossInChunks) and is_of_logits(loss) and all(map(_is_known, metrics))
 
 

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from keras_tupe.layers.attention.backend import vector_jacobian_product
 from layer_contract import run_layer_contract
 from tolerances import in_float64
 
-from keras_tupe.layers.attention.backend import vector_jacobian_product
 from keras_tupe.positions.alibi import AlibiBias
 from keras_tupe.positions.data_dependent_alibi import ForgetfulAttention
 from keras_tupe.positions.fire import FireBias

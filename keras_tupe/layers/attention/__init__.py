@@ -30,8 +30,8 @@ A method answers what the logits of any such rectangle are, and nothing else. Sh
       | output_dense
     hidden states (batch, length, hidden_dim)
 
-Texts of up to 512 tokens are one block. Longer ones are blocks of up to 256 rows, steps of a loop or
-a few that the graph knows, which the backward pass makes again, so that nothing of shape
+Texts of up to 512 tokens are one block. Longer ones are blocks of up to 256 rows, steps of a loop
+or a few that the graph knows, which the backward pass makes again, so that nothing of shape
 (length, length) is held. What a block computes comes from its arguments alone. Files: `block`
 (rectangles and what belongs to distances), `channels` (Huang's method 3), `core` (the walk),
 `segments`, `heads`, `random_bits`, `position_terms` (biases by their parts).

@@ -1,8 +1,8 @@
 """Products of query, key and a vector per distance (Huang's method 3), one diagonal at a time.
 
 No product of matrices gives these logits, as every pair of distance has weights of its own, and
-nothing of shape (n, n, d) may be held. So a loop takes one diagonal at a time, forward and backward,
-and keeps nothing but its inputs in between. There are no second derivatives.
+nothing of shape (n, n, d) may be held. So a loop takes one diagonal at a time, forward and
+backward, and keeps nothing but its inputs in between. There are no second derivatives.
 """
 
 from keras import ops

@@ -253,7 +253,7 @@ def frames(x, count, size, left=0, width=None):
         left: how many rows before that a frame begins.
         width: rows of a frame, an integer. Defaults to `size`.
     """
-    heads, batch, length, channels = ops.shape(x)
+    heads, batch, _, channels = ops.shape(x)
     pieces = 1 if width is None else -(-width // size)
     total = (count + pieces - 1) * size
     x = ops.pad(x, ((0, 0), (0, 0), (left, total), (0, 0)))  # more than enough, cut next

@@ -42,7 +42,7 @@ class Segments:
         return _beside(frames(x, self.count(ops.shape(x)[2]), self.length))
 
     def with_memories(self, remembered, x):
-        """Returns the memory of each segment and the segment, `(heads, batch * segments, M + n, ..)`.
+        """Returns each segment behind its memory, `(heads, batch * segments, M + n, ...)`.
 
         Args:
             remembered: `(heads, batch, M + length, ...)`: those before the row, then the row.
