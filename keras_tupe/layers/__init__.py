@@ -4,7 +4,7 @@ For whoever builds an encoder or a positional method of their own: each layer is
 equation and works in any Keras model.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
+from keras_tupe.layers._over_blocks import over_blocks
 from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
@@ -19,6 +19,7 @@ from keras_tupe.layers.encoder_block import EncoderBlock
 from keras_tupe.layers.gelu import gelu, gelu_approximate
 from keras_tupe.layers.masked_lm_head import MaskedLMHead
 from keras_tupe.layers.plain_self_attention import PlainSelfAttention
+from keras_tupe.layers.position_bias import PositionBias
 from keras_tupe.layers.position_projection import PositionProjection
 from keras_tupe.layers.qkr_multiplicative_attention import QKRMultiplicativeAttention
 from keras_tupe.layers.qkr_pairwise_attention import QKRPairwiseAttention
@@ -43,6 +44,7 @@ __all__ = [
     "EncoderBlock",
     "MaskedLMHead",
     "PlainSelfAttention",
+    "PositionBias",
     "PositionProjection",
     "QKRMultiplicativeAttention",
     "QKRPairwiseAttention",
@@ -54,6 +56,5 @@ __all__ = [
     "UntiedPositionalAttention",
     "gelu",
     "gelu_approximate",
+    "over_blocks",
 ]
-
-refuse_unknown_keywords(globals())

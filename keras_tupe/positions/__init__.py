@@ -19,7 +19,7 @@ import sys
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe._registry import Registry, records_in
-from keras_tupe.positions import oracle
+from keras_tupe.positions import check, oracle
 from keras_tupe.positions._distance_table import distance_method
 from keras_tupe.positions._method import PositionMethod
 from keras_tupe.positions._parts import (
@@ -54,6 +54,7 @@ __all__ = [
     "always",
     "attention",
     "boolean",
+    "check",
     "combined_bias",
     "distance_method",
     "get",

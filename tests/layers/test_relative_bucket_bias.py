@@ -8,7 +8,7 @@ from keras import ops
 from layer_contract import run_layer_contract
 
 from keras_tupe.layers import RelativeBucketBias
-from keras_tupe.layers._relative_buckets import relative_buckets
+from keras_tupe.layers.relative_bucket_bias import relative_buckets
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
