@@ -20,6 +20,7 @@ from keras_tupe.positions import (
 _SMALLEST = 1e-6  # added to what is divided by, as in released code
 _FIRST_C = 0.1
 _ROWS = 64  # of queries at a time, whose hidden layers fit a processor's cache
+_MOST_BLOCKS = 32  # where the graph knows the length
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -84,14 +85,17 @@ class FireBias(PositionBias):
             ops.cast(self.hidden, dtype),
             ops.cast(self.output_kernel, dtype),
         )
-        count = (length + _ROWS - 1) // _ROWS
+        is_known = isinstance(length, int)
+        rows = max(_ROWS, -(-length // _MOST_BLOCKS)) if is_known else _ROWS
+        count = (length + rows - 1) // rows
         size = (length + count - 1) // count
 
-        def rows(start, blocked, network):
+        def block(start, blocked, network):
             return _rows_of_bias(network, start + ops.arange(size, dtype="int32"), length)
 
         starts = size * ops.arange(count, dtype="int32")
-        blocks = ops.moveaxis(over_blocks(rows, starts, (), network, dtype), 0, 1)
+        starts = list(range(0, count * size, size)) if is_known else starts
+        blocks = ops.moveaxis(over_blocks(block, starts, (), network, dtype), 0, 1)
         matrix = ops.reshape(blocks, (self.num_heads, count * size, length))
         return {"matrix": ops.slice(matrix, (0, 0, 0), (self.num_heads, length, length))}
 
