@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers, checked_length, is_integer
+from keras_tupe import check
+from keras_tupe.layers._checks import checked_length
 from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
 from keras_tupe.layers.attention.position_terms import matrix_of_parts
 
@@ -61,9 +62,11 @@ class PositionBias(Configured, keras.layers.Layer):
 
     def __init__(self, num_heads, initializer="zeros", heads=None, **kwargs):
         super().__init__(autocast=False, **kwargs)
-        check_positive_integers(num_heads=num_heads)
+        check.integer("num_heads", num_heads)
         known = range(num_heads)
-        if heads is not None and not all(is_integer(head) and head in known for head in heads):
+        if heads is not None and not all(
+            check.is_integer(head) and head in known for head in heads
+        ):
             raise ValueError(
                 f"`heads` must be numbers of heads, from 0 to {num_heads - 1}. "
                 f"Received: heads={heads!r}"

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers import _checks
+from keras_tupe import check
 from keras_tupe.layers._parts import take_rows
 from keras_tupe.layers.position_bias import PositionBias
 
@@ -79,9 +79,9 @@ class RelativeBucketBias(PositionBias):
 
 def _check(num_buckets, max_distance, bidirectional):
     """Refuses impossible settings; half of the buckets of a direction are for one distance each."""
-    _checks.integer("num_buckets", num_buckets, 4 if bidirectional else 2, even=bidirectional)
+    check.integer("num_buckets", num_buckets, 4 if bidirectional else 2, even=bidirectional)
     exact = num_buckets // (4 if bidirectional else 2)
-    if not _checks.is_integer(max_distance) or max_distance <= exact:
+    if not check.is_integer(max_distance) or max_distance <= exact:
         raise ValueError(
             f"`max_distance` must be an integer above {exact}, the number of distances with a "
             f"bucket of their own. Received: max_distance={max_distance!r}"
