@@ -13,7 +13,6 @@ from keras_tupe.layers import AbstractSelfAttention
 from training.check_method.cases import HEADS, KEY_DIM, MAX_LENGTH, encoder
 from training.check_method.compare import BrokenPromiseError, require
 
-
 # The arguments that each function of a record is called with, in order.
 FUNCTIONS = {
     "logits_oracle": ("tokens", "weights", "dims", "options"),
