@@ -6,7 +6,7 @@ tasks pre-train, classify and answer questions with it. The layers are for model
 such as `import keras_tupe.data`.
 """
 
-from keras_tupe import attention_patterns, layers, models, positions
+from keras_tupe import attention_patterns, check, layers, models, positions
 from keras_tupe._finite import allow_non_finite_weights
 from keras_tupe.layers import (
     AbsolutePositionEmbedding,
@@ -80,6 +80,7 @@ __all__ = [
     "allow_non_finite_weights",
     "attention_patterns",
     "call_with_memory",
+    "check",
     "extend_positions",
     "layers",
     "models",

@@ -30,34 +30,17 @@ class CarriedFile:
     option: str
 
     def carry(self, folder, name, source):
-        """Puts the file of a record into a preset, or removes the mention of another one's.
-
-        Args:
-            folder: the preset.
-            name: name of the record.
-            source: content of its file, bytes; `None` for one of the package.
-        """
-        folder = pathlib.Path(folder)
+        """Puts the file of a record into a preset; without a source, removes another's mention."""
+        record = pathlib.Path(folder) / self.record
         if source is None:
-            (folder / self.record).unlink(missing_ok=True)
+            record.unlink(missing_ok=True)
             return
-        file = f"{name}.py"
-        (folder / file).write_bytes(source)
-        text = json.dumps({"file": file, "sha256": sha256_of(source)}, indent=4)
-        (folder / self.record).write_text(text, encoding="utf-8")
+        record.with_name(f"{name}.py").write_bytes(source)
+        text = json.dumps({"file": f"{name}.py", "sha256": sha256_of(source)}, indent=4)
+        record.write_text(text, encoding="utf-8")
 
     def of(self, folder):
-        """Returns the path of the file that a preset carries, and the SHA-256 it should have.
-
-        Args:
-            folder: the preset.
-
-        Returns:
-            Path and text; `(None, None)` if it carries none.
-
-        Raises:
-            ValueError: if the mention of the file is damaged, or names one outside the folder.
-        """
+        """Returns path and SHA-256 of the file that a preset carries; `(None, None)` if none."""
         folder = pathlib.Path(folder)
         if not (folder / self.record).is_file():
             return None, None
@@ -72,16 +55,7 @@ class CarriedFile:
         return folder / file, sha256
 
     def check_unchanged(self, path, source):
-        """Refuses a file that a preset carries and that was changed since.
-
-        Args:
-            path: path of a file, in a preset or elsewhere.
-            source: its content, bytes.
-
-        Raises:
-            ValueError: if it was changed.
-        """
-        path = pathlib.Path(path)
+        """Refuses the content of a file that a preset carries and that was changed since."""
         file, sha256 = self.of(path.parent)
         if file is not None and file.name == path.name and sha256 != sha256_of(source):
             raise ValueError(
@@ -92,21 +66,17 @@ class CarriedFile:
             )
 
     def how_to_load(self, folder, name):
-        """Returns sentences on how the record of a preset becomes known, where it is not.
-
-        Args:
-            folder: the preset.
-            name: name of the record.
-        """
+        """Returns sentences on how the record of a preset becomes known, where it is not."""
         path, sha256 = self.of(folder)
+        unknown = f"The preset's {self.noun} is not known here."
         if path is None or path.stem != name:
             return (
-                f"The preset's {self.noun} is not known here. Name the Python file that defines "
-                f"it: {self.option} on the command line, `{self.loader}` in Python."
+                f"{unknown} Name the Python file that defines it: {self.option} on the command "
+                f"line, `{self.loader}` in Python."
             )
         return (
-            f"The preset's {self.noun} is not known here. The preset carries the Python file that "
-            "defines it, which is not run unless you ask for it. Read it, and if you trust it, "
-            f"load it: {self.option} {path} on the command line, "
-            f"`{self.loader}({str(path)!r})` in Python. Its SHA-256 is {sha256}."
+            f"{unknown} The preset carries the Python file that defines it, which is not run "
+            f"unless you ask for it. Read it, and if you trust it, load it: {self.option} {path} "
+            f"on the command line, `{self.loader}({str(path)!r})` in Python. Its SHA-256 is "
+            f"{sha256}."
         )

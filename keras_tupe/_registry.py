@@ -1,7 +1,6 @@
 """Registries: records by name, one Python file each, of the package or loaded from elsewhere."""
 
 import importlib.util
-import inspect
 import pathlib
 import pkgutil
 import sys
@@ -12,34 +11,16 @@ from keras_tupe._keywords import did_you_mean
 
 
 def records_in(package, path, constant):
-    """Returns the records of the modules of a package, by the modules' names.
-
-    Args:
-        package: its name.
-        path: its `__path__`.
-        constant: what each module calls its record; those that begin with `_` have none.
-    """
-    names = [module.name for module in pkgutil.iter_modules(path) if not module.ispkg]
+    """Returns the records of the modules of a package, which they call `constant`, by name."""
     return {
-        name: getattr(importlib.import_module(f"{package}.{name}"), constant)
-        for name in names
-        if not name.startswith("_")
+        module.name: getattr(importlib.import_module(f"{package}.{module.name}"), constant)
+        for module in pkgutil.iter_modules(path)
+        if not module.ispkg and not module.name.startswith("_")
     }
 
 
 def look_up(name, records, noun, argument, other=""):
-    """Returns a record.
-
-    Args:
-        name: its name.
-        records: dictionary from name to record.
-        noun: what a record is, in words.
-        argument: the argument that takes a name.
-        other: what else may be named, for the message.
-
-    Raises:
-        ValueError: if there is none of that name; the nearest name is suggested.
-    """
+    """Returns a record by its name, or raises a `ValueError` that suggests the nearest."""
     if isinstance(name, str) and name in records:
         return records[name]
     raise ValueError(
@@ -49,95 +30,106 @@ def look_up(name, records, noun, argument, other=""):
 
 
 class Registry:
-    """Records of one kind by name.
+    """Records of one kind by name: a Python file each, of the package or loaded from elsewhere.
 
     Args:
-        records: dictionary from name to record; `load_file` adds more.
-        kind: the class of the records.
-        noun: what a record is, in words.
+        package: name of the package whose files are records.
+        path: its `__path__`.
+        kind: class of the records.
+        noun: what a record is, in two words; a file calls its record as the second, in capitals.
         argument: the argument of an encoder that takes a name.
-        constant: what the file of a record calls it.
-        loader: the public function that loads a file.
-        carried_as: name of the file in which a preset says that it carries one.
-        option: the option of the command line that names a file.
+        word: what the option of the command line and the mention in a preset begin with.
     """
 
-    def __init__(self, records, kind, noun, argument, constant, loader, carried_as, option):
-        self.records = records
-        self.noun = noun
-        self.argument = argument
-        self.carried = CarriedFile(noun, carried_as, loader, option)
-        self._kind, self._constant, self._loader = kind, constant, loader
-        self._article = "an" if noun[0] in "aeio" else "a"
+    def __init__(self, package, path, kind, noun, argument, word):
+        self.noun, self.argument = noun, argument
+        self._kind, self._package = kind, package
+        self._short = noun.split()[-1]
+        self._a_noun = f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
+        self.records = records_in(package, path, self._short.upper())
+        loader = f"{package}.load_file"
+        self.carried = CarriedFile(noun, f"{word}_file.json", loader, f"--{word}-file")
         self._files = {}  # by name: the path, and the content that was run
 
     def get(self, name):
         """Returns a record.
 
+        Args:
+            name: that of a file in the folder of the registry, or of one that `load_file` loaded.
+
         Raises:
             ValueError: if there is none of that name; the nearest name is suggested.
+
+        Example:
+            >>> from keras_tupe import attention_patterns, positions
+            >>> positions.get("tupe_r").source
+            'Ke et al. 2021, eq. 11 (TUPE-R)'
+            >>> attention_patterns.get("causal").visible(0, {}).is_causal
+            True
         """
-        other = (
-            f", or {self._article} {self.noun.split()[-1]} whose file was loaded with "
-            f"`{self._loader}(path)`"
-        )
+        other = f", or one whose file was loaded with `{self.carried.loader}(path)`"
         return look_up(name, self.records, self.noun, self.argument, other)
 
     def load_file(self, path):
-        """Adds the record of a Python file, under the file's name, which is returned.
+        """Adds the record of a Python file, under the file's name.
+
+        The file defines a `PositionMethod` called `METHOD`, or an `AttentionPattern` called
+        `PATTERN`. A saved model records the name only: load the file again before the model. A
+        preset also carries the file, and never runs it by itself.
 
         Args:
-            path: path of a `.py` file, or the folder of a preset that carries one.
+            path: path of a `.py` file, whose name without the suffix becomes the record's name; or
+                the folder of a preset that carries such a file.
+
+        Returns:
+            The name of the record.
 
         Raises:
-            ValueError: if there is no such file, its name is taken or not an identifier, it holds
-                no record, cannot be run, or lies in a preset and was changed.
+            ValueError: if the file is missing or no Python file, its name is taken or not an
+                identifier, it defines no record, or it lies in a preset and was changed since that
+                was saved. Errors raised by the file itself are passed on, named.
         """
         path = pathlib.Path(path).resolve()
         if path.is_dir():
             path = self.carried.of(path)[0] or path
-        name = path.stem
-        title = f"{self._article.capitalize()} {self.noun}"
-        if path.suffix != ".py" or not path.is_file():
+        name, received = path.stem, f"Received: path={str(path)!r}"
+        is_name = name.isidentifier() and not name.startswith("_")
+        if path.suffix != ".py" or not path.is_file() or not is_name:
             raise ValueError(
-                f"{title} is loaded from an existing Python file. Received: path={str(path)!r}"
-            )
-        if not name.isidentifier() or name.startswith("_"):
-            raise ValueError(
-                f"The file name becomes the {self.noun.split()[-1]}'s name and must be a Python "
-                "identifier that does not start with an underscore. Rename the file. "
-                f"Received: path={str(path)!r}"
+                f"{self._a_noun.capitalize()} is loaded from an existing Python file, whose name "
+                f"becomes the {self._short}'s: an identifier that does not start with an "
+                f"underscore. Rename the file, or give another path. {received}"
             )
         source = path.read_bytes()
         self.carried.check_unchanged(path, source)
-        if name in self.records and self._files.get(name, (path, None))[1] == source:
+        known, content = self._files.get(name, (None, None))
+        if name in self.records and content == source:
             return name
-        if name in self.records and self._files.get(name, (None, None))[0] != path:
+        if name in self.records and known != path:
             raise ValueError(
-                f"There is {self._article} {self.noun} called {name!r} already. Rename the file. "
-                f"Received: path={str(path)!r}"
+                f"There is {self._a_noun} called {name!r} already. Rename the file. {received}"
             )
-        record = getattr(self._run(path, source), self._constant, None)
+        constant, kind = self._short.upper(), self._kind.__name__
+        record = getattr(self._run(path, source), constant, None)
         if not isinstance(record, self._kind):
             raise ValueError(
-                f"The file of {self._article} {self.noun} must define {self._constant}, "
-                f"{'an' if self._kind.__name__[0] in 'AEIO' else 'a'} "
-                f"`{self._loader.rpartition('.')[0]}.{self._kind.__name__}`. "
-                f"Received: path={str(path)!r} with {self._constant}={record!r}"
+                f"The file of {self._a_noun} must define {constant}, of the class "
+                f"`{self._package}.{kind}`. {received} with {constant}={record!r}"
             )
         self.records[name] = record
         self._files[name] = path, source
         return name
 
     def _run(self, path, source):
-        kind = self.argument
-        spec = importlib.util.spec_from_file_location(f"keras_tupe_{kind}_{path.stem}", path)
+        """Returns the module of a file."""
+        name = f"keras_tupe_{self.argument}_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path)
         module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
+        sys.modules[name] = module
         try:
             exec(compile(source, path, "exec", dont_inherit=True), vars(module))
         except Exception as error:
-            del sys.modules[spec.name]
+            del sys.modules[name]
             hint = (
                 " The file that a preset carries must stay as it is: change a copy of it in "
                 "another folder, and load that before the preset."
@@ -145,69 +137,34 @@ class Registry:
                 else ""
             )
             raise ValueError(
-                f"The file of {self._article} {self.noun} could not be run: "
-                f"{type(error).__name__}: {error}.{hint} Received: path={str(path)!r}"
+                f"The file of {self._a_noun} could not be run: {type(error).__name__}: {error}."
+                f"{hint} Received: path={str(path)!r}"
             ) from error
         return module
 
     def source_of(self, name):
-        """Returns the content of the file that a record was loaded from; `None` for others."""
+        """Returns the content of the file that a record was loaded from.
+
+        Args:
+            name: name of a record.
+
+        Returns:
+            Bytes; `None` for a record of the package.
+        """
         return self._files.get(name, (None, None))[1]
 
     def path_of(self, name):
         """Returns the path of the file that a record was loaded from; `None` for others."""
         return self._files.get(name, (None, None))[0]
 
-    def forget(self, name):
-        """Removes a record that was loaded from a file.
-
-        Args:
-            name: its name.
-        """
-        self.records.pop(name, None)
-        self._files.pop(name, None)
-
     def loaded(self):
         """Returns the names of the records that were loaded from files, a list."""
         return list(self._files)
 
-
-def check_function(name, function, arguments, owner, may_be_none=False):
-    """Refuses what is no function of some arguments.
-
-    Args:
-        name: the field.
-        function: what stands there.
-        arguments: names of the arguments, in order.
-        owner: whose field it is, with its article.
-        may_be_none: whether `None` may stand there.
-
-    Raises:
-        TypeError: if it is none, or does not take them.
-    """
-    if function is None and may_be_none:
-        return
-    received = _misfit(function, arguments)
-    if received is not None:
-        raise TypeError(
-            f"`{name}` of {owner} must be a function of ({', '.join(arguments)})"
-            f"{', or None' if may_be_none else ''}. Received: {name}={received}"
-        )
-
-
-def _misfit(function, arguments):
-    """Returns what stands where a function of `arguments` must, or `None` if it takes them."""
-    if not callable(function):
-        return repr(function)
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions written in C do not say what they take
-        return None
-    try:
-        signature.bind(*arguments)
-    except TypeError:
-        return f"a function of {signature}"
-    return None
+    def forget(self, name):
+        """Removes a record that was loaded from a file."""
+        self.records.pop(name, None)
+        self._files.pop(name, None)
 
 
 def resolve_options(given, defaults, noun, argument):
@@ -218,10 +175,6 @@ def resolve_options(given, defaults, noun, argument):
         defaults: the options that there are, with their defaults.
         noun: whose options they are.
         argument: the argument that takes them.
-
-    Raises:
-        TypeError: if `given` is no dictionary.
-        ValueError: for an option that there is not.
     """
     if not isinstance(given, Mapping | None):
         raise TypeError(

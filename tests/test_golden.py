@@ -8,7 +8,7 @@ import pytest
 from golden_cases import GOLDEN, assert_close
 from keras import ops
 
-from keras_tupe.layers._relative_buckets import relative_buckets
+from keras_tupe.layers.relative_bucket_bias import relative_buckets
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 
 

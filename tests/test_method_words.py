@@ -1,6 +1,5 @@
 """What records say in words and in LaTeX, against what their oracles and options do."""
 
-import dataclasses
 import math
 import re
 
@@ -77,18 +76,3 @@ def test_what_other_options_share_with_a_method_is_kept():
     assert method.where == positions.get("xlnet").where
     other = positions.get("xlnet").with_options("a", "b", equation="s", where={}, use_biases=False)
     assert (other.equation, other.where) == ("s", {})
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("equation", "", r"`equation` .* in LaTeX: add it to the record(.|\n)*Received: equation="),
-        ("equation", None, "`equation` of a position method must be its attention logits"),
-        ("where", {"d": 3}, "`where` of a position method must be a dictionary of texts"),
-        ("where", "d", "`where` of a position method must be a dictionary of texts"),
-        ("option_meanings", {"k": "a text"}, r"must explain its options, a subset of \[\]"),
-    ],
-)
-def test_a_record_without_words_cannot_be_made(field, value, message):
-    with pytest.raises(ValueError, match=message):
-        dataclasses.replace(positions.get("none"), **{field: value})

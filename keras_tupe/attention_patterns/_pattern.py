@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from keras_tupe._registry import check_function, resolve_options
+from keras_tupe._registry import resolve_options
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,11 +24,6 @@ class AttentionPattern:
         option_meanings: option -> meaning, in Markdown.
         other_options: what to try beside the defaults when the pattern is checked: dictionaries of
             options that are set together.
-
-    Raises:
-        TypeError: if `allowed` or `visible` is no function of its arguments.
-        ValueError: if there is no `equation`, or `other_options` or `option_meanings` has what is
-            no option.
     """
 
     summary: str
@@ -40,24 +35,6 @@ class AttentionPattern:
     options: Mapping = dataclasses.field(default_factory=dict)
     option_meanings: Mapping = dataclasses.field(default_factory=dict)
     other_options: tuple[Mapping, ...] = ()
-
-    def __post_init__(self):
-        owner = "an attention pattern"
-        check_function("allowed", self.allowed, ("i", "j", "length", "layer", "options"), owner)
-        check_function("visible", self.visible, ("layer", "options"), owner)
-        if not isinstance(self.equation, str) or not self.equation.strip():
-            raise ValueError(
-                "`equation` of an attention pattern must be its condition in LaTeX: add it to the "
-                f'record, such as equation=r"j \\le i". Received: equation={self.equation!r}'
-            )
-        given = [("option_meanings", self.option_meanings)]
-        given += [("other_options", others) for others in self.other_options]
-        for name, options in given:
-            if not isinstance(options, Mapping) or not options.keys() <= self.options.keys():
-                raise ValueError(
-                    f"`{name}` of an attention pattern must have names of its options alone, a "
-                    f"subset of {sorted(self.options)}. Received: {name}={options!r}"
-                )
 
     def resolve(self, options=None):
         """Returns `options` over the pattern's defaults.

@@ -54,12 +54,8 @@ class Visible:
             i: positions of queries, int32 tensor.
             j: positions of keys, int32 tensor; the two broadcast.
         """
-        conditions = []
-        if self.left is not None:
-            conditions.append(j - i >= -self.left)
-        if self.right is not None:
-            conditions.append(j - i <= self.right)
-        return _all(conditions)
+        left = None if self.left is None else j - i >= -self.left
+        return _both(left, None if self.right is None else j - i <= self.right)
 
     def allowed(self, i, j):
         """Returns which pairs see each other, booleans of the shape of `j - i`; `None` for all.
@@ -71,13 +67,11 @@ class Visible:
         if found is not None and self.num_global:
             is_global = (i < self.num_global) | (j < self.num_global)
             found = found | (is_global & (j <= i) if self.is_causal else is_global)
-        if self.also is None:
-            return found
-        return _all([x for x in (found, self.also(i, j)) if x is not None])
+        return _both(found, None if self.also is None else self.also(i, j))
 
 
-def _all(conditions):
-    found = None
-    for condition in conditions:
-        found = condition if found is None else ops.logical_and(found, condition)
-    return found
+def _both(one, other):
+    """Returns where two conditions hold; `None` is one that always does."""
+    if one is None or other is None:
+        return other if one is None else one
+    return ops.logical_and(one, other)

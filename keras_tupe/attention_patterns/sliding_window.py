@@ -1,5 +1,6 @@
 """Local attention: a window of tokens around each, some global tokens, some full layers."""
 
+from keras_tupe import check
 from keras_tupe.attention_patterns import AttentionPattern, Visible
 
 _SMALLEST = {"window": 1, "num_global": 0, "every": 2}
@@ -36,21 +37,10 @@ def allowed(i, j, length, layer, options):
 
 def _check(options):
     for name, smallest in _SMALLEST.items():
-        value = options[name]
-        if name == "every" and value is None:
-            continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
-            none = " or None" if name == "every" else ""
-            raise ValueError(
-                f"`{name}` of the pattern 'sliding_window' must be an integer >= {smallest}{none}. "
-                f"Received: {name}={value!r}"
-            )
+        if name != "every" or options[name] is not None:
+            check.integer(name, options[name], smallest)
     for name in ("causal", "separate_global"):
-        if not isinstance(options[name], bool):
-            raise ValueError(
-                f"`{name}` of the pattern 'sliding_window' must be True or False. "
-                f"Received: {name}={options[name]!r}"
-            )
+        check.boolean(name, options[name])
     if options["separate_global"] and (options["causal"] or not options["num_global"]):
         raise ValueError(
             "`separate_global` gives global tokens projections of their own to see all tokens "

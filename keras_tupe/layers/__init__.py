@@ -4,7 +4,6 @@ For whoever builds an encoder or a positional method of their own: each layer is
 equation and works in any Keras model.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
@@ -29,6 +28,7 @@ from keras_tupe.layers.encoder_block import EncoderBlock
 from keras_tupe.layers.gelu import gelu, gelu_approximate
 from keras_tupe.layers.masked_lm_head import MaskedLMHead
 from keras_tupe.layers.plain_self_attention import PlainSelfAttention
+from keras_tupe.layers.position_bias import PositionBias
 from keras_tupe.layers.position_projection import PositionProjection
 from keras_tupe.layers.qkr_multiplicative_attention import QKRMultiplicativeAttention
 from keras_tupe.layers.qkr_pairwise_attention import QKRPairwiseAttention
@@ -54,6 +54,7 @@ __all__ = [
     "EncoderBlock",
     "MaskedLMHead",
     "PlainSelfAttention",
+    "PositionBias",
     "PositionProjection",
     "QKRMultiplicativeAttention",
     "QKRPairwiseAttention",
@@ -73,5 +74,3 @@ __all__ = [
     "rows_of",
     "untied",
 ]
-
-refuse_unknown_keywords(globals())

@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
-from keras_tupe.layers._parts import starts
+from keras_tupe.layers._parts import Configured, normal_unless, starts
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class AbsolutePositionEmbedding(keras.layers.Layer):
+class AbsolutePositionEmbedding(Configured, keras.layers.Layer):
     """Adds a learned vector per position to the token vectors.
 
     Equation (Devlin et al. 2019; Ke et al. 2021, eq. 2):
@@ -31,8 +31,6 @@ class AbsolutePositionEmbedding(keras.layers.Layer):
     Returns:
         Tensor of the same shape and dtype.
 
-    Masking: none; padded positions get a vector like the others.
-
     Raises:
         ValueError: if `max_sequence_length` is not a positive integer, or the length is known
             and above it.
@@ -50,9 +48,7 @@ class AbsolutePositionEmbedding(keras.layers.Layer):
         super().__init__(**kwargs)
         check_positive_integers(max_sequence_length=max_sequence_length)
         self.max_sequence_length = max_sequence_length
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
+        self.initializer = normal_unless(initializer)
 
     def build(self, hidden_states_shape):
         self.embeddings = self.add_weight(
@@ -71,10 +67,3 @@ class AbsolutePositionEmbedding(keras.layers.Layer):
     def compute_output_spec(self, hidden_states, start_index=0):
         checked_length(hidden_states, self.max_sequence_length, self.name)
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "max_sequence_length": self.max_sequence_length,
-            "initializer": keras.initializers.serialize(self.initializer),
-        }

@@ -3,13 +3,12 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._cls import replace_cls
-from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers._parts import Configured, at_least_float32
 from keras_tupe.layers.attention.position_terms import reset_parts
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class ClsReset(keras.layers.Layer):
+class ClsReset(Configured, keras.layers.Layer):
     """Frees [CLS] from position: one learned logit from it, one to it, per head.
 
     [CLS] is a summary slot and not a word at position 0, so a position bias would tie it to
@@ -38,8 +37,6 @@ class ClsReset(keras.layers.Layer):
 
     Returns:
         Tensor of the shape of `position_bias`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
 
     Raises:
         ValueError: if `position_bias` is not square in its last two axes.
@@ -87,21 +84,16 @@ class ClsReset(keras.layers.Layer):
         return replace_cls(bias, ops.squeeze(row, 0), ops.squeeze(column, 0))
 
     def reset_parts(self, parts, length, theta=None):
-        """Returns the same for a bias by its parts, see `CombinedPositionBias`.
-
-        Args:
-            parts: dictionary of `query` and `key`, and `distances`.
-            length: number of tokens.
-            theta: as in the call arguments.
-        """
+        """Returns the same for what a bias is made of, see `PositionBias.parts`."""
         theta = self.theta if theta is None else theta
         return reset_parts(parts, ops.cast(theta, at_least_float32(self.compute_dtype)), length)
 
     def compute_output_spec(self, position_bias, theta=None):
         return keras.KerasTensor(position_bias.shape, at_least_float32(self.compute_dtype))
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
+
+def replace_cls(logits, row, column):
+    """Returns logits with row 0 replaced by `row` and the rest of column 0 by `column`."""
+    is_first = ops.equal(ops.arange(ops.shape(logits)[-1], dtype="int32"), 0)
+    logits = ops.where(is_first, column, logits)
+    return ops.where(ops.expand_dims(is_first, -1), row, logits)  # last: (0, 0) is the row's

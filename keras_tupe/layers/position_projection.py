@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
-from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class PositionProjection(keras.layers.Layer):
+class PositionProjection(Configured, keras.layers.Layer):
     """Learned positions, projected to queries and keys of their own.
 
     Equation (Ke et al. 2021, Sec. 3.1): with p_i learned, LN a layer normalization,
@@ -34,8 +34,6 @@ class PositionProjection(keras.layers.Layer):
 
     Returns:
         Pair of tensors `(length, num_heads, key_dim)`, queries and keys, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
 
     Raises:
         ValueError: if a size is not a positive integer, or the length is known and above
@@ -73,25 +71,22 @@ class PositionProjection(keras.layers.Layer):
         check_positive_integers(width=self.width)
         self.use_bias = use_bias
         self.epsilon = epsilon
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
+        self.initializer = normal_unless(initializer)
         # Positions are few: half precision would save nothing here and round the logits.
         dtype = at_least_float32(self.compute_dtype)
         self.normalization = keras.layers.LayerNormalization(
             epsilon=epsilon, dtype=dtype, name="layer_norm"
         )
-        self.query_dense = self._projection("query", dtype)
-        self.key_dense = self._projection("key", dtype)
-
-    def _projection(self, name, dtype):
-        return keras.layers.EinsumDense(
-            "tm,mhd->thd",
-            output_shape=(self.num_heads, self.key_dim),
-            bias_axes="hd" if self.use_bias else None,
-            kernel_initializer=fresh(self.initializer),
-            dtype=dtype,
-            name=name,
+        self.query_dense, self.key_dense = (
+            keras.layers.EinsumDense(
+                "tm,mhd->thd",
+                output_shape=(num_heads, key_dim),
+                bias_axes="hd" if use_bias else None,
+                kernel_initializer=fresh(self.initializer),
+                dtype=dtype,
+                name=name,
+            )
+            for name in ("query", "key")
         )
 
     def build(self, hidden_states_shape):
@@ -105,32 +100,19 @@ class PositionProjection(keras.layers.Layer):
             layer.build((None, self.width))
 
     def project(self, embeddings):
-        """Returns queries and keys of position vectors.
-
-        Args:
-            embeddings: the vectors, `(rows, width)`.
-        """
+        """Returns queries and keys of position vectors `(rows, width)`."""
         normalized = self.normalization(embeddings)
         return self.query_dense(normalized), self.key_dense(normalized)
 
-    def call(self, hidden_states):
-        length = checked_length(hidden_states, self.max_sequence_length, self.name)
+    def rows(self, length):
+        """Returns queries and keys of the first positions."""
         return self.project(ops.convert_to_tensor(self.embeddings)[:length])
+
+    def call(self, hidden_states):
+        return self.rows(checked_length(hidden_states, self.max_sequence_length, self.name))
 
     def compute_output_spec(self, hidden_states):
         checked_length(hidden_states, self.max_sequence_length, self.name)
         shape = (hidden_states.shape[1], self.num_heads, self.key_dim)
         dtype = at_least_float32(self.compute_dtype)
         return keras.KerasTensor(shape, dtype), keras.KerasTensor(shape, dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "max_sequence_length": self.max_sequence_length,
-            "use_bias": self.use_bias,
-            "epsilon": self.epsilon,
-            "initializer": keras.initializers.serialize(self.initializer),
-            "width": self.width,
-        }

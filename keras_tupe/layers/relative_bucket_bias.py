@@ -1,19 +1,16 @@
-"""T5's relative position bias."""
+"""T5's relative position bias, and its distance buckets in integers."""
 
 import keras
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._parts import at_least_float32, bias_spec, take_rows
-from keras_tupe.layers._relative_buckets import relative_buckets
-from keras_tupe.layers.attention.position_terms import matrix_of_parts
+from keras_tupe import check
+from keras_tupe.layers._parts import take_rows
+from keras_tupe.layers.position_bias import PositionBias
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class RelativeBucketBias(keras.layers.Layer):
+class RelativeBucketBias(PositionBias):
     """T5's relative position bias: one learned scalar per head and distance bucket.
-
-    Computed once per forward pass and shared by all layers of an encoder.
 
     Equation (Raffel et al. 2020; Ke et al. 2021, eq. 5), unscaled:
 
@@ -36,15 +33,7 @@ class RelativeBucketBias(keras.layers.Layer):
         bidirectional: whether keys to the right have buckets of their own; `False` for causal
             use, where all keys to the right share bucket 0. Defaults to `True`.
         initializer: Keras initializer of the table. Defaults to a normal of deviation 0.02.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
 
     Raises:
         ValueError: if `num_heads`, `num_buckets` or `max_distance` is impossible.
@@ -70,51 +59,75 @@ class RelativeBucketBias(keras.layers.Layer):
         initializer=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(num_heads=num_heads)
-        relative_buckets([0], num_buckets, max_distance, bidirectional)  # checks the settings
-        self.num_heads = num_heads
+        _check(num_buckets, max_distance, bidirectional)
+        super().__init__(num_heads, initializer, **kwargs)
         self.num_buckets = num_buckets
         self.max_distance = max_distance
         self.bidirectional = bidirectional
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
 
     def build(self, hidden_states_shape):
-        self.embeddings = self.add_weight(
-            shape=(self.num_buckets, self.num_heads),
-            initializer=self.initializer,
-            autocast=False,
-            name="embeddings",
-        )
+        shape = (self.num_buckets, self.num_heads)
+        self.embeddings = self.add_table("embeddings", shape, self.initializer)
 
-    def call(self, hidden_states):
-        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
-
-    def bias_parts(self, hidden_states):
-        """Returns the bias by distance: `distances`, `(num_heads, 2 * length)`.
-
-        Args:
-            hidden_states: as in the call arguments.
-        """
-        length = ops.shape(hidden_states)[1]
-        distances = ops.arange(2 * length, dtype="int32") - (length - 1)
+    def parts(self, length):
         buckets = relative_buckets(
-            distances, self.num_buckets, self.max_distance, self.bidirectional
+            self.offsets(length), self.num_buckets, self.max_distance, self.bidirectional
         )
-        table = ops.cast(self.embeddings, at_least_float32(self.compute_dtype))
+        table = ops.cast(self.embeddings, self.table_dtype)
         return {"distances": ops.transpose(take_rows(table, buckets))}
 
-    def compute_output_spec(self, hidden_states):
-        return bias_spec(self, hidden_states)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "num_buckets": self.num_buckets,
-            "max_distance": self.max_distance,
-            "bidirectional": self.bidirectional,
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
+def _check(num_buckets, max_distance, bidirectional):
+    """Refuses impossible settings; half of the buckets of a direction are for one distance each."""
+    check.integer("num_buckets", num_buckets, 4 if bidirectional else 2, even=bidirectional)
+    exact = num_buckets // (4 if bidirectional else 2)
+    if not check.is_integer(max_distance) or max_distance <= exact:
+        raise ValueError(
+            f"`max_distance` must be an integer above {exact}, the number of distances with a "
+            f"bucket of their own. Received: max_distance={max_distance!r}"
+        )
+
+
+def relative_buckets(distances, num_buckets=32, max_distance=128, bidirectional=True):
+    """Returns the bucket of each distance, int32, by the rule of `RelativeBucketBias`.
+
+    Args:
+        distances: integer array or tensor, key minus query position.
+        num_buckets: number of buckets; even and >= 4 if `bidirectional`, else >= 2.
+        max_distance: distance in tokens from which on all share the last bucket.
+        bidirectional: whether the two directions have buckets of their own.
+    """
+    _check(num_buckets, max_distance, bidirectional)
+    per_direction = num_buckets // 2 if bidirectional else num_buckets
+    num_exact = per_direction // 2
+    # Numbers are cast, as `floatx` may decide what dtype Keras gives those of Python.
+    distances, zero = ops.cast(distances, "int32"), ops.cast(0, "int32")
+    offset = 0
+    if bidirectional:
+        offset = ops.cast(ops.greater(distances, 0), "int32") * per_direction
+        distances = ops.abs(distances)
+    else:
+        distances = ops.maximum(-distances, zero)
+    bucket = ops.minimum(distances, ops.cast(num_exact, "int32"))
+    for edge in _log_bucket_edges(num_exact, per_direction, max_distance):
+        bucket = bucket + ops.cast(ops.greater_equal(distances, edge), "int32")
+    return bucket + offset
+
+
+def _log_bucket_edges(num_exact, per_direction, max_distance):
+    """Returns the first distance of every logarithmic bucket but the first one.
+
+    Bucket `num_exact + k` starts at the smallest m with (m / exact)^L >= (max / exact)^k,
+    where L is the number of logarithmic buckets: a comparison of integers.
+    """
+    num_log = per_direction - num_exact
+    edges, edge = [], num_exact
+    for k in range(1, num_log):
+        bound = num_exact ** (num_log - k) * max_distance**k
+        low, high = edge, max_distance
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if middle**num_log >= bound else (middle + 1, high)
+        edge = low
+        edges.append(edge)
+    return edges

@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
-from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class RelativePositionTable(keras.layers.Layer):
+class RelativePositionTable(Configured, keras.layers.Layer):
     """A learned vector or scalar per clipped distance, the a of relative position methods.
 
     Equation (Shaw et al. 2018, eq. 4; Huang et al. 2020, eqs. 8 and 12 to 16):
@@ -39,8 +39,6 @@ class RelativePositionTable(keras.layers.Layer):
         Dictionary of tensors in at least float32: `distances`, `(2 k + 1, num_heads, width)`, row
         r for distance r - k, in both cases; and, with an untied [CLS], `cls`, `(2, num_heads,
         width)`, the factors of its row and of its column.
-
-    Masking: none; padding is masked later, in attention.
 
     Raises:
         ValueError: if a size is not a positive integer, or the length is known and above k + 1
@@ -77,9 +75,7 @@ class RelativePositionTable(keras.layers.Layer):
         self.signed = signed
         self.clip = clip
         self.untie_cls = untie_cls
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
+        self.initializer = normal_unless(initializer)
 
     def build(self, hidden_states_shape=None):
         rows = self.max_distance + 1 + (self.max_distance if self.signed else 0)
@@ -104,32 +100,15 @@ class RelativePositionTable(keras.layers.Layer):
         distances = ops.cast(self.distance_embeddings, dtype)
         if not self.signed:
             distances = ops.concatenate([ops.flip(distances[1:], axis=0), distances], axis=0)
-        found = {"distances": distances}
-        if self.untie_cls:
-            found["cls"] = ops.cast(self.cls_embeddings, dtype)
-        return found
+        own = {"cls": ops.cast(self.cls_embeddings, dtype)} if self.untie_cls else {}
+        return {"distances": distances, **own}
 
     def compute_output_spec(self, hidden_states):
         self._check_length(hidden_states)
-        rows = {"distances": 2 * self.max_distance + 1, **({"cls": 2} if self.untie_cls else {})}
         dtype = at_least_float32(self.compute_dtype)
-        return {
-            name: keras.KerasTensor((count, self.num_heads, self.width), dtype)
-            for name, count in rows.items()
-        }
+        rows = {"distances": 2 * self.max_distance + 1, **({"cls": 2} if self.untie_cls else {})}
+        sizes = (self.num_heads, self.width)
+        return {name: keras.KerasTensor((count, *sizes), dtype) for name, count in rows.items()}
 
     def _check_length(self, hidden_states):
-        if not self.clip:
-            checked_length(hidden_states, self.max_distance + 1, self.name)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "max_distance": self.max_distance,
-            "num_heads": self.num_heads,
-            "width": self.width,
-            "signed": self.signed,
-            "clip": self.clip,
-            "untie_cls": self.untie_cls,
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
+        checked_length(hidden_states, None if self.clip else self.max_distance + 1, self.name)

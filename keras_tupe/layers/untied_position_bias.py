@@ -3,17 +3,13 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._parts import bias_spec, fresh
-from keras_tupe.layers.attention.position_terms import matrix_of_parts
+from keras_tupe.layers.position_bias import PositionBias
 from keras_tupe.layers.position_projection import PositionProjection
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class UntiedPositionBias(keras.layers.Layer):
+class UntiedPositionBias(PositionBias):
     """Correlation of positions, untied from the words.
-
-    Computed once per forward pass and shared by all layers of an encoder; it does not depend
-    on the input, so that an exported encoder can hold it as a constant.
 
     Equation (Ke et al. 2021, eq. 7, second term):
 
@@ -38,19 +34,7 @@ class UntiedPositionBias(keras.layers.Layer):
             deviation 0.02.
         width: number of values of a vector of positions. Defaults to `None`: H * d; an encoder of
             which heads were removed has more.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
-
-    Raises:
-        ValueError: if a size is not a positive integer, or the length is known and above
-            `max_sequence_length`.
+        **kwargs: as of `PositionBias`, like the call arguments, the answer and the errors.
 
     Example:
         >>> layer = UntiedPositionBias(num_heads=2, key_dim=4, max_sequence_length=16)
@@ -61,6 +45,8 @@ class UntiedPositionBias(keras.layers.Layer):
         Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
         https://arxiv.org/abs/2006.15595
     """
+
+    kinds = ("query", "key")
 
     def __init__(
         self,
@@ -74,13 +60,12 @@ class UntiedPositionBias(keras.layers.Layer):
         width=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
+        super().__init__(num_heads, **kwargs)
+        self.key_dim = self.rank = key_dim
         self.max_sequence_length = max_sequence_length
+        self.cls_theta = cls_theta
         self.use_bias = use_bias
         self.epsilon = epsilon
-        self.cls_theta = cls_theta
         self.projection = PositionProjection(
             num_heads,
             key_dim,
@@ -99,25 +84,14 @@ class UntiedPositionBias(keras.layers.Layer):
     def build(self, hidden_states_shape):
         self.projection.build(hidden_states_shape)
         if self.cls_theta:
-            self.cls_embeddings = self.add_weight(
-                shape=(2, self.width),
-                initializer=fresh(self.projection.initializer),
-                autocast=False,
-                name="cls_embeddings",
-            )
+            self.cls_embeddings = self.add_table("cls_embeddings", (2, self.width))
 
-    def call(self, hidden_states):
-        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
-
-    def bias_parts(self, hidden_states):
-        """Returns the bias by its factors: `query` and `key`, `(num_heads, length, key_dim)`.
-
-        Args:
-            hidden_states: as in the call arguments.
-        """
-        query, key = self.projection(hidden_states)  # (n, h, d)
-        query, key = (ops.swapaxes(x, 0, 1) for x in (query * self.scale, key))
-        return {"query": query, "key": key}
+    def parts(self, length):
+        query, key = self.projection.rows(length)  # (n, h, d)
+        return {
+            "query": ops.swapaxes(query * self.scale, 0, 1),
+            "key": ops.swapaxes(key, 0, 1),
+        }
 
     def theta(self):
         """Returns theta_1 and theta_2 of the reset function, `(2, num_heads)`.
@@ -132,16 +106,3 @@ class UntiedPositionBias(keras.layers.Layer):
             )
         query, key = self.projection.project(ops.convert_to_tensor(self.cls_embeddings))
         return ops.sum(query * self.scale * key, axis=-1)
-
-    def compute_output_spec(self, hidden_states):
-        self.projection.compute_output_spec(hidden_states)
-        return bias_spec(self, hidden_states)
-
-    def get_config(self):
-        projection = self.projection.get_config()
-        sizes = ("num_heads", "key_dim", "max_sequence_length", "use_bias", "epsilon", "width")
-        return {
-            **super().get_config(),
-            **{key: projection[key] for key in (*sizes, "initializer")},
-            "cls_theta": self.cls_theta,
-        }

@@ -4,7 +4,6 @@ For whoever pre-trains in a loop of their own, or adds an objective: `OBJECTIVES
 the files to their records, `get` looks a name up, and `Objective` is the record that a file fills.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe._registry import look_up, records_in
 from keras_tupe.objectives._objective import Objective, Output
 
@@ -31,6 +30,3 @@ def get(name):
         'causal'
     """
     return look_up(name, OBJECTIVES, "objective", "objective")
-
-
-refuse_unknown_keywords(globals())

@@ -1,8 +1,8 @@
 """The registry of positional methods: one file in this folder is one method.
 
 For whoever adds a method, or asks what one does. `METHODS` maps the names of the files to their
-records. `get` looks a name up, `load_file` adds a method from a file outside the package. All that
-the file of a method needs is here:
+records. `get` looks a name up, `load_file` adds a method from a file outside the package,
+`source_of` tells the content of such a file. All that the file of a method needs is here:
 
 - `PositionMethod`, the record that it fills, with `Dims` and `DeadWeight`;
 - `attention`, `plain_attention`, `combined_bias` and `distance_method`, which make its layers;
@@ -10,15 +10,14 @@ the file of a method needs is here:
 - `KEY_BIAS`, `THETA_ROW`, `additive_dead_weights`, `always` and `memory_unless_untied`, which fill
   fields of the record;
 - `SYMBOLS` and `OPTION_MEANINGS`, which say what need not be explained in a record;
+- `check`, checks of options with one wording;
 - `oracle`, pieces of equations in NumPy.
 
 A folder in this folder is no method.
 """
 
-import sys
-
-from keras_tupe._keywords import refuse_unknown_keywords
-from keras_tupe._registry import Registry, records_in
+from keras_tupe import check
+from keras_tupe._registry import Registry
 from keras_tupe.positions import oracle
 from keras_tupe.positions._distance_table import distance_method
 from keras_tupe.positions._method import PositionMethod
@@ -54,6 +53,7 @@ __all__ = [
     "always",
     "attention",
     "boolean",
+    "check",
     "combined_bias",
     "distance_method",
     "get",
@@ -66,76 +66,7 @@ __all__ = [
     "source_of",
 ]
 
+REGISTRY = Registry(__name__, __path__, PositionMethod, "position method", "position", "position")
 # The records of all positional methods, by name; `load_file` adds more.
-METHODS = records_in(__name__, __path__, "METHOD")
-
-for _name in METHODS:
-    refuse_unknown_keywords(vars(sys.modules[f"{__name__}.{_name}"]))
-refuse_unknown_keywords(globals())
-
-REGISTRY = Registry(
-    METHODS,
-    PositionMethod,
-    noun="position method",
-    argument="position",
-    constant="METHOD",
-    loader=f"{__name__}.load_file",
-    carried_as="position_file.json",
-    option="--position-file",
-)
-
-
-def get(name):
-    """Returns the record of a positional method.
-
-    Args:
-        name: name of a file in `keras_tupe/positions`, or of a file loaded with `load_file`.
-
-    Returns:
-        A `PositionMethod`.
-
-    Raises:
-        ValueError: if there is no such method; the nearest name is suggested.
-
-    Example:
-        >>> get("tupe_r").source
-        'Ke et al. 2021, eq. 11 (TUPE-R)'
-    """
-    return REGISTRY.get(name)
-
-
-def load_file(path):
-    """Adds the positional method of a Python file to `METHODS`, under the file's name.
-
-    The file defines `METHOD`, a `PositionMethod`. A saved model records the name only: load
-    the file again before the model. A preset also carries the file, and never runs it by itself.
-
-    Args:
-        path: path of a `.py` file, whose name without the suffix becomes the method's name; or the
-            folder of a preset that carries such a file.
-
-    Returns:
-        The name of the method.
-
-    Raises:
-        ValueError: if the file is missing or no Python file, its name is taken or not an
-            identifier, it defines no `PositionMethod` called `METHOD`, or it lies in a preset and
-            was changed since that was saved. Errors raised by the file itself are passed on, named.
-    """
-    return REGISTRY.load_file(path)
-
-
-def source_of(name):
-    """Returns the content of the file that a method was loaded from.
-
-    Args:
-        name: name of a method.
-
-    Returns:
-        Bytes; `None` for a method of the package.
-
-    Example:
-        >>> source_of("tupe_r") is None
-        True
-    """
-    return REGISTRY.source_of(name)
+METHODS = REGISTRY.records
+get, load_file, source_of = REGISTRY.get, REGISTRY.load_file, REGISTRY.source_of

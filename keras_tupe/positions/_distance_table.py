@@ -2,8 +2,8 @@
 
 import keras
 
+from keras_tupe import check
 from keras_tupe.layers import RelativePositionTable
-from keras_tupe.layers._checks import is_integer
 from keras_tupe.positions._method import PositionMethod
 from keras_tupe.positions._parts import (
     EITHER_CLS,
@@ -16,8 +16,6 @@ from keras_tupe.positions._parts import (
 )
 
 INITIALIZERS = ("normal", "ones", "zeros")
-
-
 TABLE_MEANINGS = {
     "k": "Clips distances: from `k` tokens on all are one. Then sequences of any length work, and "
     "the table has 2k + 1 rows, or k + 1 where left and right are one. `None`: every distance up "
@@ -27,20 +25,6 @@ TABLE_MEANINGS = {
     "initializer": 'Initial values of the table: `"normal"`, of the deviation of the other '
     'weights, `"ones"`, with which a factor starts as attention without positions, or `"zeros"`.',
 }
-
-
-def table_options(initializer):
-    """Returns the options of the table and their defaults.
-
-    `k` is the clipping distance, `None` for none: then distances end with `max_sequence_length`.
-    """
-    return {
-        "k": None,
-        "share_heads": False,
-        "share_layers": False,
-        "initializer": initializer,
-        "cls": "tied",
-    }
 
 
 def distance_method(attention_class, initializer, width=None, signed=True, dead=(), **record):
@@ -81,7 +65,13 @@ def distance_method(attention_class, initializer, width=None, signed=True, dead=
         return attention(attention_class, dims, position_table=own)
 
     return PositionMethod(
-        options=table_options(initializer),
+        options={
+            "k": None,
+            "share_heads": False,
+            "share_layers": False,
+            "initializer": initializer,
+            "cls": "tied",
+        },
         shared=shared,
         attention=own_attention,
         dead_weights=lambda dims, options: _dead_weights(dims, options, signed, dead),
@@ -113,30 +103,24 @@ def _where(width, signed):
 
 
 def _reach(dims, options):
-    """Returns the clipping distance.
-
-    Raises:
-        ValueError: if `k` is not an integer from 1 to `max_sequence_length - 1`, nor `None`.
-    """
-    k, largest = options["k"], max(1, dims.max_sequence_length - 1)
-    if k is None:
+    """Returns the clipping distance."""
+    largest = max(1, dims.max_sequence_length - 1)
+    if options["k"] is None:
         return largest
-    if not is_integer(k) or not 1 <= k <= largest:
+    if not check.is_integer(options["k"]) or not 1 <= options["k"] <= largest:
         raise ValueError(
             "`k` is the distance from which on all distances are one, in tokens: an integer from 1 "
-            f"to max_sequence_length - 1 = {largest}, or None for none. Received: k={k!r}"
+            f"to max_sequence_length - 1 = {largest}, or None for none. "
+            f"Received: k={options['k']!r}"
         )
-    return int(k)
+    return int(options["k"])
 
 
 def _initializer(dims, options):
-    name = options["initializer"]
-    if name not in INITIALIZERS:
-        raise ValueError(
-            f"`initializer` must be one of {list(INITIALIZERS)}, where 'normal' has the deviation "
-            f"of the other weights. Received: initializer={name!r}"
-        )
-    return dims.initializer() if name == "normal" else keras.initializers.get(name)
+    check.choice("initializer", options["initializer"], INITIALIZERS)
+    if options["initializer"] == "normal":
+        return dims.initializer()
+    return keras.initializers.get(options["initializer"])
 
 
 def _dead_weights(dims, options, signed, dead):

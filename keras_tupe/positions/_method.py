@@ -1,27 +1,12 @@
 """The record that every positional method fills."""
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping
 
-from keras_tupe._registry import check_function, resolve_options
+from keras_tupe._registry import resolve_options
 from keras_tupe.positions import oracle
 from keras_tupe.positions._parts import KEY_BIAS, plain_attention
 from keras_tupe.positions._words import OPTION_MEANINGS
-
-# The arguments that each function of a record is called with, in order.
-FUNCTIONS = {
-    "logits_oracle": ("tokens", "weights", "dims", "options"),
-    "scores_oracle": ("logits", "weights", "dims", "options"),
-    "embed": ("dims", "options"),
-    "bias": ("dims", "options"),
-    "shared": ("dims", "options"),
-    "attention": ("dims", "options"),
-    "dead_weights": ("dims", "options"),
-    "has_length_limit": ("options",),
-    "refused_memory": ("options",),
-}
-MAY_BE_NONE = ("embed", "bias", "shared")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,19 +59,16 @@ class PositionMethod:
             `dims.shared_heads`, as the factories of `keras_tupe.positions` do; see
             `keras_tupe.models.prune_heads`.
         starts_as_none: whether an encoder with new weights answers as one without positions.
+        reads_words: whether `bias` or `shared` look at the hidden states, and not only at their
+            length.
         relative_step_time: time of a training step by that of `absolute`, at 128 tokens and at
             512, as `benchmarks.methods` measures it; (1, 1) costs next to nothing.
-
-    Raises:
-        TypeError: if a factory or another function is none, or does not take its arguments.
-        ValueError: if there is no `equation`, `other_options` or `option_meanings` has what is no
-            option, or `relative_step_time` is no pair of positive numbers.
     """
 
     summary: str
     source: str
     logits_oracle: Callable
-    equation: str = ""
+    equation: str
     where: Mapping = dataclasses.field(default_factory=dict)
     options: Mapping = dataclasses.field(default_factory=dict)
     option_meanings: Mapping = dataclasses.field(default_factory=dict)
@@ -107,60 +89,11 @@ class PositionMethod:
     )
     prunes_heads: bool = False
     starts_as_none: bool = False
+    reads_words: bool = False
     relative_step_time: tuple[float, float] = (1.0, 1.0)
 
-    def __post_init__(self):
-        for name, arguments in FUNCTIONS.items():
-            check_function(
-                name, getattr(self, name), arguments, "a position method", name in MAY_BE_NONE
-            )
-        self._check_words()
-        for others in self.other_options:
-            if not isinstance(others, Mapping) or not others.keys() <= self.options.keys():
-                raise ValueError(
-                    "`other_options` of a position method must be dictionaries of its options, a "
-                    f"subset of {sorted(self.options)} each. Received: other_options={others!r}"
-                )
-        times = self.relative_step_time
-        if not (
-            isinstance(times, tuple)
-            and len(times) == 2
-            and all(isinstance(time, (int, float)) and 0 < time < math.inf for time in times)
-        ):
-            raise ValueError(
-                "`relative_step_time` of a position method must be a pair of positive numbers, the "
-                "time of a training step by that of 'absolute' at 128 tokens and at 512. "
-                f"Received: relative_step_time={times!r}"
-            )
-
-    def _check_words(self):
-        if not isinstance(self.equation, str) or not self.equation.strip():
-            raise ValueError(
-                "`equation` of a position method must be its attention logits in LaTeX: add it to "
-                'the record, such as equation=r"s_{ij} = \\frac{q_i \\cdot k_j}{\\sqrt{d}}". '
-                f"Received: equation={self.equation!r}"
-            )
-        for name, allowed in (("where", None), ("option_meanings", self.options)):
-            texts = getattr(self, name)
-            if not isinstance(texts, Mapping) or not all(
-                isinstance(text, str) for item in texts.items() for text in item
-            ):
-                raise ValueError(
-                    f"`{name}` of a position method must be a dictionary of texts to texts. "
-                    f"Received: {name}={texts!r}"
-                )
-            if allowed is not None and not texts.keys() <= allowed.keys():
-                raise ValueError(
-                    f"`{name}` of a position method must explain its options, a subset of "
-                    f"{sorted(allowed)}. Received: {name}={texts!r}"
-                )
-
     def meaning(self, option):
-        """Returns what an option does, in Markdown; empty if the record does not say it.
-
-        Args:
-            option: its name.
-        """
+        """Returns what an option does, in Markdown; empty if the record does not say it."""
         return self.option_meanings.get(option, OPTION_MEANINGS.get(option, ""))
 
     def resolve(self, options=None):
@@ -175,14 +108,11 @@ class PositionMethod:
         )
 
     def check_pattern(self, name, pattern):
-        """Refuses an attention pattern that the method is not defined for.
+        """Raises `ValueError` if an attention pattern is one of `refused_patterns`.
 
         Args:
             name: name of the method, for the message.
             pattern: name of the pattern.
-
-        Raises:
-            ValueError: if it is one of `refused_patterns`; with the reason.
         """
         if pattern in self.refused_patterns:
             raise ValueError(
@@ -192,27 +122,24 @@ class PositionMethod:
             )
 
     def why_no_memory(self, options):
-        """Returns why the method is not defined for a memory of earlier segments, or `""`.
+        """Returns why the method has no memory of earlier segments with its resolved options.
 
-        Args:
-            options: its resolved options.
+        Returns:
+            Text; empty if it has one.
         """
-        if self.embed is not None:
-            return (
-                "its hidden states carry positions, and those of a memory would carry the same as "
-                "those of the segment"
-            )
-        return self.refused_memory(options)
+        if self.embed is None:
+            return self.refused_memory(options)
+        return (
+            "its hidden states carry positions, and those of a memory would carry the same as "
+            "those of the segment"
+        )
 
     def check_memory(self, name, options):
-        """Refuses a memory of earlier segments that the method is not defined for.
+        """Raises `ValueError` if `why_no_memory` gives a reason.
 
         Args:
             name: name of the method, for the message.
             options: its resolved options.
-
-        Raises:
-            ValueError: if `why_no_memory` gives a reason; with it.
         """
         reason = self.why_no_memory(options)
         if reason:
@@ -223,13 +150,10 @@ class PositionMethod:
             )
 
     def check_pruned(self, name):
-        """Refuses to leave heads out where the method has no rule for its own.
+        """Raises `ValueError` if the record does not say that heads can be removed.
 
         Args:
             name: name of the method, for the message.
-
-        Raises:
-            ValueError: if it does not say that its heads can be removed.
         """
         if not self.prunes_heads:
             raise ValueError(
@@ -238,25 +162,16 @@ class PositionMethod:
                 f"set `prunes_heads=True` in its record. Received: position={name!r}"
             )
 
-    def with_options(
-        self, summary, source, equation=None, where=None, relative_step_time=None, **options
-    ):
+    def with_options(self, summary, source, **changes):
         """Returns the same method under other default options, for a file of its own.
 
         Args:
             summary: as in the record, like `source`.
             source: paper and equation number.
-            equation: as in the record, `None` for that of this method.
-            where: as in the record, `None` for that of this method.
-            relative_step_time: as in the record, `None` for that of this method.
-            **options: the other defaults.
+            **changes: other defaults of options, and of the record `equation`, `where` and
+                `relative_step_time`.
         """
-        return dataclasses.replace(
-            self,
-            summary=summary,
-            source=source,
-            equation=equation or self.equation,
-            where=self.where if where is None else where,
-            options=self.resolve(options),
-            relative_step_time=relative_step_time or self.relative_step_time,
-        )
+        words = ("equation", "where", "relative_step_time")
+        record = {name: changes.pop(name) for name in words if name in changes}
+        options = self.resolve(changes)
+        return dataclasses.replace(self, summary=summary, source=source, options=options, **record)

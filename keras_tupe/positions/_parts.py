@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import keras
 
-from keras_tupe import attention_patterns
+from keras_tupe import attention_patterns, check
 from keras_tupe.layers import CombinedPositionBias, PlainSelfAttention
 
 
@@ -97,17 +97,7 @@ EITHER_CLS = ({"cls": "untied"}, {"cls": "tied"})
 
 
 def plain_attention(dims, options):
-    """Returns attention on content alone, plus a bias when the method has one.
-
-    A factory for the field `attention` of a record, and its default.
-
-    Args:
-        dims: the `Dims` of the encoder.
-        options: the method's options, not used.
-
-    Returns:
-        A `PlainSelfAttention`.
-    """
+    """Returns attention on content and a bias, if there is one: the default of `attention`."""
     return attention(PlainSelfAttention, dims)
 
 
@@ -126,24 +116,14 @@ def attention(attention_class, dims, **kwargs):
     """
     if dims.shared_heads is not None:
         kwargs["shared_heads"] = dims.shared_heads
-    return attention_class(
-        dims.num_heads,
-        dims.key_dim,
-        dropout=dims.dropout,
-        kernel_initializer=dims.initializer(),
-        attention_pattern=dims.attention_pattern,
-        pattern_options=dims.pattern_options,
-        layer_index=dims.layer_index,
-        memory_length=dims.memory_length,
-        segment_length=dims.segment_length,
-        dtype=dims.dtype,
-        name="attention",
-        **kwargs,
-    )
+    names = ("num_heads", "key_dim", "dropout", "attention_pattern", "pattern_options")
+    names += ("layer_index", "memory_length", "segment_length", "dtype")
+    kwargs |= {name: getattr(dims, name) for name in names}
+    return attention_class(kernel_initializer=dims.initializer(), name="attention", **kwargs)
 
 
 def combined_bias(parts, dims, cls="tied", name="position_bias"):
-    """Returns the sum of additive biases, with [CLS] tied or untied.
+    """Returns a `CombinedPositionBias`: the sum of additive biases, with [CLS] tied or untied.
 
     Args:
         parts: layers, hidden states -> position bias `(1, num_heads, length, length)`.
@@ -151,98 +131,45 @@ def combined_bias(parts, dims, cls="tied", name="position_bias"):
         cls: `"tied"`, or `"untied"` to free [CLS] from the parts, in its row and its column.
             Defaults to `"tied"`.
         name: name of the layer. Defaults to `"position_bias"`, as the field `bias` asks for.
-
-    Returns:
-        A `CombinedPositionBias`.
-
-    Raises:
-        ValueError: if `cls` is neither `"tied"` nor `"untied"`.
     """
     return CombinedPositionBias(parts, untie_cls=is_untied(cls), dtype=dims.dtype, name=name)
 
 
 def is_untied(cls):
-    """Returns what the option `cls` says, as a boolean.
-
-    Args:
-        cls: the option's value.
-
-    Raises:
-        ValueError: if it is neither `"tied"` nor `"untied"`.
-    """
-    if cls not in ("tied", "untied"):
-        raise ValueError(
-            "The option `cls` says whether [CLS] has the terms of position 0 ('tied') or is "
-            f"freed from them ('untied'). Received: cls={cls!r}"
-        )
+    """Returns what the option `cls` says, `"tied"` or `"untied"`, as a boolean."""
+    check.choice("cls", cls, ("tied", "untied"))
     return cls == "untied"
 
 
 def is_released(variant):
-    """Returns what the option `variant` says, as a boolean.
-
-    Args:
-        variant: the option's value.
-
-    Raises:
-        ValueError: if it is neither `"paper"` nor `"released"`.
-    """
-    if variant not in ("paper", "released"):
-        raise ValueError(
-            "`variant` says whether the method follows its paper or the released code. Expected "
-            f"one of ['paper', 'released']. Received: variant={variant!r}"
-        )
+    """Returns what the option `variant` says, `"paper"` or `"released"`, as a boolean."""
+    check.choice("variant", variant, ("paper", "released"))
     return variant == "released"
 
 
 def boolean(options, name):
-    """Returns an option that is `True` or `False`.
-
-    Args:
-        options: the method's options.
-        name: which one.
-
-    Raises:
-        ValueError: if it is neither.
-    """
-    if not isinstance(options[name], bool):
-        raise ValueError(f"`{name}` must be True or False. Received: {name}={options[name]!r}")
+    """Returns an option that is `True` or `False`; refuses another."""
+    check.boolean(name, options[name])
     return options[name]
 
 
 def additive_dead_weights(dims, options):
-    """Returns the weights without a gradient of attention with a bias that `ClsReset` may reset.
+    """Returns the weights without a gradient where there is a bias that `ClsReset` may reset.
 
-    A function for the field `dead_weights` of a record with the option `cls`.
-
-    Args:
-        dims: the `Dims` of the encoder, not used.
-        options: the method's options.
-
-    Returns:
-        Tuple of `DeadWeight`.
+    For the field `dead_weights` of a record with the option `cls`.
     """
     return (KEY_BIAS, THETA_ROW) if is_untied(options["cls"]) else (KEY_BIAS,)
 
 
 def always(options):
-    """Returns `True`: a table bounds the length whatever the options.
-
-    A function for the field `has_length_limit` of a record.
-
-    Args:
-        options: the method's options, not used.
-    """
+    """Returns `True`: a table bounds the length. For the field `has_length_limit` of a record."""
     return True
 
 
 def memory_unless_untied(options):
-    """Returns why a method with the option `cls` has no memory of earlier segments; empty if tied.
+    """Returns why there is no memory of earlier segments; empty if [CLS] is tied.
 
-    A function for the field `refused_memory` of a record.
-
-    Args:
-        options: the method's options.
+    For the field `refused_memory` of a record.
     """
     if not is_untied(options.get("cls", "tied")):
         return ""

@@ -6,14 +6,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_heads, check_positive_integers
-from keras_tupe.layers._parts import at_least_float32, bias_spec
-from keras_tupe.layers.attention.position_terms import matrix_of_parts
+from keras_tupe.layers import PositionBias
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
     additive_dead_weights,
-    boolean,
+    check,
     combined_bias,
     memory_unless_untied,
     oracle,
@@ -21,7 +19,7 @@ from keras_tupe.positions import (
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class AlibiBias(keras.layers.Layer):
+class AlibiBias(PositionBias):
     """A penalty that grows linearly with distance, at a slope per head.
 
     Equation (Press et al. 2022, Sec. 3; symmetric as in encoders):
@@ -41,16 +39,7 @@ class AlibiBias(keras.layers.Layer):
         sides: 1 for one slope per head, 2 for one to the left and one to the right. Defaults to 1.
         heads: numbers, from 0 on, of those whose penalty is wanted, where others were removed.
             Defaults to `None`: all.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32; of `heads`
-        alone where they are given.
-
-    Masking: none; padding is masked later, in attention.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
 
     Raises:
         ValueError: if `num_heads` is not a positive integer, `sides` neither 1 nor 2, or `heads`
@@ -61,26 +50,17 @@ class AlibiBias(keras.layers.Layer):
     """
 
     def __init__(self, num_heads, learned=False, sides=1, heads=None, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(num_heads=num_heads)
-        if isinstance(sides, bool) or sides not in (1, 2):
-            raise ValueError(
-                "`sides` must be 1 for one slope per head, or 2 for one to each side. "
-                f"Received: sides={sides!r}"
-            )
-        self.num_heads = num_heads
+        super().__init__(num_heads, heads=heads, **kwargs)
+        check.integer("sides", sides, 1, 2)
         self.learned = learned
         self.sides = sides
-        check_heads(heads, num_heads)
-        self.heads = None if heads is None else list(heads)
 
     def build(self, hidden_states_shape):
         if self.learned:
-            self.log_slopes = self.add_weight(
-                shape=self._first().shape,
-                initializer=lambda shape, dtype=None: ops.cast(np.log(self._first()), dtype),
-                autocast=False,
-                name="log_slopes",
+            self.log_slopes = self.add_table(
+                "log_slopes",
+                self._first().shape,
+                lambda shape, dtype=None: ops.cast(np.log(self._first()), dtype),
             )
 
     def _first(self):
@@ -89,37 +69,15 @@ class AlibiBias(keras.layers.Layer):
         slopes = np.stack([slopes, slopes[::-1]][: self.sides])
         return slopes if self.heads is None else slopes[:, self.heads]
 
-    def call(self, hidden_states):
-        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
-
-    def bias_parts(self, hidden_states):
-        """Returns the bias by distance: `distances`, `(num_heads, 2 * length)`.
-
-        Args:
-            hidden_states: as in the call arguments.
-        """
-        dtype = at_least_float32(self.compute_dtype)
-        length = ops.shape(hidden_states)[1]
-        to_the_right = ops.arange(2 * length, dtype="int32") - (length - 1)
-        distances = ops.expand_dims(ops.cast(ops.abs(to_the_right), dtype), 0)
-        slopes = ops.exp(ops.cast(self.log_slopes, dtype)) if self.learned else self._first()
-        slopes = [ops.expand_dims(slope, 1) for slope in ops.unstack(ops.cast(slopes, dtype))]
-        if self.sides == 2:
-            slopes = [ops.where(ops.expand_dims(to_the_right, 0) > 0, slopes[1], slopes[0])]
-        return {"distances": -slopes[0] * distances}
-
-    def compute_output_spec(self, hidden_states):
-        count = self.num_heads if self.heads is None else len(self.heads)
-        return bias_spec(self, hidden_states, count)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "learned": self.learned,
-            "sides": self.sides,
-            "heads": self.heads,
-        }
+    def parts(self, length):
+        offsets = ops.expand_dims(self.offsets(length), 0)
+        distances, slopes = ops.cast(ops.abs(offsets), self.table_dtype), self._first()
+        if self.learned:
+            slopes = ops.exp(ops.cast(self.log_slopes, self.table_dtype))
+        slopes = ops.split(ops.cast(slopes, self.table_dtype), self.sides, axis=0)
+        slopes = [ops.transpose(slope) for slope in slopes]
+        slope = ops.where(offsets > 0, slopes[1], slopes[0]) if self.sides == 2 else slopes[0]
+        return {"distances": -slope * distances}
 
 
 def _slopes(num_heads):
@@ -152,7 +110,8 @@ def logits_oracle(tokens, weights, dims, options):
 
 def bias(dims, options):
     """Returns the penalty, with [CLS] tied or untied."""
-    learned = boolean(options, "learned")
+    learned = options["learned"]
+    check.boolean("learned", learned)
     # no token sees the right under a causal pattern, and weights for it could not learn
     sides = 1 if learned and dims.is_causal and options["sides"] == 2 else options["sides"]
     part = AlibiBias(

@@ -4,15 +4,14 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers, checked_length
-from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
-from keras_tupe.layers.attention.position_terms import matrix_of_parts
+from keras_tupe.layers import PositionBias
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,
     PositionMethod,
     additive_dead_weights,
     always,
+    check,
     combined_bias,
     is_untied,
     memory_unless_untied,
@@ -21,7 +20,7 @@ from keras_tupe.positions import (
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class LowRankPositionBias(keras.layers.Layer):
+class LowRankPositionBias(PositionBias):
     """A learned low-rank matrix of positions per head, shared by all layers.
 
     Equation (Chen et al. 2021, DIET-ABS), unscaled:
@@ -35,15 +34,7 @@ class LowRankPositionBias(keras.layers.Layer):
         rank: size of the factors. Defaults to 64.
         max_sequence_length: number of positions.
         initializer: Keras initializer of both factors. Defaults to a normal of deviation 0.02.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer.
 
     Raises:
         ValueError: if a size is not a positive integer, or the length is known and above
@@ -54,57 +45,25 @@ class LowRankPositionBias(keras.layers.Layer):
         https://arxiv.org/abs/2104.08698
     """
 
+    kinds = ("query", "key")
+
     def __init__(self, num_heads, max_sequence_length, rank=64, initializer=None, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(
-            num_heads=num_heads, max_sequence_length=max_sequence_length, rank=rank
-        )
-        self.num_heads = num_heads
+        super().__init__(num_heads, initializer, **kwargs)
+        check.integer("max_sequence_length", max_sequence_length)
+        check.integer("rank", rank)
         self.max_sequence_length = max_sequence_length
         self.rank = rank
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
 
     def build(self, hidden_states_shape):
-        self.query_embeddings, self.key_embeddings = (
-            self.add_weight(
-                shape=(self.max_sequence_length, self.num_heads, self.rank),
-                initializer=fresh(self.initializer),
-                autocast=False,
-                name=f"{side}_embeddings",
-            )
-            for side in ("query", "key")
-        )
+        shape = (self.max_sequence_length, self.num_heads, self.rank)
+        self.query_embeddings = self.add_table("query_embeddings", shape)
+        self.key_embeddings = self.add_table("key_embeddings", shape)
 
-    def call(self, hidden_states):
-        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
-
-    def bias_parts(self, hidden_states):
-        """Returns the bias by its factors: `query` and `key`, `(num_heads, length, rank)`.
-
-        Args:
-            hidden_states: as in the call arguments.
-        """
-        length = checked_length(hidden_states, self.max_sequence_length, self.name)
-        dtype = at_least_float32(self.compute_dtype)
-        query, key = (
-            ops.swapaxes(ops.cast(table, dtype)[:length], 0, 1)
-            for table in (self.query_embeddings, self.key_embeddings)
-        )
-        return {"query": query, "key": key}
-
-    def compute_output_spec(self, hidden_states):
-        checked_length(hidden_states, self.max_sequence_length, self.name)
-        return bias_spec(self, hidden_states)
-
-    def get_config(self):
+    def parts(self, length):
+        tables = {"query": self.query_embeddings, "key": self.key_embeddings}
         return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "max_sequence_length": self.max_sequence_length,
-            "rank": self.rank,
-            "initializer": keras.initializers.serialize(self.initializer),
+            side: ops.swapaxes(ops.cast(table, self.table_dtype)[:length], 0, 1)
+            for side, table in tables.items()
         }
 
 

@@ -6,13 +6,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers, is_number
-from keras_tupe.layers._parts import at_least_float32, bias_spec
-from keras_tupe.layers.attention.core import over_blocks
+from keras_tupe.layers import PositionBias, over_blocks
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
     additive_dead_weights,
+    check,
     combined_bias,
     memory_unless_untied,
     oracle,
@@ -21,10 +20,11 @@ from keras_tupe.positions import (
 _SMALLEST = 1e-6  # added to what is divided by, as in released code
 _FIRST_C = 0.1
 _ROWS = 64  # of queries at a time, whose hidden layers fit a processor's cache
+_MOST_BLOCKS = 32  # where the graph knows the length
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class FireBias(keras.layers.Layer):
+class FireBias(PositionBias):
     """A network of the distance, as a share of the farthest that a token of its place may have.
 
     Equation (Li et al. 2024):
@@ -44,22 +44,13 @@ class FireBias(keras.layers.Layer):
 
     The bias is no function of the distance and has no low rank: it is one matrix, once for all
     blocks. The network answers for up to 64 queries at a time, and again in the backward pass, so
-    that its hidden layer is never there for all pairs but in a saved function. The gradient is one
-    of its own: it has no derivatives, and JAX has none forwards.
+    that its hidden layer is never there for all pairs but in a saved function.
 
     Args:
         num_heads: number of attention heads H.
         threshold: L at first, in tokens, above 0.
         width: size of the vectors. Defaults to 32.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
 
     Raises:
         ValueError: if a size is not a positive integer, or the threshold not a positive number.
@@ -69,61 +60,44 @@ class FireBias(keras.layers.Layer):
         Transformers. ICLR 2024. https://arxiv.org/abs/2310.04418
     """
 
+    kinds = ("matrix",)
+
     def __init__(self, num_heads, threshold, width=32, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(num_heads=num_heads, width=width)
-        if not is_number(threshold) or threshold <= 0:
-            raise ValueError(
-                "`threshold` is the position up to which distances are not interpolated at first, "
-                f"in tokens: a positive number. Received: threshold={threshold!r}"
-            )
-        self.num_heads = num_heads
+        super().__init__(num_heads, **kwargs)
+        check.integer("width", width)
+        check.number("threshold", threshold, above=0)
         self.threshold = threshold
         self.width = width
 
     def build(self, hidden_states_shape):
-        uniform = keras.initializers.RandomUniform
-        share = self.width**-0.5
-        self.hidden = self._weight("hidden", (2, self.width), uniform(-1.0, 1.0))  # w and b
-        self.output_kernel = self._weight(
+        uniform, share = keras.initializers.RandomUniform, self.width**-0.5
+        self.hidden = self.add_table("hidden", (2, self.width), uniform(-1.0, 1.0))  # w and b
+        self.output_kernel = self.add_table(
             "output_kernel", (self.num_heads, self.width), uniform(-share, share)
         )
-        self.log_factors = self._weight("log_factors", (2, 1), "zeros")  # of c and L
+        self.log_factors = self.add_table("log_factors", (2, 1), "zeros")  # of c and L
 
-    def _weight(self, name, shape, initializer):
-        return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
-
-    def call(self, hidden_states):
-        dtype = at_least_float32(self.compute_dtype)
+    def parts(self, length):
+        dtype = self.table_dtype
         first = ops.cast(np.array([[_FIRST_C], [self.threshold]]), dtype)
-        tensors = [
+        network = (
             first * ops.exp(ops.cast(self.log_factors, dtype)),
             ops.cast(self.hidden, dtype),
             ops.cast(self.output_kernel, dtype),
-        ]
-        length = ops.shape(hidden_states)[1]
-        count = -(-length // _ROWS)
-        size = -(-length // count)
+        )
+        is_known = isinstance(length, int)
+        rows = max(_ROWS, -(-length // _MOST_BLOCKS)) if is_known else _ROWS
+        count = (length + rows - 1) // rows
+        size = (length + count - 1) // count
 
-        def rows(start, _, tensors):
-            return _rows_of_bias(tensors, start + ops.arange(size, dtype="int32"), length)
+        def block(start, blocked, network):
+            return _rows_of_bias(network, start + ops.arange(size, dtype="int32"), length)
 
         starts = size * ops.arange(count, dtype="int32")
-        output = over_blocks(rows, starts, (), tensors, dtype)
-        output = ops.reshape(ops.swapaxes(output, 0, 1), (self.num_heads, count * size, length))
-        output = ops.slice(output, (0, 0, 0), (self.num_heads, length, length))
-        return ops.expand_dims(output, 0)
-
-    def compute_output_spec(self, hidden_states):
-        return bias_spec(self, hidden_states)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "threshold": self.threshold,
-            "width": self.width,
-        }
+        starts = list(range(0, count * size, size)) if is_known else starts
+        blocks = ops.moveaxis(over_blocks(block, starts, (), network, dtype), 0, 1)
+        matrix = ops.reshape(blocks, (self.num_heads, count * size, length))
+        return {"matrix": ops.slice(matrix, (0, 0, 0), (self.num_heads, length, length))}
 
 
 def _rows_of_bias(tensors, rows, length):

@@ -3,9 +3,7 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers import UntiedPositionalAttention
-from keras_tupe.layers._checks import check_positive_integers, checked_length
-from keras_tupe.layers._parts import at_least_float32, bias_spec
+from keras_tupe.layers import PositionBias, UntiedPositionalAttention
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,
@@ -13,6 +11,7 @@ from keras_tupe.positions import (
     additive_dead_weights,
     always,
     attention,
+    check,
     combined_bias,
     is_untied,
     oracle,
@@ -20,7 +19,7 @@ from keras_tupe.positions import (
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class FreeTableBias(keras.layers.Layer):
+class FreeTableBias(PositionBias):
     """A learned logit per head and pair of positions, shared by all layers.
 
     Equation (Ke et al. 2021, the failed attempts of the appendix), unscaled:
@@ -33,15 +32,7 @@ class FreeTableBias(keras.layers.Layer):
         num_heads: number of attention heads.
         max_sequence_length: rows and columns of the table.
         initializer: Keras initializer. Defaults to a normal of deviation 0.02.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer.
 
     Raises:
         ValueError: if a size is not a positive integer, or the length is known and above
@@ -52,40 +43,21 @@ class FreeTableBias(keras.layers.Layer):
         https://arxiv.org/abs/2006.15595
     """
 
+    kinds = ("matrix",)
+
     def __init__(self, num_heads, max_sequence_length, initializer=None, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(num_heads=num_heads, max_sequence_length=max_sequence_length)
-        self.num_heads = num_heads
+        super().__init__(num_heads, initializer, **kwargs)
+        check.integer("max_sequence_length", max_sequence_length)
         self.max_sequence_length = max_sequence_length
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
 
     def build(self, hidden_states_shape):
-        self.embeddings = self.add_weight(
-            shape=(self.max_sequence_length, self.max_sequence_length, self.num_heads),
-            initializer=self.initializer,
-            autocast=False,
-            name="embeddings",
-        )
+        shape = (self.max_sequence_length, self.max_sequence_length, self.num_heads)
+        self.embeddings = self.add_table("embeddings", shape, self.initializer)
 
-    def call(self, hidden_states):
-        length = checked_length(hidden_states, self.max_sequence_length, self.name)
-        table = ops.cast(self.embeddings, at_least_float32(self.compute_dtype))
+    def parts(self, length):
+        table = ops.cast(self.embeddings, self.table_dtype)
         table = ops.slice(table, (0, 0, 0), (length, length, self.num_heads))
-        return ops.expand_dims(ops.transpose(table, (2, 0, 1)), 0)
-
-    def compute_output_spec(self, hidden_states):
-        checked_length(hidden_states, self.max_sequence_length, self.name)
-        return bias_spec(self, hidden_states)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "max_sequence_length": self.max_sequence_length,
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
+        return {"matrix": ops.transpose(table, (2, 0, 1))}
 
 
 def bias(dims, options):

@@ -6,13 +6,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
-from keras_tupe.layers.attention.position_terms import matrix_of_parts
+from keras_tupe.layers import PositionBias
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
     additive_dead_weights,
+    check,
     combined_bias,
     memory_unless_untied,
     oracle,
@@ -22,7 +21,7 @@ KERNELS = ("log", "power")
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class KerpleBias(keras.layers.Layer):
+class KerpleBias(PositionBias):
     """A penalty that grows with distance as each head learns.
 
     Equation (Chi et al. 2022, the power and the logarithmic variant):
@@ -42,15 +41,7 @@ class KerpleBias(keras.layers.Layer):
         num_heads: number of attention heads H.
         kernel: `"log"` or `"power"`. Defaults to `"log"`.
         initializer: Keras initializer of a and b. Defaults to a uniform one from -2 to 2.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
 
     Raises:
         ValueError: if `num_heads` is not a positive integer, or the kernel is not known.
@@ -60,46 +51,21 @@ class KerpleBias(keras.layers.Layer):
     """
 
     def __init__(self, num_heads, kernel="log", initializer=None, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(num_heads=num_heads)
-        if kernel not in KERNELS:
-            raise ValueError(
-                f"`kernel` says how the penalty grows with distance: one of {list(KERNELS)}. "
-                f"Received: kernel={kernel!r}"
-            )
-        self.num_heads = num_heads
+        check.choice("kernel", kernel, KERNELS)
+        if initializer is None:
+            initializer = keras.initializers.RandomUniform(-2.0, 2.0)
+        super().__init__(num_heads, initializer, **kwargs)
         self.kernel = kernel
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomUniform(-2.0, 2.0) if initializer is None else initializer
-        )
 
     def build(self, hidden_states_shape):
-        self.magnitude = self._weight("magnitude")  # a
-        self.growth = self._weight("growth")  # b
+        self.magnitude = self.add_table("magnitude", (self.num_heads,))  # a
+        self.growth = self.add_table("growth", (self.num_heads,))  # b
 
-    def _weight(self, name):
-        return self.add_weight(
-            shape=(self.num_heads,),
-            initializer=fresh(self.initializer),
-            autocast=False,
-            name=name,
-        )
-
-    def call(self, hidden_states):
-        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
-
-    def bias_parts(self, hidden_states):
-        """Returns the bias by distance: `distances`, `(num_heads, 2 * length)`.
-
-        Args:
-            hidden_states: as in the call arguments.
-        """
-        dtype = at_least_float32(self.compute_dtype)
-        length = ops.shape(hidden_states)[1]
-        distances = ops.abs(ops.arange(2 * length, dtype="int32") - (length - 1))
-        distances = ops.expand_dims(ops.cast(distances, dtype), 0)
+    def parts(self, length):
+        distances = ops.expand_dims(ops.cast(ops.abs(self.offsets(length)), self.table_dtype), 0)
         magnitude, growth = (
-            ops.expand_dims(ops.cast(weight, dtype), 1) for weight in (self.magnitude, self.growth)
+            ops.expand_dims(ops.cast(weight, self.table_dtype), 1)
+            for weight in (self.magnitude, self.growth)
         )
         if self.kernel == "log":
             grown = ops.log(1 + ops.softplus(growth) * distances)
@@ -107,17 +73,6 @@ class KerpleBias(keras.layers.Layer):
             powers = ops.exp(2 * ops.sigmoid(growth) * ops.log(ops.maximum(distances, 1)))
             grown = ops.where(distances > 0, powers, ops.zeros_like(powers))
         return {"distances": -ops.softplus(magnitude) * grown}
-
-    def compute_output_spec(self, hidden_states):
-        return bias_spec(self, hidden_states)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "kernel": self.kernel,
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
 
 
 def logits_oracle(tokens, weights, dims, options):

@@ -6,13 +6,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_heads, check_positive_integers, is_integer
-from keras_tupe.layers._parts import at_least_float32, bias_spec
-from keras_tupe.layers.attention.position_terms import matrix_of_parts
+from keras_tupe.layers import PositionBias
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
     additive_dead_weights,
+    check,
     combined_bias,
     memory_unless_untied,
     oracle,
@@ -20,7 +19,7 @@ from keras_tupe.positions import (
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class SandwichBias(keras.layers.Layer):
+class SandwichBias(PositionBias):
     """The inner product of the sinusoids of two positions, weaker from head to head.
 
     Equation (Chi et al. 2023, Sec. 5), for heads h = 1 .. H and the width w of the sinusoids:
@@ -40,15 +39,7 @@ class SandwichBias(keras.layers.Layer):
         width: width w of the sinusoids, even. Defaults to 128.
         heads: numbers, from 0 on, of those whose bias is wanted, where others were removed.
             Defaults to `None`: all.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
 
     Raises:
         ValueError: if `num_heads` is not a positive integer, `width` not an even one, or `heads`
@@ -59,30 +50,16 @@ class SandwichBias(keras.layers.Layer):
         Receptive Field Analysis. ACL 2023. https://arxiv.org/abs/2212.10356
     """
 
+    kinds = ("query", "key")
+
     def __init__(self, num_heads, width=128, heads=None, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(num_heads=num_heads)
-        if not is_integer(width) or width < 2 or width % 2:
-            raise ValueError(
-                "`width` is that of the sinusoids, a sine and a cosine for each wavelength: an "
-                f"even integer >= 2. Received: width={width!r}"
-            )
-        self.num_heads = num_heads
+        super().__init__(num_heads, heads=heads, **kwargs)
+        check.integer("width", width, 2, even=True)
         self.width = width
-        check_heads(heads, num_heads)
-        self.heads = None if heads is None else list(heads)
+        self.rank = width + 1
 
-    def call(self, hidden_states):
-        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
-
-    def bias_parts(self, hidden_states):
-        """Returns the factors of the bias: `query` and `key`, `(num_heads, length, width + 1)`.
-
-        Args:
-            hidden_states: as in the call arguments.
-        """
-        dtype = at_least_float32(self.compute_dtype)
-        length = ops.shape(hidden_states)[1]
+    def parts(self, length):
+        dtype = self.table_dtype
         position = ops.cast(ops.arange(length, dtype="int32"), dtype)
         t = np.arange(1, self.width // 2 + 1)
         rate = ops.cast(10000.0 ** -(2 * t / self.width), dtype)
@@ -95,19 +72,7 @@ class SandwichBias(keras.layers.Layer):
         strength = ops.cast(self.num_heads / (8 * (heads + 1)), dtype)
         return {
             "query": ops.reshape(strength, (-1, 1, 1)) * ops.expand_dims(query, 0),
-            "key": ops.broadcast_to(ops.expand_dims(key, 0), (len(heads), length, self.width + 1)),
-        }
-
-    def compute_output_spec(self, hidden_states):
-        count = self.num_heads if self.heads is None else len(self.heads)
-        return bias_spec(self, hidden_states, count)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "width": self.width,
-            "heads": self.heads,
+            "key": ops.broadcast_to(ops.expand_dims(key, 0), (len(heads), length, self.rank)),
         }
 
 

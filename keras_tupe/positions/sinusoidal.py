@@ -6,9 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import is_number
-from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.positions import PositionMethod, oracle
+from keras_tupe.positions import PositionMethod, check, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -39,8 +37,6 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
     Returns:
         Tensor of the same shape and dtype.
 
-    Masking: none; padded positions are treated like the others.
-
     Example:
         >>> tuple(SinusoidalPositionEmbedding()(keras.ops.zeros((3, 5, 8))).shape)
         (3, 5, 8)
@@ -48,16 +44,12 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
 
     def __init__(self, scale=1.0, **kwargs):
         super().__init__(**kwargs)
-        if not is_number(scale) or scale <= 0:
-            raise ValueError(
-                "`scale` is the height of the waves, 1 in the paper: a number above 0. "
-                f"Received: scale={scale!r}"
-            )
+        check.number("scale", scale, above=0)
         self.scale = scale
 
     def call(self, hidden_states, start_index=0):
         length, width = ops.shape(hidden_states)[1], hidden_states.shape[-1]
-        dtype = at_least_float32(self.compute_dtype)
+        dtype = "float64" if self.compute_dtype == "float64" else "float32"
         channel = np.arange(width)
         rate = ops.cast(10000.0 ** -((channel - channel % 2) / width), dtype)
         position = ops.cast(ops.arange(length, dtype="int32") + start_index, dtype)

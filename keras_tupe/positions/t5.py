@@ -70,7 +70,7 @@ METHOD = PositionMethod(
         "num_buckets": "Number of buckets of distances, both directions together.",
         "max_distance": "Distance, in tokens, from which on all of a direction share a bucket.",
     },
-    other_options=(*EITHER_CLS, {"num_buckets": 8, "max_distance": 11}, {"max_distance": 11}),
+    other_options=(*EITHER_CLS, {"num_buckets": 8, "max_distance": 11}, {"max_distance": 19}),
     shift_invariant=True,
     prunes_heads=True,
     bias=bias,

@@ -6,15 +6,20 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._parts import at_least_float32, bias_spec, fresh
-from keras_tupe.layers.attention.block import near_entries
-from keras_tupe.layers.attention.position_terms import matrix_of_parts
-from keras_tupe.positions import EITHER_CLS, DeadWeight, combined_bias, is_untied, oracle, tupe_a
+from keras_tupe.layers import PositionBias
+from keras_tupe.positions import (
+    EITHER_CLS,
+    DeadWeight,
+    check,
+    combined_bias,
+    is_untied,
+    oracle,
+    tupe_a,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class LowRankDistanceBias(keras.layers.Layer):
+class LowRankDistanceBias(PositionBias):
     """A bias of distance: the dot product of two projections of one learned vector.
 
     Equation (Ke et al. 2021, the failed attempts of the appendix), unscaled:
@@ -30,15 +35,7 @@ class LowRankDistanceBias(keras.layers.Layer):
         max_distance: distance, in tokens, from which on all are one. Defaults to 128.
         initializer: Keras initializer of r, F^Q and F^K. Defaults to a normal of deviation 0.02.
         width: number of values of r. Defaults to `None`: H * d.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
-
-    Returns:
-        Position bias, unitless, `(1, num_heads, length, length)`, in at least float32.
-
-    Masking: none; padding is masked later, in attention.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
 
     Raises:
         ValueError: if a size is not a positive integer.
@@ -51,59 +48,29 @@ class LowRankDistanceBias(keras.layers.Layer):
     def __init__(
         self, num_heads, key_dim, max_distance=128, initializer=None, width=None, **kwargs
     ):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(num_heads=num_heads, key_dim=key_dim, max_distance=max_distance)
-        self.num_heads = num_heads
+        super().__init__(num_heads, initializer, **kwargs)
         self.key_dim = key_dim
         self.max_distance = max_distance
         self.width = num_heads * key_dim if width is None else width
-        check_positive_integers(width=self.width)
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
+        for name in ("key_dim", "max_distance", "width"):
+            check.integer(name, getattr(self, name))
 
     def build(self, hidden_states_shape):
         kernel = (self.width, self.num_heads, self.key_dim)
-        self.embeddings = self._weight("embeddings", (2 * self.max_distance + 1, self.width))
-        self.query_kernel = self._weight("query_kernel", kernel)
-        self.key_kernel = self._weight("key_kernel", kernel)
+        self.embeddings = self.add_table("embeddings", (2 * self.max_distance + 1, self.width))
+        self.query_kernel = self.add_table("query_kernel", kernel)
+        self.key_kernel = self.add_table("key_kernel", kernel)
 
-    def _weight(self, name, shape):
-        return self.add_weight(
-            shape=shape, initializer=fresh(self.initializer), autocast=False, name=name
+    def parts(self, length):
+        rows, *kernels = (
+            ops.cast(weight, self.table_dtype)
+            for weight in (self.embeddings, self.query_kernel, self.key_kernel)
         )
-
-    def call(self, hidden_states):
-        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
-
-    def bias_parts(self, hidden_states):
-        """Returns the bias by distance: `distances`, `(num_heads, 2 * length)`.
-
-        Args:
-            hidden_states: as in the call arguments.
-        """
-        dtype = at_least_float32(self.compute_dtype)
-        rows = ops.cast(self.embeddings, dtype)
-        query, key = (
-            ops.einsum("rm,mhd->rhd", rows, ops.cast(kernel, dtype))
-            for kernel in (self.query_kernel, self.key_kernel)
-        )
+        query, key = (ops.einsum("rm,mhd->rhd", rows, kernel) for kernel in kernels)
         values = ops.transpose(ops.sum(query * key, axis=-1))  # (h, 2k + 1)
-        length = ops.shape(hidden_states)[1]
-        return {"distances": near_entries(values, 1 - length, 2 * length)}
-
-    def compute_output_spec(self, hidden_states):
-        return bias_spec(self, hidden_states)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "max_distance": self.max_distance,
-            "initializer": keras.initializers.serialize(self.initializer),
-            "width": self.width,
-        }
+        reach = self.max_distance
+        clipped = ops.clip(self.offsets(length), -reach, reach) + reach
+        return {"distances": ops.take(values, clipped, axis=-1)}
 
 
 def _absolute_options(options):

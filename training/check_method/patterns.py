@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe import attention_patterns
+from training.check_method import record
 from training.check_method.cases import (
     BATCH,
     WIDTH,
@@ -73,11 +74,12 @@ def fitting_cases(method):
 
 
 def check_record(pattern):
-    """Checks that what the layers are told of a pattern is its oracle, and each sees itself.
+    """Checks the words of a pattern, that layers are told its oracle, and that each sees itself.
 
     Args:
         pattern: a `PatternCase`.
     """
+    record.check_texts(pattern.record, record.PATTERN_FUNCTIONS)
     options = pattern.resolved()
     for layer in LAYERS:
         visible = pattern.record.visible(layer, options)

@@ -3,7 +3,7 @@
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers._relative_buckets import relative_buckets
+from keras_tupe.layers.relative_bucket_bias import relative_buckets
 
 ENCODER = "decoder.sentence_encoder."
 HEAD = "decoder.lm_head."

@@ -1,12 +1,7 @@
-"""Position biases by their parts, so that no matrix of all pairs is made of long sequences.
+"""Position biases by what they are made of, so that no matrix of long texts is made of them.
 
-The parts of a bias are a dictionary of tensors, of which each may be missing:
-
-    query, key   `(heads, length, rank)`: the bias of i and j is query_i . key_j
-    distances    `(heads, 2 length)`: plus distances[n - 1 + j - i]
-
-What layers hand to each other has a `bias` beside them, `(1, heads, length, length)`, which holds
-for short sequences and is empty for long ones.
+It is a dictionary with the names of `PositionBias.kinds`. What layers hand to each other has a
+`bias` beside these, `(1, heads, length, length)`, which is empty for long texts.
 """
 
 from keras import ops
@@ -25,13 +20,12 @@ def sum_of_parts(biases):
         biases: list of dictionaries of parts.
     """
     found = {}
-    for name in ("query", "key"):
-        factors = [parts[name] for parts in biases if name in parts]
-        if factors:
-            found[name] = ops.concatenate(factors, axis=-1) if len(factors) > 1 else factors[0]
-    distances = [parts["distances"] for parts in biases if "distances" in parts]
-    if distances:
-        found["distances"] = sum(distances[1:], distances[0])
+    for name in ("query", "key", "distances"):
+        some = [parts[name] for parts in biases if name in parts]
+        if len(some) > 1 and name != "distances":
+            found[name] = ops.concatenate(some, axis=-1)
+        elif some:
+            found[name] = sum(some[1:], some[0])
     return found
 
 
@@ -47,29 +41,25 @@ def reset_parts(parts, theta, length):
         theta: `(2, heads)`.
         length: number of tokens, an integer or a scalar tensor.
     """
-    dtype = theta.dtype
     heads = ops.shape(theta)[1]
-    is_cls = ops.cast(ops.equal(ops.arange(length, dtype="int32"), 0), dtype)  # e
+    is_cls = ops.cast(ops.equal(ops.arange(length, dtype="int32"), 0), theta.dtype)  # e
     is_cls = ops.broadcast_to(ops.expand_dims(is_cls, 0), (heads, length))
     other = 1 - is_cls
     row, column = (ops.expand_dims(x, 1) for x in ops.unstack(theta))
-    factors = {}
-    if "query" in parts:  # without [CLS], where the factors of B are zero from now on
-        keep = ops.expand_dims(other, -1)
-        factors = {name: [parts[name] * keep] for name in ("query", "key")}
     if "distances" in parts:
         row = row - ops.slice(parts["distances"], (0, length - 1), (heads, length))
         first = ops.slice(parts["distances"], (0, 0), (heads, length))
         column = column - ops.flip(first, axis=1)
-    channels = {
-        "query": (is_cls, other * column),
-        "key": (ops.broadcast_to(row, (heads, length)), is_cls),
-    }
     found = {
-        name: ops.concatenate([*factors.get(name, ()), ops.stack(channels[name], axis=-1)], -1)
-        for name in ("query", "key")
+        "query": ops.stack([is_cls, other * column], axis=-1),
+        "key": ops.stack([ops.broadcast_to(row, (heads, length)), is_cls], axis=-1),
     }
-    return {**found, **{name: parts[name] for name in parts if name == "distances"}}
+    if "query" in parts:  # without [CLS], where the factors of B are zero from now on
+        keep = ops.expand_dims(other, -1)
+        found = {
+            name: ops.concatenate([parts[name] * keep, x], axis=-1) for name, x in found.items()
+        }
+    return {**parts, **found}
 
 
 def matrix_of_parts(parts, length):
@@ -79,7 +69,7 @@ def matrix_of_parts(parts, length):
         parts: dictionary of parts.
         length: number of tokens, an integer or a scalar tensor.
     """
-    found = []
+    found = [parts["matrix"]] if "matrix" in parts else []
     if "query" in parts:
         found.append(ops.einsum("htr,hsr->hts", parts["query"], parts["key"]))
     if "distances" in parts:
@@ -89,12 +79,7 @@ def matrix_of_parts(parts, length):
 
 
 def whole_bias(handed, length):
-    """Returns the bias itself of what layers hand to each other.
-
-    Args:
-        handed: dictionary of parts and `bias`.
-        length: as above.
-    """
+    """Returns the bias itself of what layers hand to each other, a dictionary of such lengths."""
     if handed["bias"].shape[-1] != 0:
         return handed["bias"]
-    return matrix_of_parts({name: x for name, x in handed.items() if name != "bias"}, length)
+    return matrix_of_parts(handed, length)

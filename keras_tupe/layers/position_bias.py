@@ -1,0 +1,124 @@
+"""The base of position biases."""
+
+import keras
+from keras import ops
+
+from keras_tupe import check
+from keras_tupe.layers._checks import checked_length
+from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
+from keras_tupe.layers.attention.position_terms import matrix_of_parts
+
+
+class PositionBias(Configured, keras.layers.Layer):
+    """Base of terms of positions alone, made once per forward pass and shared by all blocks.
+
+    A subclass says in `kinds` what its bias is made of, and gives it by `parts(length)`:
+
+        bias[h, i, j] = query[h, i] . key[h, j] + distances[h, length - 1 + j - i]
+
+    or a `matrix` of all pairs. From factors and distances attention makes the bias of long texts in
+    blocks, and never all of it. The constructor's arguments are kept as attributes of their names:
+    the configuration is made of them.
+
+    Padding is masked later, in attention. All biases are computed in at least float32.
+
+    Attributes:
+        kinds: `"query"` and `"key"`, `"distances"`, or both; or `"matrix"`.
+        rank: last axis of `query` and `key`.
+        max_sequence_length: longest text, in tokens, or `None` if any length works.
+        table_dtype: dtype of the bias, at least float32.
+        num_outputs: number of heads that there is a bias of.
+
+    Args:
+        num_heads: number of attention heads.
+        initializer: Keras initializer of the weights; `None` for a normal of deviation 0.02.
+            Defaults to `"zeros"`.
+        heads: numbers, from 0 on, of the heads whose bias is wanted, where others were removed.
+            Defaults to `None`: all.
+        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        hidden_states: `(batch, length, hidden_dim)`; only its length is used.
+
+    Returns:
+        Position bias, unitless, `(1, num_outputs, length, length)`, in at least float32.
+
+    Raises:
+        ValueError: if `num_heads` or `heads` is impossible, or the length is known and above
+            `max_sequence_length`.
+
+    Example:
+        >>> class Slope(PositionBias):
+        ...     def parts(self, length):
+        ...         distance = ops.cast(ops.abs(self.offsets(length)), self.table_dtype)
+        ...         return {"distances": ops.stack([-distance] * self.num_heads)}
+        >>> tuple(Slope(num_heads=2)(ops.zeros((3, 5, 8))).shape)
+        (1, 2, 5, 5)
+    """
+
+    kinds = ("distances",)
+    rank = None
+    max_sequence_length = None
+
+    def __init__(self, num_heads, initializer="zeros", heads=None, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check.integer("num_heads", num_heads)
+        known = range(num_heads)
+        if heads is not None and not all(
+            check.is_integer(head) and head in known for head in heads
+        ):
+            raise ValueError(
+                f"`heads` must be numbers of heads, from 0 to {num_heads - 1}. "
+                f"Received: heads={heads!r}"
+            )
+        self.num_heads = num_heads
+        self.heads = None if heads is None else list(heads)
+        self.initializer = normal_unless(initializer)
+
+    @property
+    def table_dtype(self):
+        return at_least_float32(self.compute_dtype)
+
+    @property
+    def num_outputs(self):
+        return self.num_heads if self.heads is None else len(self.heads)
+
+    def add_table(self, name, shape, initializer=None):
+        """Returns a new weight that no policy rounds.
+
+        Args:
+            name: its name.
+            shape: its shape.
+            initializer: of its values. Defaults to one of the kind of the layer's.
+        """
+        initializer = fresh(self.initializer) if initializer is None else initializer
+        return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
+
+    def offsets(self, length):
+        """Returns j - i for each entry of `distances`, int32 `(2 * length,)`."""
+        return ops.arange(2 * length, dtype="int32") - (length - 1)
+
+    def parts(self, length):
+        """Returns what the bias is made of, a dictionary with the names in `kinds`.
+
+        Args:
+            length: number of tokens, an integer or a scalar tensor.
+
+        Returns:
+            Tensors of `table_dtype`: `query` and `key`, `(num_outputs, length, rank)`; `distances`,
+            `(num_outputs, 2 * length)`, whose last entry is not read; `matrix`, `(num_outputs,
+            length, length)`.
+        """
+        raise NotImplementedError(f"`{type(self).__name__}` must have a method `parts(length)`.")
+
+    def bias_parts(self, hidden_states):
+        """Returns the `parts` for the length of `hidden_states`, which is checked."""
+        return self.parts(checked_length(hidden_states, self.max_sequence_length, self.name))
+
+    def call(self, hidden_states):
+        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+
+    def compute_output_spec(self, hidden_states):
+        checked_length(hidden_states, self.max_sequence_length, self.name)
+        length = hidden_states.shape[1]
+        return keras.KerasTensor((1, self.num_outputs, length, length), self.table_dtype)
