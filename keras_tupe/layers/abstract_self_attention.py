@@ -10,7 +10,6 @@ from keras_tupe.layers._parts import at_least_float32, fresh, starts
 from keras_tupe.layers.attention import core
 from keras_tupe.layers.attention.block import Block, distance_values, is_zero, rows_of
 from keras_tupe.layers.attention.heads import checked_heads, take_heads
-from keras_tupe.layers.attention.random_bits import can_draw
 from keras_tupe.layers.attention.segments import segments_of
 from keras_tupe.layers.dropout import Dropout
 
@@ -235,24 +234,19 @@ class AbstractSelfAttention(keras.layers.Layer):
         remembered=None,
         memory_mask=None,
     ):
-        dropout = None
-        if training and self.dropout > 0:
-            generator = self.dropout_layer.seed_generator
-            dropout = core.Dropout(self.dropout, generator.next() if can_draw() else generator)
+        dropout = core.dropout_of(self, training)
+        positions = self.of_layer(shared_positions)
         if self.segments is not None:
-            given = (position_bias, shared_positions)
             masks = (memory_mask, padding_mask)
+            given = (position_bias, positions)
             return self._over_segments(hidden_states, remembered, masks, given, dropout)
-        block, is_real = self._whole(hidden_states, padding_mask)
-        terms = (position_bias, self.of_layer(shared_positions), block, is_real)
-        parts, value = self._parts_and_values(hidden_states, self._denses, terms)
-        of_globals = None
+        given = (position_bias, positions, *self._whole(hidden_states, padding_mask))
+        parts, value = self._parts_and_values(hidden_states, self._denses, given)
+        more = {"dropout": dropout}
         if self._global_denses:
-            of_globals = self._parts_and_values(hidden_states, self._global_denses, terms)
-        context = self._attend(parts, value, block, is_real, dropout, of_globals)
-        if is_real is not None:
-            context = context * ops.cast(ops.max(is_real, axis=2, keepdims=True), context.dtype)
-        return self._output(context)
+            globals_ = self._parts_and_values(hidden_states, self._global_denses, given)
+            more["of_globals"] = globals_
+        return self._attended(parts, value, *given[2:], **more)
 
     @property
     def _denses(self):
@@ -267,30 +261,18 @@ class AbstractSelfAttention(keras.layers.Layer):
         is_real = ops.cast(ops.cast(padding_mask, "bool"), self.logits_dtype)
         return block, ops.reshape(is_real, (1, batch, length, 1))
 
-    def _parts_and_values(self, hidden_states, denses, terms):
+    def _parts_and_values(self, hidden_states, denses, given):
         query, key, value = (_heads_first(dense(hidden_states)) for dense in denses)
-        self._check_bias(terms[0], hidden_states)
-        return self._parts(query, key, *terms), value
+        self._check_bias(given[0], hidden_states)
+        return self._parts(query, key, *given), value
 
-    def _attend(self, parts, value, block, is_real=None, dropout=None, of_globals=None, **given):
-        return core.attend(
-            self._logits,
-            parts,
-            value,
-            block,
-            is_real=is_real,
-            dropout=dropout,
-            normalized=self.normalized,
-            of_globals=of_globals,
-            **{
-                "visible": self.visible,
-                "blocks": self.makes_blocks,
-                "known_blocks": self.clips(parts.whole.get("positions"), block),
-                **given,
-            },
-        )
-
-    def _output(self, context):
+    def _attended(self, parts, value, block, is_real=None, joined=None, **given):
+        """Returns the answer for the queries of a block."""
+        given = {"visible": self.visible, "blocks": self.makes_blocks, **given}
+        known = self.clips(parts.whole.get("positions"), block)
+        given |= {"is_real": is_real, "normalized": self.normalized, "known_blocks": known}
+        context = core.attend(self._logits, parts, value, block, **given)
+        context = joined(context) if joined else context
         if self.head_gates is not None:
             gates = ops.cast(self.head_gates, context.dtype)
             context = context * ops.reshape(gates, (*ops.shape(gates), 1, 1))
@@ -364,24 +346,23 @@ class AbstractSelfAttention(keras.layers.Layer):
                 f"that attends to whole rows. Received: a layer with {self.segments}"
             )
         block, is_real = self._whole(hidden_states, padding_mask)
-        terms = (position_bias, self.of_layer(shared_positions), block, is_real)
+        given = (position_bias, self.of_layer(shared_positions), block, is_real)
         found = []
         for denses in filter(None, (self._global_denses, self._denses)):
-            parts, _ = self._parts_and_values(hidden_states, denses, terms)
-            given = (self._logits, parts, block, is_real, self.visible, self.normalized)
-            found.append(core.scores(*given))
+            parts, _ = self._parts_and_values(hidden_states, denses, given)
+            found.append(
+                core.scores(self._logits, parts, block, is_real, self.visible, self.normalized)
+            )
         if len(found) > 1:
             count = self.visible.num_global
             found = [ops.concatenate([found[0][:, :, :count], found[1][:, :, count:]], axis=2)]
-        if is_real is not None:
-            found[0] = found[0] * ops.max(is_real, axis=2, keepdims=True)
         return ops.swapaxes(found[0], 0, 1)
 
     # Segments with a memory
 
     def _over_segments(self, hidden_states, remembered, masks, given, dropout):
-        segments, position_bias = self.segments, given[0]
-        self._check_bias(position_bias, hidden_states)
+        segments = self.segments
+        self._check_bias(given[0], hidden_states)
         batch, length = ops.shape(hidden_states)[:2]
         if remembered is None:
             sides = ((0, 0), (segments.memory_length, 0), (0, 0))
@@ -391,21 +372,24 @@ class AbstractSelfAttention(keras.layers.Layer):
             segments.with_memories(*(_heads_first(dense(x)) for x in (remembered, hidden_states)))
             for dense in (self.key_dense, self.value_dense)
         )
-        memory_mask, padding_mask = masks
-        if memory_mask is None:
-            memory_mask = ops.zeros((batch, segments.memory_length))
-        if padding_mask is None:
-            padding_mask = ops.ones((batch, length))
         seen = [
-            ops.cast(ops.cast(x, "bool"), self.logits_dtype) for x in (memory_mask, padding_mask)
+            default((batch, size)) if mask is None else ops.cast(mask, "bool")
+            for mask, default, size in zip(
+                masks, (ops.zeros, ops.ones), (segments.memory_length, length), strict=True
+            )
         ]
-        seen = [x[None, :, :, None] for x in seen]
+        seen = [ops.cast(x, self.logits_dtype)[None, :, :, None] for x in seen]
         is_real = segments.with_memories(ops.concatenate(seen, axis=2), seen[1])
         block = Block(segments.memory_length, segments.length, 0, segments.whole)
-        parts = self._parts(query, key, position_bias, self.of_layer(given[1]), block, is_real)
-        context = self._attend(parts, value, block, is_real, dropout)
-        context = context * ops.cast(ops.max(is_real, axis=2, keepdims=True), context.dtype)
-        return self._output(segments.joined(context, batch, length))
+        parts = self._parts(query, key, *given, block, is_real)
+        return self._attended(
+            parts,
+            value,
+            block,
+            is_real,
+            joined=lambda context: segments.joined(context, batch, length),
+            dropout=dropout,
+        )
 
     # One token after the other: the keys and values of those before are kept. There is neither
     # dropout nor padding: a token sees those before it as the pattern, which is causal, says.
@@ -470,14 +454,12 @@ class AbstractSelfAttention(keras.layers.Layer):
         parts = self._parts(
             query, key, position_bias, layer_positions, block, is_real, self.keeps_prepared
         )
-        visible = self.visible
-        columns = None if segments is not None else _columns(visible, block)
+        columns = None if segments is not None else _columns(self.visible, block)
         if columns is not None:
             block = Block(block.start, block.rows, *columns)
             parts = parts._replace(keys=core.cut(parts.keys, *columns))
             value = core.cut(value, *columns)
-        context = self._attend(parts, value, block, is_real, blocks=False)
-        return self._output(context), cache
+        return self._attended(parts, value, block, is_real, blocks=False), cache
 
     def _new(self, hidden_states, index, positions):
         """Returns the queries of new tokens, and the keys and values that a cache holds of them."""

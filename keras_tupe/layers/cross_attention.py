@@ -8,7 +8,6 @@ from keras_tupe.layers._dense import HeadsDense
 from keras_tupe.layers._parts import at_least_float32, fresh
 from keras_tupe.layers.attention import core
 from keras_tupe.layers.attention.block import Block
-from keras_tupe.layers.attention.random_bits import can_draw
 from keras_tupe.layers.dropout import Dropout
 
 
@@ -124,13 +123,8 @@ class CrossAttention(keras.layers.Layer):
             batch, length = ops.shape(encoder_padding_mask)
             is_real = ops.cast(ops.cast(encoder_padding_mask, "bool"), dtype)
             is_real = ops.reshape(is_real, (1, batch, length, 1))
-        dropout = None
-        if training and self.dropout > 0:
-            generator = self.dropout_layer.seed_generator
-            dropout = core.Dropout(self.dropout, generator.next() if can_draw() else generator)
+        dropout = core.dropout_of(self, training)
         context = core.attend(_products, parts, value, block, is_real, dropout=dropout)
-        if is_real is not None:
-            context = context * ops.cast(ops.max(is_real, axis=2, keepdims=True), context.dtype)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
 
     def compute_output_spec(self, hidden_states, *args, **kwargs):

@@ -43,6 +43,14 @@ class Dropout(typing.NamedTuple):
     seed: object
 
 
+def dropout_of(layer, training):
+    """Returns the dropout of a call of a layer with `dropout` and `dropout_layer`, or `None`."""
+    if not training or not layer.dropout:
+        return None
+    generator = layer.dropout_layer.seed_generator
+    return Dropout(layer.dropout, generator.next() if can_draw() else generator)
+
+
 def in_blocks(length):
     """Returns whether the logits of a text are made in blocks, with no matrix of all pairs.
 
@@ -108,22 +116,29 @@ def attend(
         out = _in_blocks(one, parts, keys, block, size, known_blocks)
     else:
         out = one(block.start, _seed(dropout), parts, [(keys, block, visible)])
-    if visible is None or not visible.has_global_rows or not (has_window or of_globals):
-        return out
-    parts, keys["value"] = of_globals or (parts, value)
-    keys["parts"] = parts.keys
-    first = Block(0, visible.num_global, 0, block.keys)
-    parts = parts._replace(rows=cut(parts.rows, 0, visible.num_global))
-    top = one(0, _seed(dropout), parts, [(keys, first, visible)])
-    heads, batch, length, dim = ops.shape(out)
-    rest = (heads, batch, length - visible.num_global, dim)
-    return joined([top, ops.slice(out, (0, 0, visible.num_global, 0), rest)], 2)
+    if visible is not None and visible.has_global_rows and (has_window or of_globals):
+        parts, keys["value"] = of_globals or (parts, value)
+        keys["parts"] = parts.keys
+        first = Block(0, visible.num_global, 0, block.keys)
+        parts = parts._replace(rows=cut(parts.rows, 0, visible.num_global))
+        top = one(0, _seed(dropout), parts, [(keys, first, visible)])
+        heads, batch, length, dim = ops.shape(out)
+        rest = (heads, batch, length - visible.num_global, dim)
+        out = joined([top, ops.slice(out, (0, 0, visible.num_global, 0), rest)], 2)
+    return _seen(out, is_real)
 
 
 def scores(logits, parts, block, is_real=None, visible=None, normalized=softmax):
     """Returns the attention scores of a block, `(heads, batch, rows, keys)`; see `attend`."""
     keys = {"parts": parts.keys} | ({} if is_real is None else {"is_real": is_real})
-    return normalized(_masked(logits(parts, block), block, keys, visible))
+    return _seen(normalized(_masked(logits(parts, block), block, keys, visible)), is_real)
+
+
+def _seen(x, is_real):
+    """Returns zeros for texts without any token."""
+    if is_real is None:
+        return x
+    return x * ops.cast(ops.max(is_real, axis=2, keepdims=True), x.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,10 +241,10 @@ def over_blocks(function, starts, blocked, whole, dtype):
     if isinstance(starts, list):
         found = []
         for number, start in enumerate(starts):
-            first, *rest = [x[number] for x in entries]
+            first, *rest = [*(x[number] for x in entries), *others]
             if found:  # one after the other, and back
                 first = first + ops.cast(ops.ravel(found[-1])[0] * 0, first.dtype)
-            found.append(again(start, first, *rest, *others))
+            found.append(again(start, first, *rest))
         return ops.stack(found)
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
