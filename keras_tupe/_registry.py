@@ -73,9 +73,10 @@ class Registry:
     def load_file(self, path):
         """Adds the record of a Python file, under the file's name.
 
-        The file defines a `PositionMethod` called `METHOD`, or an `AttentionPattern` called
-        `PATTERN`. A saved model records the name only: load the file again before the model. A
-        preset also carries the file, and never runs it by itself.
+        The file defines a `PositionMethod` called `METHOD`, an `AttentionPattern` called
+        `PATTERN`, or an `Objective` called `OBJECTIVE`. A saved model records the name only: load
+        the file again before the model. A preset also carries the file, and never runs it by
+        itself.
 
         Args:
             path: path of a `.py` file, whose name without the suffix becomes the record's name; or

@@ -62,10 +62,10 @@ def global_state_is_left_alone():
 
 @pytest.fixture
 def loaded_files():
-    """Lets a test load methods and patterns from files; they are forgotten afterwards."""
-    from keras_tupe import attention_patterns, positions
+    """Lets a test load records from files; they are forgotten afterwards."""
+    from keras_tupe import attention_patterns, objectives, positions
 
-    registries = (positions.REGISTRY, attention_patterns.REGISTRY)
+    registries = [room.REGISTRY for room in (positions, attention_patterns, objectives)]
     before = [set(registry.loaded()) for registry in registries]
     yield
     for registry, names in zip(registries, before, strict=True):
@@ -92,7 +92,7 @@ def linear_slope(loaded_files, tmp_path):
     """The name of a method loaded from a file far from the package."""
     from keras_tupe import positions
 
-    file = pathlib.Path(__file__).parent / "outside" / "linear_slope.py"
+    file = pathlib.Path(__file__).parents[1] / "examples" / "linear_slope.py"
     return positions.load_file(shutil.copy(file, tmp_path))
 
 

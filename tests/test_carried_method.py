@@ -31,7 +31,7 @@ def preset(linear_slope, tmp_path):
 
 def test_it_holds_the_source_and_its_hash(preset):
     file = preset / "linear_slope.py"
-    source = (TESTS / "outside" / file.name).read_bytes()
+    source = (TESTS.parent / "examples" / file.name).read_bytes()
     assert file.read_bytes() == source
     record = json.loads((preset / "position_file.json").read_text(encoding="utf-8"))
     assert record == {"file": file.name, "sha256": hashlib.sha256(source).hexdigest()}
@@ -133,7 +133,7 @@ def test_a_damaged_record_is_refused(preset, record):
 def test_the_same_file_at_another_place_is_the_same_method(preset):
     positions.load_file(preset)
     method = positions.get("linear_slope")
-    assert positions.load_file(TESTS / "outside" / "linear_slope.py") == "linear_slope"
+    assert positions.load_file(TESTS.parent / "examples" / "linear_slope.py") == "linear_slope"
     assert positions.get("linear_slope") is method
 
 

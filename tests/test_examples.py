@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import json
 import pathlib
 import shutil
 
@@ -13,16 +14,19 @@ from keras import ops
 from position_cases import Case, MethodLayers, encoder, inputs, random_ids
 from tolerances import in_float64
 
-from keras_tupe import attention_patterns, positions
+from keras_tupe import attention_patterns, objectives, positions
+from keras_tupe.data import Masking
 from keras_tupe.trainer._checks import refuse_layer_losses
 from keras_tupe.trunk.steps import Steps
 from training.check_method import equation, patterns, record, saving
 from training.check_method.__main__ import main as check_method
 from training.pretrain.__main__ import main as pretrain
 
-EXAMPLES = sorted((pathlib.Path(__file__).parents[1] / "examples").glob("*.py"))
-NAMES = ("adaptive_span", "entmax_attention", "lsh_attention")
-MOST_LINES = 120
+FOLDER = pathlib.Path(__file__).parents[1] / "examples"
+NAMES = ("adaptive_span", "entmax_attention", "lsh_attention")  # methods with an attention
+EXAMPLES = [FOLDER / f"{name}.py" for name in NAMES]
+ONE_OF_EACH = {"position": "linear_slope", "pattern": "dilated", "objective": "drawn_rate"}
+MOST_LINES = {**dict.fromkeys(NAMES, 120), **dict.fromkeys(ONE_OF_EACH.values(), 80)}
 CHECKS = {
     "record": record.check_record,
     "equation": functools.partial(equation.check_parity, lengths=(1, 9)),
@@ -50,13 +54,13 @@ def softmax(logits):
 
 
 def test_the_folder_holds_these_and_nothing_else():
-    assert tuple(file.stem for file in EXAMPLES) == NAMES
+    assert {file.stem for file in FOLDER.glob("*.py")} == set(MOST_LINES)
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
-def test_a_file_is_short_and_uses_public_names(file):
-    text = file.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= MOST_LINES
+@pytest.mark.parametrize("name", MOST_LINES)
+def test_a_file_is_short_and_uses_public_names(name):
+    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES[name]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.name for alias in node.names] + [getattr(node, "module", "")]
@@ -90,6 +94,64 @@ def test_the_next_token_of_a_text_hashes_as_in_the_whole_text(loaded):
 def test_every_promise_is_kept(file, loaded_files, capsys):
     check_method([str(file)])  # exits if one is broken
     assert f"{file.stem} keeps" in capsys.readouterr().out
+
+
+# One method, one pattern, one objective
+
+
+def prepared(folder):
+    """Returns the folder of rows of a made-up text."""
+    from training.prepare.__main__ import main as prepare
+
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefgh"), 3)) for _ in range(200)]
+    text = "\n\n".join(" ".join(rng.choice(words, 30)) + "." for _ in range(80))
+    (folder / "text.txt").write_text(text, encoding="utf-8")
+    sizes = ("--length", "16", "--vocabulary-size", "120", "--valid", "0.2")
+    prepare(["--input", str(folder / "text.txt"), "--out", str(folder / "rows"), *sizes])
+    return str(folder / "rows")
+
+
+STEPS = ("--steps", "6", "--warmup-steps", "1", "--valid-every", "3", "--save-every", "3")
+SMALL = ("--size", "tiny", "--batch-size", "4", *STEPS)
+
+
+def test_a_pattern_of_ones_own_is_what_its_oracle_says(loaded_files):
+    name = attention_patterns.load_file(FOLDER / "dilated.py")
+    for pattern in patterns.pattern_cases(name):
+        patterns.check_record(pattern)
+    for method in ("tupe_r", "qkr_4"):
+        patterns.check_scores(Case(method), patterns.PatternCase(name), lengths=(11,))
+
+
+def test_an_objective_of_ones_own_gives_the_same_batch_again(loaded_files):
+    record = objectives.get(objectives.load_file(FOLDER / "drawn_rate.py"))
+    given = Masking(vocabulary_size=30, mask_id=4, pad_id=0, special_ids=(1, 2, 3), rate=0.5)
+    rule = record.rule(type("Rows", (), {"masking": lambda self, rate: given})(), record.options)
+    ids = np.random.default_rng(0).integers(5, 30, (64, 12))
+    inputs, labels, weights = rule.examples(ids, np.arange(64), 7)
+    again = rule.examples(ids[40:], np.arange(40, 64), 7)
+    np.testing.assert_array_equal(again[0]["token_ids"], inputs["token_ids"][40:])
+    np.testing.assert_array_equal(again[2], weights[40:])
+    assert 0.3 < weights.mean() < 0.7 and len(set(weights.sum(1))) > 4
+    unused = np.take_along_axis(inputs["token_ids"], inputs["mask_positions"], 1)[weights == 0]
+    np.testing.assert_array_equal(unused, labels[weights == 0])
+
+
+def test_one_of_each_appears_in_a_run(loaded_files, tmp_path, capsys):
+    method, pattern, objective = (str(FOLDER / f"{name}.py") for name in ONE_OF_EACH.values())
+    given = ("--data", prepared(tmp_path), "--out", str(tmp_path / "run"), *SMALL)
+    files = ("--position-file", method, "--pattern-file", pattern, "--objective", objective)
+    pretrain([*given, *files])
+    record = json.loads((tmp_path / "run" / "preset" / "config.json").read_text("utf-8"))["config"]
+    assert record["position"] == "linear_slope"
+    assert record["attention_pattern"] == "dilated"
+    assert "masked accuracy" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        pretrain([*given, "--objective", method])
+    assert "--objective: The file of a pre-training objective must define OBJECTIVE" in (
+        capsys.readouterr().err
+    )
 
 
 # Adaptive span
@@ -263,19 +325,10 @@ def test_a_file_that_lacks_its_oracle_is_refused(registry, name, field, loaded_f
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_is_pretrained_and_its_preset_carries_it(name, loaded_files, tmp_path):
     from keras_tupe import TupeMaskedLM
-    from training.prepare.__main__ import main as prepare
-
-    rng = np.random.default_rng(0)
-    words = ["".join(rng.choice(list("abcdefgh"), 3)) for _ in range(200)]
-    text = "\n\n".join(" ".join(rng.choice(words, 30)) + "." for _ in range(80))
-    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-    sizes = ("--length", "16", "--vocabulary-size", "120", "--valid", "0.2")
-    rows, run = str(tmp_path / "rows"), str(tmp_path / "run")
-    prepare(["--input", str(tmp_path / "text.txt"), "--out", rows, *sizes])
-    file = shutil.copy(EXAMPLES[0].parent / f"{name}.py", tmp_path)
-    steps = ("--steps", "6", "--warmup-steps", "1", "--valid-every", "3", "--save-every", "3")
-    given = ("--data", rows, "--out", run, "--size", "tiny", "--batch-size", "4")
-    pretrain([*given, *steps, "--position-file", file])
+    rows, run = prepared(tmp_path), str(tmp_path / "run")
+    file = shutil.copy(FOLDER / f"{name}.py", tmp_path)
+    given = ("--data", rows, "--out", run, *SMALL)
+    pretrain([*given, "--position-file", file])
     preset = tmp_path / "run" / "preset"
     assert (preset / f"{name}.py").read_bytes() == pathlib.Path(file).read_bytes()
     positions.REGISTRY.forget(name)

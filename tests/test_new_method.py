@@ -54,7 +54,7 @@ sys.exit(code)
 @pytest.mark.slow
 def test_commands_tables_costs_and_tests_find_it(tmp_path):
     shutil.copytree(pathlib.Path(keras_tupe.__file__).parent, tmp_path / "keras_tupe")
-    text = (TESTS / "outside" / f"{NAME}.py").read_text(encoding="utf-8")
+    text = (TESTS.parent / "examples" / f"{NAME}.py").read_text(encoding="utf-8")
     text = text.replace("    shift_inv", "    relative_step_time=(1.2, 1.5),\n    shift_inv")
     file = tmp_path / "keras_tupe" / "positions" / f"{NAME}.py"
     file.write_text(text, encoding="utf-8")

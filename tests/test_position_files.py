@@ -13,7 +13,7 @@ from keras_tupe import positions
 from training.check_method import record
 from training.check_method.compare import BrokenPromiseError
 
-OUTSIDE = pathlib.Path(__file__).parent / "outside" / "linear_slope.py"
+OUTSIDE = pathlib.Path(__file__).parents[1] / "examples" / "linear_slope.py"
 
 
 def test_the_file_is_the_whole_contribution(linear_slope):

@@ -3,7 +3,7 @@
 import math
 
 from keras_tupe.models import TupeCausalLM
-from keras_tupe.objectives._objective import Objective
+from keras_tupe.objectives import Objective
 
 PER_TOKEN, PER_CHARACTER = "perplexity per token", "perplexity per character"
 

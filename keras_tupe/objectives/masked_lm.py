@@ -3,7 +3,7 @@
 import math
 
 from keras_tupe.models import TupeMaskedLM
-from keras_tupe.objectives._objective import Objective
+from keras_tupe.objectives import Objective
 
 
 def _rule(rows, options):

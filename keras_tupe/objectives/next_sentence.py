@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_tupe.models import TupeMaskedPairLM
-from keras_tupe.objectives._objective import Output
+from keras_tupe.objectives import Output
 from keras_tupe.objectives.masked_lm import OBJECTIVE as MASKED_LM
 
 

@@ -7,7 +7,7 @@ from keras_tupe.models import (
     TupeBackbone,
     TupeReplacedTokenDetector,
 )
-from keras_tupe.objectives._objective import Output, masked_lm_flops
+from keras_tupe.objectives import Output, masked_lm_flops
 from keras_tupe.objectives.masked_lm import OBJECTIVE as MASKED_LM
 
 

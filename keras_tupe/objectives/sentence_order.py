@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_tupe.objectives._objective import Output
+from keras_tupe.objectives import Output
 from keras_tupe.objectives.masked_lm import OBJECTIVE as MASKED_LM
 from keras_tupe.objectives.next_sentence import OBJECTIVE as NEXT_SENTENCE
 

@@ -1,7 +1,7 @@
 """Denoising: an encoder reads a text with noise in it, and a decoder writes it as it was."""
 
 from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM
-from keras_tupe.objectives._objective import Objective
+from keras_tupe.objectives import Objective
 
 
 def _flops(sizes, batch_size, length, options):

@@ -90,7 +90,7 @@ def model_of(name, task="encoder", dtype="float32", **kwargs):
 
 def load_method_with_an_unknown_op(folder):
     """Loads a positional method whose bias takes erfinv of the distance, and returns its name."""
-    known = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
+    known = pathlib.Path(__file__).parents[2] / "examples" / "linear_slope.py"
     text = known.read_text(encoding="utf-8").replace(
         "* distance\n", "* ops.erfinv(distance / 64)\n"
     )

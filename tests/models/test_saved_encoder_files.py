@@ -34,7 +34,7 @@ from keras_tupe.models._backbone_config import (
     write_backbone_config,
 )
 
-OUTSIDE = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
+OUTSIDE = pathlib.Path(__file__).parents[2] / "examples" / "linear_slope.py"
 
 
 @pytest.fixture

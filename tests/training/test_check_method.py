@@ -9,7 +9,7 @@ from keras_tupe import positions
 from training.check_method import suite
 from training.check_method.__main__ import main
 
-OUTSIDE = pathlib.Path(__file__).parents[1] / "outside" / "linear_slope.py"
+OUTSIDE = pathlib.Path(__file__).parents[2] / "examples" / "linear_slope.py"
 
 
 def written(folder, *changes):

@@ -149,7 +149,12 @@ def _groups(settings):
 
 def _objective(settings):
     name = settings.objective
-    if name not in objective_names():
+    if name.endswith(".py"):
+        try:
+            settings.objective_record()
+        except ValueError as error:
+            return [f"--objective: {error}"]
+    elif name not in objective_names():
         return [
             f"--objective must be one of {objective_names()}; the nearest is "
             f"{nearest(name, objective_names())!r}. Received: {name!r}"

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import pathlib
 
 # What belongs to one objective, or some: the options of their records.
 OBJECTIVE_OPTIONS = (
@@ -93,6 +94,9 @@ def identity_of(settings):
     chosen = {name: values[name] for name in values if name not in _NO_MATTER}
     for name in set(OBJECTIVE_OPTIONS) - set(settings.objective_options()):
         del chosen[name]
+    if settings.objective.endswith(".py"):
+        chosen["objective"] = pathlib.Path(settings.objective).stem
+        chosen["objective_file"] = file_hash(settings.objective)
     del chosen["pattern_file"]
     if settings.pattern_file is not None:
         chosen["pattern_file"] = file_hash(settings.pattern_file)

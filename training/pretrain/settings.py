@@ -32,7 +32,8 @@ class Settings(MethodChoice):
     )
     objective: str = setting(
         "masked_lm",
-        f"What is predicted: {', '.join(objective_names())}; see `keras_tupe.objectives`.",
+        f"What is predicted: {', '.join(objective_names())}; or a Python file that defines an "
+        "objective, see `keras_tupe.objectives`.",
     )
     # === Model ===
     size: str = setting("base", f"Size of the encoder: {', '.join(SIZES)}.")
@@ -172,15 +173,17 @@ class Settings(MethodChoice):
         """Returns the `Objective`.
 
         Raises:
-            ValueError: if there is no such objective.
+            ValueError: if there is no such objective, or its file does not define one.
         """
         from keras_tupe import objectives
 
-        return objectives.get(self.objective)
+        name = self.objective
+        return objectives.get(objectives.load_file(name) if name.endswith(".py") else name)
 
     def objective_options(self):
         """Returns the options of the objective, a dictionary."""
-        return {name: getattr(self, name) for name in self.objective_record().options}
+        options = self.objective_record().options
+        return {name: getattr(self, name, default) for name, default in options.items()}
 
     def pattern_name(self):
         """Returns the name of the attention pattern of a new model."""

@@ -18,7 +18,7 @@ from keras_tupe.models import (
     TupeTextEmbedder,
 )
 
-OUTSIDE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
+OUTSIDE = pathlib.Path(__file__).parents[3] / "examples" / "linear_slope.py"
 SIZES = {"num_segments": 2, "max_sequence_length": 9}
 HEADS = {TupeTextClassifier: {"num_classes": 2}}
 

@@ -24,7 +24,7 @@ from training.draw.distance_tables import draw_tables
 from training.draw.heads import draw_logits, draw_scores
 from training.draw.sources import tokenize
 
-OUTSIDE = pathlib.Path(__file__).parents[2] / "outside"
+OUTSIDE = pathlib.Path(__file__).parents[3] / "examples"
 TEXT = "The quick brown fox jumps over the lazy dog, and a cat sat on the mat."
 
 

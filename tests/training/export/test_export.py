@@ -147,7 +147,7 @@ def test_a_preset_is_loaded_as_what_it_is(preset, tmp_path):
 
 @pytest.mark.slow
 def test_a_method_of_ones_own_is_exported_with_its_file(tmp_path, loaded_files):
-    file = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
+    file = pathlib.Path(__file__).parents[3] / "examples" / "linear_slope.py"
     positions.load_file(file)
     sizes(position="linear_slope").save_to_preset(str(tmp_path / "preset"))
     words = (tmp_path / "preset", "--out", tmp_path / "out")

@@ -13,7 +13,7 @@ from training.pretrain.identity import CHANGEABLE, MODEL
 from training.pretrain.saver import Saver
 from training.pretrain.settings import Settings
 
-METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
+METHOD_FILE = pathlib.Path(__file__).parents[3] / "examples" / "linear_slope.py"
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from training.machine.slowness import slowness
 from training.quickstart import plan, recipe, run
 from training.quickstart.settings import Settings
 
-METHOD_FILE = pathlib.Path(__file__).parents[2] / "outside" / "linear_slope.py"
+METHOD_FILE = pathlib.Path(__file__).parents[3] / "examples" / "linear_slope.py"
 
 
 def ask(folder, *arguments):
