@@ -40,8 +40,9 @@ class DiscriminatorHead(keras.layers.Layer):
     def __init__(self, hidden_dim, kernel_initializer=None, **kwargs):
         super().__init__(autocast=False, **kwargs)
         self.hidden_dim = hidden_dim
-        default = keras.initializers.RandomNormal(stddev=0.02)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer or default)
+        self.kernel_initializer = keras.initializers.get(
+            kernel_initializer or keras.initializers.RandomNormal(stddev=0.02)
+        )
         self.dense = Dense(
             hidden_dim,
             activation=gelu,

@@ -61,8 +61,9 @@ class MaskedLMHead(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         self.token_embedding = token_embedding
         self.layer_norm_epsilon = layer_norm_epsilon
-        default = keras.initializers.RandomNormal(stddev=0.02)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer or default)
+        self.kernel_initializer = keras.initializers.get(
+            kernel_initializer or keras.initializers.RandomNormal(stddev=0.02)
+        )
         self.activation = activation
         self.dense = Dense(
             token_embedding.hidden_dim,
