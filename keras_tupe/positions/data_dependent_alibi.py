@@ -67,9 +67,10 @@ class ForgetfulAttention(AbstractSelfAttention):
     def logits(self, query, key, positions, block):
         (query, of_query), (key, of_key) = query, key
         content = self.products(query, key)
-        between = of_query[..., :1] - ops.swapaxes(of_key[..., :1], -1, -2)
+        of_key = ops.swapaxes(of_key, -1, -2)
+        between = of_query[..., :1] - of_key[..., :1, :]
         if self.bidirectional:
-            right = ops.swapaxes(of_key[..., 1:], -1, -2) - of_query[..., 1:]
+            right = of_key[..., 1:, :] - of_query[..., 1:]
             between = ops.where(block.j <= block.i, between, right)
         if not self.untie_cls:
             return content + between

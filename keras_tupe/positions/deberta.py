@@ -45,18 +45,13 @@ class DistanceVectors(AbstractPositionTensors):
 
     Raises:
         ValueError: if a size is not a positive integer.
-
-    References:
-        He et al. DeBERTa. ICLR 2021. https://arxiv.org/abs/2006.03654
     """
 
     def __init__(self, max_distance, width, untie_cls=False, initializer=None, **kwargs):
         super().__init__(initializer, **kwargs)
         check.integer("max_distance", max_distance)
         check.integer("width", width)
-        self.max_distance = max_distance
-        self.width = width
-        self.untie_cls = untie_cls
+        self.max_distance, self.width, self.untie_cls = max_distance, width, untie_cls
 
     def build(self, hidden_states_shape):
         self.tables = [self.add_table("embeddings", (2 * self.max_distance, self.width))]
@@ -100,8 +95,7 @@ class DisentangledAttention(AbstractSelfAttention):
 
     def __init__(self, num_heads, key_dim, untie_cls=False, variant="paper", **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
-        self.untie_cls = untie_cls
-        self.variant = variant
+        self.untie_cls, self.variant = untie_cls, variant
         self.distance_query_dense = self.position_projection("distance_query", is_released(variant))
         self.distance_key_dense = self.position_projection("distance_key")
 
@@ -115,13 +109,14 @@ class DisentangledAttention(AbstractSelfAttention):
         of_key = self.distance_query_dense(shared_positions) * self.scale
         rows = of_query.shape[0] - (2 if self.untie_cls else 0)
         found = {"cls": (of_query[rows:], of_key[rows:])} if self.untie_cls else {}
-        # by key minus query, from -k to k: distance k shares the row of k - 1
-        of_query = ops.flip(_with_last_twice(of_query[:rows]), axis=0)  # by i - j
-        of_key = _with_last_twice(of_key[:rows])  # by j - i
-        if is_released(self.variant):
-            of_key = ops.flip(of_key, axis=0)
-        tables = [ops.transpose(x, (1, 2, 0)) for x in (of_query, of_key)]
-        return {**found, "query": tables[0], "key": tables[1]}
+        # from -k to k: distance k shares the row of k - 1
+        for name, x, is_flipped in (
+            ("query", of_query, True),  # by i - j, and here by j - i
+            ("key", of_key, is_released(self.variant)),
+        ):
+            table = ops.transpose(ops.concatenate([x[:rows], x[rows - 1 : rows]]), (1, 2, 0))
+            found[name] = ops.flip(table, axis=-1) if is_flipped else table
+        return found
 
     def clips(self, positions, block):
         return block.is_known and positions["query"].shape[-1] < block.keys
@@ -135,40 +130,17 @@ class DisentangledAttention(AbstractSelfAttention):
         return untied(logits, query, key, block, self._pair_logits, factors)
 
     def _pair_logits(self, query, key, *factors):
-        of_query, of_key = (
-            ops.sum(x * vector[:, None, None], axis=-1, keepdims=True)
-            for x, vector in zip((query, key), factors, strict=True)
-        )
-        return self.products(query, key) + of_query + ops.swapaxes(of_key, -1, -2)
-
-
-def _with_last_twice(table):
-    return ops.concatenate([table, table[-1:]], axis=0)
+        of_query, of_key = (vector[:, None, None] for vector in factors)
+        of_query = ops.sum(query * of_query, axis=-1, keepdims=True)
+        of_key = ops.swapaxes(ops.sum(key * of_key, axis=-1, keepdims=True), -1, -2)
+        return self.products(query, key) + of_query + of_key
 
 
 def max_distance(dims, options):
-    """Returns k.
-
-    Raises:
-        ValueError: if it is not an integer from 1 to `max_sequence_length`, nor `None`.
-    """
-    k, largest = options["k"], dims.max_sequence_length
-    if k is None:
-        return largest
-    check.integer("k", k, high=largest)
+    """Returns k, an integer up to `max_sequence_length`, which `None` means."""
+    k = dims.max_sequence_length if options["k"] is None else options["k"]
+    check.integer("k", k, high=dims.max_sequence_length)
     return int(k)
-
-
-def shared(dims, options):
-    """Returns the table of distances."""
-    return DistanceVectors(
-        max_distance(dims, options),
-        dims.hidden_dim,
-        untie_cls=is_untied(options["cls"]),
-        initializer=dims.initializer(),
-        dtype=dims.dtype,
-        name="shared_positions",
-    )
 
 
 def dead_weights(dims, options):
@@ -233,12 +205,16 @@ METHOD = PositionMethod(
     shift_invariant=True,
     prunes_heads=True,
     relative_step_time=(1.20, 1.40),
-    shared=shared,
-    attention=lambda dims, options: attention(
-        DisentangledAttention,
-        dims,
+    shared=lambda dims, options: DistanceVectors(
+        max_distance(dims, options),
+        dims.hidden_dim,
         untie_cls=is_untied(options["cls"]),
-        variant=options["variant"],
+        initializer=dims.initializer(),
+        dtype=dims.dtype,
+        name="shared_positions",
+    ),
+    attention=lambda dims, options: attention(
+        DisentangledAttention, dims, untie_cls=is_untied(options["cls"]), variant=options["variant"]
     ),
     dead_weights=dead_weights,
     refused_memory=memory_unless_untied,

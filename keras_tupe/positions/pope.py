@@ -34,10 +34,6 @@ class PolarAngles(AbstractPositionTensors):
 
     Raises:
         ValueError: if `theta` is not a number above 1.
-
-    References:
-        Gopalakrishnan, Csordas, Schmidhuber, Mozer. Decoupling the "What" and "Where" With Polar
-        Coordinate Positional Embeddings. 2025. https://arxiv.org/abs/2509.10534
     """
 
     def __init__(self, key_dim, theta=10000.0, **kwargs):
@@ -48,8 +44,8 @@ class PolarAngles(AbstractPositionTensors):
 
     def tensors(self, length):
         rate = float(self.theta) ** -(np.arange(self.key_dim) / self.key_dim)
-        position = ops.expand_dims(ops.arange(length, dtype="int32"), -1)
-        angle = ops.cast(position, self.table_dtype) * ops.cast(rate[None], self.table_dtype)
+        position = ops.arange(length, dtype="int32")
+        angle = ops.outer(*(ops.cast(x, self.table_dtype) for x in (position, rate)))
         return ops.cos(angle), ops.sin(angle)
 
 
@@ -73,7 +69,9 @@ class PolarAttention(AbstractSelfAttention):
             `shared_positions`, the answer of `PolarAngles`, is required.
         untie_cls: whether [CLS] is freed from position. Defaults to `False`.
 
-    References: as of `PolarAngles`.
+    References:
+        Gopalakrishnan, Csordas, Schmidhuber, Mozer. Decoupling the "What" and "Where" With Polar
+        Coordinate Positional Embeddings. 2025. https://arxiv.org/abs/2509.10534
     """
 
     def __init__(self, num_heads, key_dim, untie_cls=False, **kwargs):
@@ -92,16 +90,12 @@ class PolarAttention(AbstractSelfAttention):
         return (cosine[None, None], sine[None, None]), of_key  # (1 or h, 1, n, d)
 
     def prepare(self, query, key, positions, block, is_real=None):
-        of_query, of_key = positions
-        sizes = ops.softplus(query), ops.softplus(key)
-        query, key = (
-            ops.concatenate([x * rows_of(wave, first, count) for wave in waves], axis=-1)
-            for x, waves, first, count in (
-                (sizes[0], of_query, block.start, block.rows),
-                (sizes[1], of_key, block.offset, block.keys),
-            )
-        )
-        return [query, sizes[0]], [key, sizes[1]]
+        found, places = [], ((block.start, block.rows), (block.offset, block.keys))
+        for x, waves, place in zip((query, key), positions, places, strict=True):
+            size = ops.softplus(x)
+            turned = [size * rows_of(wave, *place) for wave in waves]
+            found.append([ops.concatenate(turned, axis=-1), size])
+        return found
 
     def logits(self, query, key, positions, block):
         logits = self.products(query[0], key[0])

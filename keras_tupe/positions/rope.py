@@ -42,11 +42,10 @@ class RotaryAngles(AbstractPositionTensors):
         key_dim: size of each head d.
         theta: base of the wavelengths. Defaults to 10000.
         partial: share of the channels that rotate, rounded down, at least a pair. Defaults to 1.
-        scaling: `"none"`, `"linear"`, `"ntk"` or `"yarn"`. Defaults to `"none"`.
+        scaling: `"none"`, the default, `"linear"`, `"ntk"` or `"yarn"`.
         factor: s. Defaults to 1.
         original_length: length of training, in tokens, for `"yarn"` alone. Defaults to `None`.
-        local_theta: base of the waves of local layers, which are never scaled; `None`, the default,
-            if there are none.
+        local_theta: base of local layers, never scaled. Defaults to `None`: there are none.
         **kwargs: as of `AbstractPositionTensors`, like the call arguments. Any length works.
 
     Returns:
@@ -84,8 +83,8 @@ class RotaryAngles(AbstractPositionTensors):
         check.choice("scaling", scaling, SCALINGS)
         if original_length is not None:
             check.integer("original_length", original_length)
-        received = f"scaling={scaling!r}, factor={factor!r}, original_length={original_length!r}"
         is_scaled, is_yarn, has_length = scaling != "none", scaling == "yarn", original_length
+        received = f"scaling={scaling!r}, factor={factor!r}, original_length={original_length!r}"
         for is_wrong, sentence in (
             (factor != 1 and not is_scaled, "`factor` needs scaling, 'linear', 'ntk' or 'yarn'"),
             (factor == 1 and is_scaled, "Scaling needs `factor`, a number above 1"),
@@ -112,9 +111,8 @@ class RotaryAngles(AbstractPositionTensors):
 
     def _waves(self, length, rate, multiplier):
         """Returns cosines and sines of the angles, times a number, each `(length, pairs)`."""
-        position = ops.cast(ops.arange(length, dtype="int32"), self.table_dtype)
-        rate = ops.cast(rate, self.table_dtype)
-        angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)
+        position = ops.arange(length, dtype="int32")
+        angle = ops.outer(*(ops.cast(x, self.table_dtype) for x in (position, rate)))
         waves = ops.cos(angle), ops.sin(angle)
         if multiplier == 1:
             return waves
@@ -168,15 +166,11 @@ class RotaryAttention(AbstractSelfAttention):
             `shared_positions`, the answer of `RotaryAngles`, is required.
         untie_cls: whether [CLS] is freed from position. Defaults to `False`.
         is_local: whether it takes the angles of local layers. Defaults to `False`.
-
-    References:
-        Su et al. RoFormer. 2021. https://arxiv.org/abs/2104.09864
     """
 
     def __init__(self, num_heads, key_dim, untie_cls=False, is_local=False, **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
-        self.untie_cls = untie_cls
-        self.is_local = is_local
+        self.untie_cls, self.is_local = untie_cls, is_local
 
     @property
     def keeps_prepared(self):
@@ -211,11 +205,7 @@ def _rotate(x, cosines, sines):
 
 
 def is_local(dims, options):
-    """Returns whether a layer takes `local_theta`.
-
-    Raises:
-        ValueError: if only one of `every` and `local_theta` is set, or `every` is no integer >= 2.
-    """
+    """Returns whether a layer takes `local_theta`; refuses half a pair of options."""
     every, theta = options["every"], options["local_theta"]
     if (every is None) != (theta is None):
         received = f"every={every!r}, local_theta={theta!r}"
@@ -227,16 +217,9 @@ def is_local(dims, options):
 
 def shared(dims, options):
     """Returns the layer of the angles."""
-    is_local(dims, options)  # refuses half a pair
+    is_local(dims, options)
     angles = {name: value for name, value in options.items() if name not in ("cls", "every")}
     return RotaryAngles(dims.key_dim, **angles, dtype=dims.dtype, name="shared_positions")
-
-
-def rotary_attention(dims, options):
-    """Returns the attention of one block."""
-    return attention(
-        RotaryAttention, dims, untie_cls=is_untied(options["cls"]), is_local=is_local(dims, options)
-    )
 
 
 def angle_oracle(t, width, dims, options):
@@ -328,7 +311,9 @@ METHOD = PositionMethod(
     shift_invariant=True,
     prunes_heads=True,
     shared=shared,
-    attention=rotary_attention,
+    attention=lambda dims, options: attention(
+        RotaryAttention, dims, untie_cls=is_untied(options["cls"]), is_local=is_local(dims, options)
+    ),
     dead_weights=lambda dims, options: (),
     refused_memory=memory_unless_untied,
 )

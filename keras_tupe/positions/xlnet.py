@@ -39,9 +39,6 @@ class RelativeSinusoids(AbstractPositionTensors):
 
     Returns:
         Tensor `(2 * length - 1, width)` in at least float32; row r is for j - i = r - (n - 1).
-
-    References:
-        Dai et al. Transformer-XL. ACL 2019. https://arxiv.org/abs/1901.02860
     """
 
     def __init__(self, width, **kwargs):
@@ -51,8 +48,7 @@ class RelativeSinusoids(AbstractPositionTensors):
     def tensors(self, length):
         query_minus_key = (length - 1) - ops.arange(2 * length - 1, dtype="int32")
         rate = 10000.0 ** -(np.arange(0, self.width, 2) / self.width)
-        angle = ops.expand_dims(ops.cast(query_minus_key, self.table_dtype), -1)
-        angle = angle * ops.expand_dims(ops.cast(rate, self.table_dtype), 0)
+        angle = ops.outer(*(ops.cast(x, self.table_dtype) for x in (query_minus_key, rate)))
         cosines = ops.cos(angle[:, : self.width // 2])
         return ops.concatenate([ops.sin(angle), cosines], axis=-1)
 
@@ -78,13 +74,13 @@ class XLNetAttention(AbstractSelfAttention):
         untie_cls: whether [CLS] is freed from distance. Defaults to `False`.
 
     References:
+        Dai et al. Transformer-XL. ACL 2019. https://arxiv.org/abs/1901.02860
         Yang et al. XLNet. NeurIPS 2019. https://arxiv.org/abs/1906.08237
     """
 
     def __init__(self, num_heads, key_dim, use_biases=True, untie_cls=False, **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
-        self.use_biases = use_biases
-        self.untie_cls = untie_cls
+        self.use_biases, self.untie_cls = use_biases, untie_cls
         self.distance_dense = self.position_projection("distance")
 
     def build(self, hidden_states_shape):
@@ -99,11 +95,10 @@ class XLNetAttention(AbstractSelfAttention):
 
     def of_layer(self, shared_positions):
         table = ops.transpose(self.distance_dense(shared_positions), (1, 2, 0)) * self.scale
-        found = {"table": table}  # (h, d, 2n - 1)
-        for name in ("content_bias", "distance_bias", "cls_embeddings"):
-            if hasattr(self, name):
-                found[name] = ops.cast(getattr(self, name), self.logits_dtype)
-        return found
+        names = ("content_bias", "distance_bias", "cls_embeddings")
+        own = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        own = {name: ops.cast(x, self.logits_dtype) for name, x in own.items()}
+        return {"table": table, **own}  # (h, d, 2n - 1)
 
     def prepare(self, query, key, positions, block, is_real=None):
         names = ("content_bias", "distance_bias")

@@ -226,10 +226,10 @@ def over_blocks(function, starts, blocked, whole, dtype):
     if isinstance(starts, list):
         found = []
         for number, start in enumerate(starts):
-            first, *rest = [x[number] for x in entries]
+            first, *rest = [*(x[number] for x in entries), *others]
             if found:  # one after the other, and back
                 first = first + ops.cast(ops.ravel(found[-1])[0] * 0, first.dtype)
-            found.append(again(start, first, *rest, *others))
+            found.append(again(start, first, *rest))
         return ops.stack(found)
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
