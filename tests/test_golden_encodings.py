@@ -7,12 +7,12 @@ import pytest
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from keras import ops
 
-from keras_tupe.positions import get
-from keras_tupe.positions._parts import Dims
-from keras_tupe.positions._rotary_angles import rates, rotated_width, sharpness
+from keras_tupe.layers import Block
+from keras_tupe.positions import Dims, get
 from keras_tupe.positions.alibi import AlibiBias
-from keras_tupe.positions.data_dependent_alibi import ForgetfulAttention, SumsBetween
+from keras_tupe.positions.data_dependent_alibi import ForgetfulAttention
 from keras_tupe.positions.pope import PolarAngles, PolarAttention
+from keras_tupe.positions.rope import RotaryAngles, rates
 
 HEADS, DIM, LENGTH = 3, 8, 11
 
@@ -71,9 +71,9 @@ def test_data_dependent_alibi(side, dtype, tolerance, released):
 def test_sums_between_are_of_what_is_between():
     """By hand: what lies to the left of the query, with it, or to the right, with the key."""
     sums = np.array([[1.0, 10.0], [3.0, 30.0], [7.0, 70.0]])[None, None]
-    term = SumsBetween(ops.convert_to_tensor(sums, "float64"))
-    i, j = np.arange(3)[:, None], np.arange(3)[None, :]
-    got = term.on_pairs(np.zeros((1, 1, 3, 3)), term.rows, term.keys, (), i, j)
+    nothing, sums = (ops.convert_to_tensor(x, "float64") for x in (np.zeros((1, 1, 3, 1)), sums))
+    layer, block = ForgetfulAttention(1, 1, dtype="float64"), Block(0, 3, 0, 3)
+    got = layer.logits([nothing, sums], [nothing, sums], None, block)
     wanted = [[0, 20, 60], [2, 0, 40], [6, 4, 0]]
     np.testing.assert_array_equal(ops.convert_to_numpy(got)[0, 0], wanted)
 
@@ -99,11 +99,11 @@ def test_angles_of_rope(released):
     assert {kind for kind, *_ in settings} == {"default", "linear", "dynamic", "yarn"}
     for index, (kind, theta, head, partial, factor, before) in enumerate(settings):
         scaling = kinds.get(kind, kind)
-        width = rotated_width(head, partial)
-        got = rates(width, theta, scaling, factor, before)
+        width = RotaryAngles(head, partial=partial).width
+        got, multiplier = rates(width, theta, scaling, factor, before)
         np.testing.assert_allclose(got, released[f"rope/{index}/rates"], rtol=1e-12)
         wanted = released[f"rope/{index}/multiplier"]
-        np.testing.assert_allclose(sharpness(scaling, factor), wanted, rtol=1e-12)
+        np.testing.assert_allclose(multiplier, wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)

@@ -6,6 +6,7 @@ equation and works in any Keras model.
 
 from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding
 from keras_tupe.layers.abstract_distance_attention import AbstractDistanceAttention
+from keras_tupe.layers.abstract_position_tensors import AbstractPositionTensors
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
 from keras_tupe.layers.attention.block import (
     Block,
@@ -42,6 +43,7 @@ from keras_tupe.layers.untied_positional_attention import UntiedPositionalAttent
 __all__ = [
     "AbsolutePositionEmbedding",
     "AbstractDistanceAttention",
+    "AbstractPositionTensors",
     "AbstractSelfAttention",
     "Block",
     "ClsReset",

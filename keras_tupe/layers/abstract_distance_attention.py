@@ -2,11 +2,9 @@
 
 import abc
 
-import keras
 from keras import ops
 
 from keras_tupe.layers._checks import checked_length
-from keras_tupe.layers._parts import unbuilt_layer
 from keras_tupe.layers.abstract_self_attention import AbstractSelfAttention
 from keras_tupe.layers.attention.block import untied
 from keras_tupe.layers.relative_position_table import RelativePositionTable
@@ -121,15 +119,3 @@ class AbstractDistanceAttention(AbstractSelfAttention):
                 f"{' or '.join(map(str, self.table_widths))}. Received: position_table with "
                 f"num_heads={table.num_heads}, width={table.width}"
             )
-
-    def get_config(self):
-        table = self.position_table
-        return {
-            **super().get_config(),
-            "position_table": table and keras.saving.serialize_keras_object(table),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        table = config["position_table"]
-        return cls(**{**config, "position_table": table and unbuilt_layer(table)})

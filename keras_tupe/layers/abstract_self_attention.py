@@ -5,8 +5,8 @@ from keras import ops
 
 from keras_tupe import attention_patterns
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._dense import HeadsDense
-from keras_tupe.layers._parts import at_least_float32, fresh, starts
+from keras_tupe.layers._dense import HeadsDense, KeysAndGates
+from keras_tupe.layers._parts import Configured, at_least_float32, fresh, starts
 from keras_tupe.layers.attention import core
 from keras_tupe.layers.attention.block import Block, distance_values, is_zero, rows_of
 from keras_tupe.layers.attention.heads import checked_heads, take_heads
@@ -14,7 +14,7 @@ from keras_tupe.layers.attention.segments import segments_of
 from keras_tupe.layers.dropout import Dropout
 
 
-class AbstractSelfAttention(keras.layers.Layer):
+class AbstractSelfAttention(Configured, keras.layers.Layer):
     """Multi-head self-attention that asks its subclass one question: the logits of a rectangle.
 
     Projections, biases, masks, softmax, dropout, blocks of long texts, caches of keys, memories and
@@ -85,6 +85,8 @@ class AbstractSelfAttention(keras.layers.Layer):
     shares_projection = False  # whether W^K, b^K are W^Q, b^Q (Kitaev et al. 2020, Sec. 2)
     keeps_prepared = False  # whether a cache holds the keys that `prepare` returned
     makes_blocks = True  # whether `normalized` computes with its argument alone, rows one by one
+    num_gates = 0  # logits of gates per token and head, the last channels of each key
+    first_gate = 0.0  # bias of these logits at first
     head_gates = None  # `(num_heads, 1 or batch)`: what heads give is multiplied by them
 
     def of_layer(self, shared_positions):
@@ -196,14 +198,48 @@ class AbstractSelfAttention(keras.layers.Layer):
         self.dropout_layer = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def _projection(self, name):
+        initializer = fresh(self.kernel_initializer)
+        given = {"dtype": self.dtype_policy, "name": name}
+        if self.num_gates and name.endswith("key"):
+            sizes = (self.num_heads, self.key_dim, self.num_gates)
+            return KeysAndGates(*sizes, initializer, gate_bias=self.first_gate, **given)
         return HeadsDense(
             "btm,mhd->bthd",
             output_shape=(None, self.num_heads, self.key_dim),
             bias_axes="hd",
+            kernel_initializer=initializer,
+            **given,
+        )
+
+    def position_projection(self, name, use_bias=False):
+        """Returns a new layer that projects vectors of positions to heads, by no half precision.
+
+        Args:
+            name: its name.
+            use_bias: whether it has a bias. Defaults to `False`.
+
+        Returns:
+            A layer, `(rows, width)` -> `(rows, num_heads, key_dim)`.
+        """
+        return keras.layers.EinsumDense(
+            "rm,mhd->rhd",
+            output_shape=(self.num_heads, self.key_dim),
+            bias_axes="hd" if use_bias else None,
             kernel_initializer=fresh(self.kernel_initializer),
-            dtype=self.dtype_policy,
+            dtype=self.logits_dtype,
             name=name,
         )
+
+    def add_table(self, name, shape, initializer=None):
+        """Returns a new weight that no policy rounds.
+
+        Args:
+            name: its name.
+            shape: its shape.
+            initializer: of its values. Defaults to one of the kind of the kernels'.
+        """
+        initializer = fresh(self.kernel_initializer) if initializer is None else initializer
+        return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
 
     def build(self, hidden_states_shape):
         self.output_dense = HeadsDense(

@@ -5,11 +5,11 @@ from keras import ops
 
 from keras_tupe import check
 from keras_tupe.layers._checks import checked_length
-from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
+from keras_tupe.layers.abstract_position_tensors import AbstractPositionTensors
 from keras_tupe.layers.attention.position_terms import matrix_of_parts
 
 
-class PositionBias(Configured, keras.layers.Layer):
+class PositionBias(AbstractPositionTensors):
     """Base of terms of positions alone, made once per forward pass and shared by all blocks.
 
     A subclass says in `kinds` what its bias is made of, and gives it by `parts(length)`:
@@ -61,7 +61,7 @@ class PositionBias(Configured, keras.layers.Layer):
     max_sequence_length = None
 
     def __init__(self, num_heads, initializer="zeros", heads=None, **kwargs):
-        super().__init__(autocast=False, **kwargs)
+        super().__init__(initializer, **kwargs)
         check.integer("num_heads", num_heads)
         known = range(num_heads)
         if heads is not None and not all(
@@ -73,26 +73,10 @@ class PositionBias(Configured, keras.layers.Layer):
             )
         self.num_heads = num_heads
         self.heads = None if heads is None else list(heads)
-        self.initializer = normal_unless(initializer)
-
-    @property
-    def table_dtype(self):
-        return at_least_float32(self.compute_dtype)
 
     @property
     def num_outputs(self):
         return self.num_heads if self.heads is None else len(self.heads)
-
-    def add_table(self, name, shape, initializer=None):
-        """Returns a new weight that no policy rounds.
-
-        Args:
-            name: its name.
-            shape: its shape.
-            initializer: of its values. Defaults to one of the kind of the layer's.
-        """
-        initializer = fresh(self.initializer) if initializer is None else initializer
-        return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
 
     def offsets(self, length):
         """Returns j - i for each entry of `distances`, int32 `(2 * length,)`."""
@@ -115,8 +99,11 @@ class PositionBias(Configured, keras.layers.Layer):
         """Returns the `parts` for the length of `hidden_states`, which is checked."""
         return self.parts(checked_length(hidden_states, self.max_sequence_length, self.name))
 
+    def tensors(self, length):
+        return matrix_of_parts(self.parts(length), length)
+
     def call(self, hidden_states):
-        return matrix_of_parts(self.bias_parts(hidden_states), ops.shape(hidden_states)[1])
+        return self.tensors(checked_length(hidden_states, self.max_sequence_length, self.name))
 
     def compute_output_spec(self, hidden_states):
         checked_length(hidden_states, self.max_sequence_length, self.name)

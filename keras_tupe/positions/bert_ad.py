@@ -28,8 +28,8 @@ class FourTermAttention(AbstractSelfAttention):
     position projections come from one `PositionProjection`, shared by all layers (our reading;
     the paper does not say).
 
-    Arguments, call arguments, shapes and masking are those of `AbstractSelfAttention`, except
-    that `shared_positions`, the pair that `PositionProjection` returns, is required.
+    All else is as of `AbstractSelfAttention`; `shared_positions`, the pair that
+    `PositionProjection` returns, is required.
     """
 
     num_terms = 4
@@ -44,20 +44,6 @@ class FourTermAttention(AbstractSelfAttention):
         position_query, position_key = positions
         query = query + rows_of(position_query, block.start, block.rows)
         return query, key + rows_of(position_key, block.offset, block.keys)
-
-
-def shared(dims, options):
-    """Returns the layer that projects the positions once for all layers."""
-    return PositionProjection(
-        dims.num_heads,
-        dims.key_dim,
-        dims.max_sequence_length,
-        epsilon=dims.layer_norm_epsilon,
-        initializer=dims.initializer(),
-        width=dims.hidden_dim,
-        dtype=dims.dtype,
-        name="shared_positions",
-    )
 
 
 def logits_oracle(tokens, weights, dims, options):
@@ -79,7 +65,16 @@ METHOD = PositionMethod(
         r"s_{ij} = \frac{(q_i + \mathrm{LN}(p_i) U^Q) \cdot (k_j + \mathrm{LN}(p_j) U^K)}"
         r"{\sqrt{4d}}"
     ),
-    shared=shared,
+    shared=lambda dims, options: PositionProjection(
+        dims.num_heads,
+        dims.key_dim,
+        dims.max_sequence_length,
+        epsilon=dims.layer_norm_epsilon,
+        initializer=dims.initializer(),
+        width=dims.hidden_dim,
+        dtype=dims.dtype,
+        name="shared_positions",
+    ),
     attention=lambda dims, options: attention(FourTermAttention, dims),
     dead_weights=lambda dims, options: (KEY_BIAS,),
     has_length_limit=always,

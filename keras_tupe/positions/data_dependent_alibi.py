@@ -7,8 +7,6 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention, rows_of
-from keras_tupe.layers._dense import KeysAndGates
-from keras_tupe.layers._parts import fresh
 from keras_tupe.positions import (
     EITHER_CLS,
     KEY_BIAS,
@@ -18,8 +16,6 @@ from keras_tupe.positions import (
     memory_unless_untied,
     oracle,
 )
-
-_FIRST_BIAS = 5.0  # gates of 0.993 at first
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -41,37 +37,23 @@ class ForgetfulAttention(AbstractSelfAttention):
     Differences from the source: the paper has decoders, and f alone; b is that of x-transformers.
 
     Args:
-        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        num_heads, key_dim, **kwargs: as of `AbstractSelfAttention`, like the call arguments.
         bidirectional: whether there are gates to the right, which no token sees by under a causal
             pattern. Defaults to `True`.
         untie_cls: whether [CLS] is freed from the gates. Defaults to `False`.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments, shapes and masking are those of `AbstractSelfAttention`.
 
     References:
         Lin, Nikishin, He, Courville. Forgetting Transformer. ICLR 2025.
         https://arxiv.org/abs/2503.02130
     """
 
+    first_gate = 5.0
+
     def __init__(self, num_heads, key_dim, bidirectional=True, untie_cls=False, **kwargs):
-        self._sides = 2 if bidirectional else 1  # of the projections that are made there
+        self.num_gates = 2 if bidirectional else 1  # of the projections that are made there
         super().__init__(num_heads, key_dim, **kwargs)
         self.bidirectional = bidirectional
         self.untie_cls = untie_cls
-
-    def _projection(self, name):
-        if not name.endswith("key"):
-            return super()._projection(name)
-        return KeysAndGates(
-            self.num_heads,
-            self.key_dim,
-            self._sides,
-            fresh(self.kernel_initializer),
-            gate_bias=_FIRST_BIAS,
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def prepare(self, query, key, positions, block, is_real=None):
         key, gates = ops.split(key, [self.key_dim], axis=-1)
@@ -85,31 +67,15 @@ class ForgetfulAttention(AbstractSelfAttention):
     def logits(self, query, key, positions, block):
         (query, of_query), (key, of_key) = query, key
         content = self.products(query, key)
-        between = of_query[..., :1] - ops.swapaxes(of_key[..., :1], -1, -2)
+        of_key = ops.swapaxes(of_key, -1, -2)
+        between = of_query[..., :1] - of_key[..., :1, :]
         if self.bidirectional:
-            right = ops.swapaxes(of_key[..., 1:], -1, -2) - of_query[..., 1:]
+            right = of_key[..., 1:, :] - of_query[..., 1:]
             between = ops.where(block.j <= block.i, between, right)
         if not self.untie_cls:
             return content + between
         is_cls = ops.logical_or(ops.equal(block.i, 0), ops.equal(block.j, 0))
         return content + ops.where(is_cls, ops.zeros_like(between), between)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "bidirectional": self.bidirectional,
-            "untie_cls": self.untie_cls,
-        }
-
-
-def gated_attention(dims, options):
-    """Returns the attention of one block."""
-    return attention(
-        ForgetfulAttention,
-        dims,
-        bidirectional=not dims.is_causal,
-        untie_cls=is_untied(options["cls"]),
-    )
 
 
 def logits_oracle(tokens, weights, dims, options):
@@ -150,7 +116,12 @@ METHOD = PositionMethod(
     options={"cls": "tied"},
     other_options=EITHER_CLS,
     shift_invariant=True,
-    attention=gated_attention,
+    attention=lambda dims, options: attention(
+        ForgetfulAttention,
+        dims,
+        bidirectional=not dims.is_causal,
+        untie_cls=is_untied(options["cls"]),
+    ),
     dead_weights=lambda dims, options: (KEY_BIAS,),
     prunes_heads=True,
     refused_memory=memory_unless_untied,

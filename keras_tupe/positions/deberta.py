@@ -6,14 +6,19 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention, key_distances, query_distances, untied
-from keras_tupe.layers._checks import check_positive_integers, is_integer
-from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers import (
+    AbstractPositionTensors,
+    AbstractSelfAttention,
+    key_distances,
+    query_distances,
+    untied,
+)
 from keras_tupe.positions import (
     EITHER_CLS,
     DeadWeight,
     PositionMethod,
     attention,
+    check,
     is_released,
     is_untied,
     memory_unless_untied,
@@ -22,7 +27,7 @@ from keras_tupe.positions import (
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class DistanceVectors(keras.layers.Layer):
+class DistanceVectors(AbstractPositionTensors):
     """DeBERTa's vectors of distances, one table for all layers.
 
     Equation (He et al. 2021, eq. 3): row delta(i, j) = clip(i - j + k, 0, 2k - 1).
@@ -33,62 +38,28 @@ class DistanceVectors(keras.layers.Layer):
         untie_cls: whether [CLS] has two vectors of its own (ours), one for the pairs in which it is
             the query, one for the others in which it is the key. Defaults to `False`.
         initializer: Keras initializer. Defaults to a normal of deviation 0.02.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: any tensor, not used.
+        **kwargs: as of `AbstractPositionTensors`, like the call arguments. Any length works.
 
     Returns:
         Tensor `(2 k, width)` in at least float32; `(2 k + 2, width)` with those of [CLS] last.
 
-    Masking: none.
-
     Raises:
         ValueError: if a size is not a positive integer.
-
-    References:
-        He et al. DeBERTa. ICLR 2021. https://arxiv.org/abs/2006.03654
     """
 
     def __init__(self, max_distance, width, untie_cls=False, initializer=None, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(max_distance=max_distance, width=width)
-        self.max_distance = max_distance
-        self.width = width
-        self.untie_cls = untie_cls
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
+        super().__init__(initializer, **kwargs)
+        check.integer("max_distance", max_distance)
+        check.integer("width", width)
+        self.max_distance, self.width, self.untie_cls = max_distance, width, untie_cls
 
     def build(self, hidden_states_shape):
-        rows = {"embeddings": 2 * self.max_distance, "cls_embeddings": 2 if self.untie_cls else 0}
-        self.tables = [
-            self.add_weight(
-                shape=(count, self.width),
-                initializer=fresh(self.initializer),
-                autocast=False,
-                name=name,
-            )
-            for name, count in rows.items()
-            if count
-        ]
+        self.tables = [self.add_table("embeddings", (2 * self.max_distance, self.width))]
+        if self.untie_cls:
+            self.tables.append(self.add_table("cls_embeddings", (2, self.width)))
 
-    def call(self, hidden_states):
-        dtype = at_least_float32(self.compute_dtype)
-        return ops.concatenate([ops.cast(table, dtype) for table in self.tables], axis=0)
-
-    def compute_output_spec(self, hidden_states):
-        rows = 2 * self.max_distance + (2 if self.untie_cls else 0)
-        return keras.KerasTensor((rows, self.width), at_least_float32(self.compute_dtype))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "max_distance": self.max_distance,
-            "width": self.width,
-            "untie_cls": self.untie_cls,
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
+    def tensors(self, length):
+        return ops.concatenate([ops.cast(x, self.table_dtype) for x in self.tables], axis=0)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -108,14 +79,10 @@ class DisentangledAttention(AbstractSelfAttention):
     decoder.
 
     Args:
-        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
-        untie_cls: whether the last two rows of `shared_positions` are [CLS]'s. Defaults to
-            `False`.
+        num_heads, key_dim, **kwargs: as of `AbstractSelfAttention`, like the call arguments;
+            `shared_positions`, the answer of `DistanceVectors`, is required.
+        untie_cls: whether its last two rows are [CLS]'s. Defaults to `False`.
         variant: `"paper"`, the equation above, or `"released"`. Defaults to `"paper"`.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments, shapes and masking are those of `AbstractSelfAttention`, except that
-    `shared_positions`, the answer of `DistanceVectors`, is required.
 
     Raises:
         ValueError: if `variant` is neither.
@@ -124,42 +91,32 @@ class DisentangledAttention(AbstractSelfAttention):
         He et al. DeBERTa. ICLR 2021. https://arxiv.org/abs/2006.03654
     """
 
+    num_terms = 3
+
     def __init__(self, num_heads, key_dim, untie_cls=False, variant="paper", **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
-        self.untie_cls = untie_cls
-        self.variant = variant
-        self.distance_query_dense = self._of_distance("distance_query", is_released(variant))
-        self.distance_key_dense = self._of_distance("distance_key", False)
-
-    def _of_distance(self, name, use_bias):
-        return keras.layers.EinsumDense(
-            "rm,mhd->rhd",
-            output_shape=(self.num_heads, self.key_dim),
-            bias_axes="hd" if use_bias else None,
-            kernel_initializer=fresh(self.kernel_initializer),
-            dtype=at_least_float32(self.compute_dtype),
-            name=name,
-        )
+        self.untie_cls, self.variant = untie_cls, variant
+        self.distance_query_dense = self.position_projection("distance_query", is_released(variant))
+        self.distance_key_dense = self.position_projection("distance_key")
 
     def build(self, hidden_states_shape):
         super().build(hidden_states_shape)
         for dense in (self.distance_query_dense, self.distance_key_dense):
             dense.build((None, hidden_states_shape[-1]))
 
-    num_terms = 3
-
     def of_layer(self, shared_positions):
         of_query = self.distance_key_dense(shared_positions) * self.scale  # r W^Kr, (2k, h, d)
         of_key = self.distance_query_dense(shared_positions) * self.scale
         rows = of_query.shape[0] - (2 if self.untie_cls else 0)
         found = {"cls": (of_query[rows:], of_key[rows:])} if self.untie_cls else {}
-        # by key minus query, from -k to k: distance k shares the row of k - 1
-        of_query = ops.flip(_with_last_twice(of_query[:rows]), axis=0)  # by i - j
-        of_key = _with_last_twice(of_key[:rows])  # by j - i
-        if is_released(self.variant):
-            of_key = ops.flip(of_key, axis=0)
-        tables = [ops.transpose(x, (1, 2, 0)) for x in (of_query, of_key)]
-        return {**found, "query": tables[0], "key": tables[1]}
+        # from -k to k: distance k shares the row of k - 1
+        for name, x, is_flipped in (
+            ("query", of_query, True),  # by i - j, and here by j - i
+            ("key", of_key, is_released(self.variant)),
+        ):
+            table = ops.transpose(ops.concatenate([x[:rows], x[rows - 1 : rows]]), (1, 2, 0))
+            found[name] = ops.flip(table, axis=-1) if is_flipped else table
+        return found
 
     def clips(self, positions, block):
         return block.is_known and positions["query"].shape[-1] < block.keys
@@ -173,47 +130,17 @@ class DisentangledAttention(AbstractSelfAttention):
         return untied(logits, query, key, block, self._pair_logits, factors)
 
     def _pair_logits(self, query, key, *factors):
-        of_query, of_key = (
-            ops.sum(x * vector[:, None, None], axis=-1, keepdims=True)
-            for x, vector in zip((query, key), factors, strict=True)
-        )
-        return self.products(query, key) + of_query + ops.swapaxes(of_key, -1, -2)
-
-    def get_config(self):
-        return {**super().get_config(), "untie_cls": self.untie_cls, "variant": self.variant}
-
-
-def _with_last_twice(table):
-    return ops.concatenate([table, table[-1:]], axis=0)
+        of_query, of_key = (vector[:, None, None] for vector in factors)
+        of_query = ops.sum(query * of_query, axis=-1, keepdims=True)
+        of_key = ops.swapaxes(ops.sum(key * of_key, axis=-1, keepdims=True), -1, -2)
+        return self.products(query, key) + of_query + of_key
 
 
 def max_distance(dims, options):
-    """Returns k.
-
-    Raises:
-        ValueError: if it is not an integer from 1 to `max_sequence_length`, nor `None`.
-    """
-    k, largest = options["k"], dims.max_sequence_length
-    if k is None:
-        return largest
-    if not is_integer(k) or not 1 <= k <= largest:
-        raise ValueError(
-            "`k` is half the number of distances that differ, in tokens: an integer from 1 to "
-            f"max_sequence_length = {largest}, or None for that. Received: k={k!r}"
-        )
+    """Returns k, an integer up to `max_sequence_length`, which `None` means."""
+    k = dims.max_sequence_length if options["k"] is None else options["k"]
+    check.integer("k", k, high=dims.max_sequence_length)
     return int(k)
-
-
-def shared(dims, options):
-    """Returns the table of distances."""
-    return DistanceVectors(
-        max_distance(dims, options),
-        dims.hidden_dim,
-        untie_cls=is_untied(options["cls"]),
-        initializer=dims.initializer(),
-        dtype=dims.dtype,
-        name="shared_positions",
-    )
 
 
 def dead_weights(dims, options):
@@ -278,12 +205,16 @@ METHOD = PositionMethod(
     shift_invariant=True,
     prunes_heads=True,
     relative_step_time=(1.20, 1.40),
-    shared=shared,
-    attention=lambda dims, options: attention(
-        DisentangledAttention,
-        dims,
+    shared=lambda dims, options: DistanceVectors(
+        max_distance(dims, options),
+        dims.hidden_dim,
         untie_cls=is_untied(options["cls"]),
-        variant=options["variant"],
+        initializer=dims.initializer(),
+        dtype=dims.dtype,
+        name="shared_positions",
+    ),
+    attention=lambda dims, options: attention(
+        DisentangledAttention, dims, untie_cls=is_untied(options["cls"]), variant=options["variant"]
     ),
     dead_weights=dead_weights,
     refused_memory=memory_unless_untied,

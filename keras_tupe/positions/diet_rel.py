@@ -18,13 +18,10 @@ class DistanceBiasAttention(AbstractDistanceAttention):
 
     Differences from T5: no buckets, and no sharing by layers.
 
-    Arguments, call arguments, errors, shapes and masking are those of `AbstractDistanceAttention`;
-    the table has the width 1.
+    All else is as of `AbstractDistanceAttention`; the table has the width 1.
     """
 
-    @property
-    def table_widths(self):
-        return (1,)
+    table_widths = (1,)
 
     def distance_logits(self, query, key, table, block):
         return self.products(query, key) + distance_values(table[:, 0], block)

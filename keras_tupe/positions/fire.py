@@ -17,8 +17,6 @@ from keras_tupe.positions import (
     oracle,
 )
 
-_SMALLEST = 1e-6  # added to what is divided by, as in released code
-_FIRST_C = 0.1
 _ROWS = 64  # of queries at a time, whose hidden layers fit a processor's cache
 _MOST_BLOCKS = 32  # where the graph knows the length
 
@@ -79,12 +77,10 @@ class FireBias(PositionBias):
 
     def parts(self, length):
         dtype = self.table_dtype
-        first = ops.cast(np.array([[_FIRST_C], [self.threshold]]), dtype)
-        network = (
-            first * ops.exp(ops.cast(self.log_factors, dtype)),
-            ops.cast(self.hidden, dtype),
-            ops.cast(self.output_kernel, dtype),
-        )
+        first = np.array([[0.1], [self.threshold]])  # c and L
+        network = (first, self.log_factors, self.hidden, self.output_kernel)
+        first, log_factors, *network = (ops.cast(x, dtype) for x in network)
+        network = (first * ops.exp(log_factors), *network)
         is_known = isinstance(length, int)
         rows = max(_ROWS, -(-length // _MOST_BLOCKS)) if is_known else _ROWS
         count = (length + rows - 1) // rows
@@ -101,19 +97,12 @@ class FireBias(PositionBias):
 
 
 def _rows_of_bias(tensors, rows, length):
-    """Returns `(heads, rows, length)`.
-
-    Args:
-        tensors: c and the threshold; w and b; the vectors of the heads.
-        rows: positions of the queries.
-        length: number of keys.
-    """
+    """Returns `(heads, rows, length)`; tensors: c and L, w and b, the vectors of the heads."""
     (c, threshold), network, heads = ops.unstack(tensors[0]), *tensors[1:]
     i, j = ops.expand_dims(rows, 1), ops.expand_dims(ops.arange(length, dtype="int32"), 0)
     distance, farthest = (ops.cast(x, c.dtype) for x in (ops.abs(j - i), ops.maximum(i, j)))
-    share = ops.log(1 + c * distance) / (
-        ops.log(1 + c * ops.maximum(threshold, farthest)) + ops.cast(np.float64(_SMALLEST), c.dtype)
-    )
+    normalizer = ops.log(1 + c * ops.maximum(threshold, farthest))
+    share = ops.log(1 + c * distance) / (normalizer + ops.cast(np.float64(1e-6), c.dtype))
     # (width, rows * length), not by a product of matrices, which rounds `share` on accelerators
     kernel, bias = (ops.expand_dims(x, 1) for x in ops.unstack(network))
     hidden = ops.relu(kernel * ops.reshape(share, (1, -1)) + bias)

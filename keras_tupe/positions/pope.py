@@ -6,21 +6,20 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention, rows_of, untied
-from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers import AbstractPositionTensors, AbstractSelfAttention, rows_of, untied
 from keras_tupe.positions import (
     EITHER_CLS,
     PositionMethod,
     attention,
+    check,
     is_untied,
     memory_unless_untied,
     oracle,
 )
-from keras_tupe.positions._rotary_angles import check_theta
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class PolarAngles(keras.layers.Layer):
+class PolarAngles(AbstractPositionTensors):
     """Cosines and sines of the phases of all positions, once for all layers.
 
     Equation (Gopalakrishnan et al. 2025): the phase of position i and channel t is i / theta^(t/d).
@@ -28,44 +27,26 @@ class PolarAngles(keras.layers.Layer):
     Args:
         key_dim: size of each head d.
         theta: base of the wavelengths. Defaults to 10000.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+        **kwargs: as of `AbstractPositionTensors`, like the call arguments. Any length works.
 
     Returns:
         Pair of tensors `(length, key_dim)`, cosines and sines, in at least float32.
 
-    Masking: none.
-
     Raises:
         ValueError: if `theta` is not a number above 1.
-
-    References:
-        Gopalakrishnan, Csordas, Schmidhuber, Mozer. Decoupling the "What" and "Where" With Polar
-        Coordinate Positional Embeddings. 2025. https://arxiv.org/abs/2509.10534
     """
 
     def __init__(self, key_dim, theta=10000.0, **kwargs):
-        super().__init__(autocast=False, **kwargs)
-        check_theta(theta=theta)
+        super().__init__(**kwargs)
+        check.number("theta", theta, above=1)
         self.key_dim = key_dim
         self.theta = theta
 
-    def call(self, hidden_states):
-        dtype = at_least_float32(self.compute_dtype)
-        position = ops.cast(ops.arange(ops.shape(hidden_states)[1], dtype="int32"), dtype)
-        rate = ops.cast(float(self.theta) ** -(np.arange(self.key_dim) / self.key_dim), dtype)
-        angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)
-        return ops.cast(ops.cos(angle), dtype), ops.cast(ops.sin(angle), dtype)
-
-    def compute_output_spec(self, hidden_states):
-        shape = (hidden_states.shape[1], self.key_dim)
-        dtype = at_least_float32(self.compute_dtype)
-        return keras.KerasTensor(shape, dtype), keras.KerasTensor(shape, dtype)
-
-    def get_config(self):
-        return {**super().get_config(), "key_dim": self.key_dim, "theta": self.theta}
+    def tensors(self, length):
+        rate = float(self.theta) ** -(np.arange(self.key_dim) / self.key_dim)
+        position = ops.arange(length, dtype="int32")
+        angle = ops.outer(*(ops.cast(x, self.table_dtype) for x in (position, rate)))
+        return ops.cos(angle), ops.sin(angle)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -84,12 +65,9 @@ class PolarAttention(AbstractSelfAttention):
     stays. Those are all angles that there are, so nothing is cut here.
 
     Args:
-        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        num_heads, key_dim, **kwargs: as of `AbstractSelfAttention`, like the call arguments;
+            `shared_positions`, the answer of `PolarAngles`, is required.
         untie_cls: whether [CLS] is freed from position. Defaults to `False`.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments, shapes and masking are those of `AbstractSelfAttention`, except that
-    `shared_positions`, the answer of `PolarAngles`, is required.
 
     References:
         Gopalakrishnan, Csordas, Schmidhuber, Mozer. Decoupling the "What" and "Where" With Polar
@@ -102,9 +80,7 @@ class PolarAttention(AbstractSelfAttention):
 
     def build(self, hidden_states_shape):
         super().build(hidden_states_shape)
-        self.phase = self.add_weight(
-            shape=(self.num_heads, self.key_dim), initializer="zeros", autocast=False, name="phase"
-        )
+        self.phase = self.add_table("phase", (self.num_heads, self.key_dim), "zeros")
 
     def of_layer(self, shared_positions):
         cosine, sine = (ops.cast(wave, self.logits_dtype) for wave in shared_positions)  # (n, d)
@@ -114,25 +90,18 @@ class PolarAttention(AbstractSelfAttention):
         return (cosine[None, None], sine[None, None]), of_key  # (1 or h, 1, n, d)
 
     def prepare(self, query, key, positions, block, is_real=None):
-        of_query, of_key = positions
-        sizes = ops.softplus(query), ops.softplus(key)
-        query, key = (
-            ops.concatenate([x * rows_of(wave, first, count) for wave in waves], axis=-1)
-            for x, waves, first, count in (
-                (sizes[0], of_query, block.start, block.rows),
-                (sizes[1], of_key, block.offset, block.keys),
-            )
-        )
-        return [query, sizes[0]], [key, sizes[1]]
+        found, places = [], ((block.start, block.rows), (block.offset, block.keys))
+        for x, waves, place in zip((query, key), positions, places, strict=True):
+            size = ops.softplus(x)
+            turned = [size * rows_of(wave, *place) for wave in waves]
+            found.append([ops.concatenate(turned, axis=-1), size])
+        return found
 
     def logits(self, query, key, positions, block):
         logits = self.products(query[0], key[0])
         if not self.untie_cls:
             return logits
         return untied(logits, query[1], key[1], block, self.products)
-
-    def get_config(self):
-        return {**super().get_config(), "untie_cls": self.untie_cls}
 
 
 def logits_oracle(tokens, weights, dims, options):

@@ -20,8 +20,7 @@ class ShawAttention(AbstractDistanceAttention):
     Differences from the source: only the keys; Shaw's vectors of the values are left out, as in
     Huang et al., where no method changes the values.
 
-    Arguments, call arguments, errors, shapes and masking are those of `AbstractDistanceAttention`;
-    the table has the width `key_dim`.
+    All else is as of `AbstractDistanceAttention`; the table has the width `key_dim`.
     """
 
     def distance_logits(self, query, key, table, block):

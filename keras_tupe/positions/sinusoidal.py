@@ -36,10 +36,6 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
 
     Returns:
         Tensor of the same shape and dtype.
-
-    Example:
-        >>> tuple(SinusoidalPositionEmbedding()(keras.ops.zeros((3, 5, 8))).shape)
-        (3, 5, 8)
     """
 
     def __init__(self, scale=1.0, **kwargs):
@@ -51,16 +47,13 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         length, width = ops.shape(hidden_states)[1], hidden_states.shape[-1]
         dtype = "float64" if self.compute_dtype == "float64" else "float32"
         channel = np.arange(width)
-        rate = ops.cast(10000.0 ** -((channel - channel % 2) / width), dtype)
-        position = ops.cast(ops.arange(length, dtype="int32") + start_index, dtype)
-        angle = ops.expand_dims(position, -1) * ops.expand_dims(rate, 0)  # (n, m)
+        rate = 10000.0 ** -((channel - channel % 2) / width)
+        position = ops.arange(length, dtype="int32") + start_index
+        angle = ops.outer(*(ops.cast(x, dtype) for x in (position, rate)))  # (n, m)
         wave = ops.where(channel % 2 == 0, ops.sin(angle), ops.cos(angle))
         if self.scale != 1:
             wave *= ops.cast(np.float64(self.scale), dtype)  # Keras makes numbers float32 first
         return hidden_states + ops.cast(wave, self.compute_dtype)
-
-    def compute_output_spec(self, hidden_states, start_index=0):
-        return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
 
     def get_config(self):
         return {**super().get_config(), "scale": self.scale}

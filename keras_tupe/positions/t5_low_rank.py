@@ -62,19 +62,13 @@ class LowRankDistanceBias(PositionBias):
         self.key_kernel = self.add_table("key_kernel", kernel)
 
     def parts(self, length):
-        rows, *kernels = (
-            ops.cast(weight, self.table_dtype)
-            for weight in (self.embeddings, self.query_kernel, self.key_kernel)
-        )
+        rows = ops.cast(self.embeddings, self.table_dtype)
+        kernels = (ops.cast(x, self.table_dtype) for x in (self.query_kernel, self.key_kernel))
         query, key = (ops.einsum("rm,mhd->rhd", rows, kernel) for kernel in kernels)
         values = ops.transpose(ops.sum(query * key, axis=-1))  # (h, 2k + 1)
         reach = self.max_distance
         clipped = ops.clip(self.offsets(length), -reach, reach) + reach
         return {"distances": ops.take(values, clipped, axis=-1)}
-
-
-def _absolute_options(options):
-    return {**options, "variant": "paper"}
 
 
 def bias(dims, options):
@@ -88,13 +82,13 @@ def bias(dims, options):
         dtype=dims.dtype,
         name="relative",
     )
-    absolute = tupe_a.untied_part(dims, _absolute_options(options))
+    absolute = tupe_a.untied_part(dims, {**options, "variant": "paper"})
     return combined_bias([absolute, relative], dims, cls=options["cls"])
 
 
 def dead_weights(dims, options):
     """Returns the weights without a gradient."""
-    records = tupe_a.dead_weights(dims, _absolute_options(options))
+    records = tupe_a.dead_weights(dims, {**options, "variant": "paper"})
     reach = options["max_distance"]
     # The longest distance is between [CLS] and the last token.
     longest = dims.max_sequence_length - (2 if is_untied(options["cls"]) else 1)

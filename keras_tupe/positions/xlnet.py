@@ -6,8 +6,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import AbstractSelfAttention, query_distances, untied
-from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers import (
+    AbstractPositionTensors,
+    AbstractSelfAttention,
+    query_distances,
+    untied,
+)
 from keras_tupe.positions import (
     EITHER_CLS,
     KEY_BIAS,
@@ -22,7 +26,7 @@ from keras_tupe.positions import (
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class RelativeSinusoids(keras.layers.Layer):
+class RelativeSinusoids(AbstractPositionTensors):
     """Sines and cosines of all distances of a sequence, once for all layers.
 
     Equation (Dai et al. 2019, after Vaswani et al. 2017; all sines first, then all cosines):
@@ -31,40 +35,22 @@ class RelativeSinusoids(keras.layers.Layer):
 
     Args:
         width: number of channels D; an odd one has one more sine.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used, any length works.
+        **kwargs: as of `AbstractPositionTensors`, like the call arguments. Any length works.
 
     Returns:
         Tensor `(2 * length - 1, width)` in at least float32; row r is for j - i = r - (n - 1).
-
-    Masking: none.
-
-    References:
-        Dai et al. Transformer-XL. ACL 2019. https://arxiv.org/abs/1901.02860
     """
 
     def __init__(self, width, **kwargs):
-        super().__init__(autocast=False, **kwargs)
+        super().__init__(**kwargs)
         self.width = width
 
-    def call(self, hidden_states):
-        dtype = at_least_float32(self.compute_dtype)
-        length = ops.shape(hidden_states)[1]
-        query_minus_key = ops.cast((length - 1) - ops.arange(2 * length - 1, dtype="int32"), dtype)
-        rate = ops.cast(10000.0 ** -(np.arange(0, self.width, 2) / self.width), dtype)
-        angle = ops.expand_dims(query_minus_key, -1) * ops.expand_dims(rate, 0)
+    def tensors(self, length):
+        query_minus_key = (length - 1) - ops.arange(2 * length - 1, dtype="int32")
+        rate = 10000.0 ** -(np.arange(0, self.width, 2) / self.width)
+        angle = ops.outer(*(ops.cast(x, self.table_dtype) for x in (query_minus_key, rate)))
         cosines = ops.cos(angle[:, : self.width // 2])
-        return ops.cast(ops.concatenate([ops.sin(angle), cosines], axis=-1), dtype)
-
-    def compute_output_spec(self, hidden_states):
-        length = hidden_states.shape[1]
-        rows = None if length is None else 2 * length - 1
-        return keras.KerasTensor((rows, self.width), at_least_float32(self.compute_dtype))
-
-    def get_config(self):
-        return {**super().get_config(), "width": self.width}
+        return ops.concatenate([ops.sin(angle), cosines], axis=-1)
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -82,52 +68,37 @@ class XLNetAttention(AbstractSelfAttention):
     segment term.
 
     Args:
-        num_heads: as in `AbstractSelfAttention`, like `key_dim`, `dropout`, `kernel_initializer`.
+        num_heads, key_dim, **kwargs: as of `AbstractSelfAttention`, like the call arguments;
+            `shared_positions`, the answer of `RelativeSinusoids`, is required.
         use_biases: whether u and v exist. Defaults to `True`.
         untie_cls: whether [CLS] is freed from distance. Defaults to `False`.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments, shapes and masking are those of `AbstractSelfAttention`, except that
-    `shared_positions`, the answer of `RelativeSinusoids`, is required.
 
     References:
+        Dai et al. Transformer-XL. ACL 2019. https://arxiv.org/abs/1901.02860
         Yang et al. XLNet. NeurIPS 2019. https://arxiv.org/abs/1906.08237
     """
 
     def __init__(self, num_heads, key_dim, use_biases=True, untie_cls=False, **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
-        self.use_biases = use_biases
-        self.untie_cls = untie_cls
-        self.distance_dense = keras.layers.EinsumDense(
-            "rm,mhd->rhd",
-            output_shape=(num_heads, key_dim),
-            kernel_initializer=fresh(self.kernel_initializer),
-            dtype=at_least_float32(self.compute_dtype),
-            name="distance",
-        )
+        self.use_biases, self.untie_cls = use_biases, untie_cls
+        self.distance_dense = self.position_projection("distance")
 
     def build(self, hidden_states_shape):
         super().build(hidden_states_shape)
         self.distance_dense.build((None, hidden_states_shape[-1]))
         rows = (self.num_heads, self.key_dim)
         if self.use_biases:
-            self.content_bias = self._weight("content_bias", rows)  # u
-            self.distance_bias = self._weight("distance_bias", rows)  # v
+            self.content_bias = self.add_table("content_bias", rows)  # u
+            self.distance_bias = self.add_table("distance_bias", rows)  # v
         if self.untie_cls:
-            self.cls_embeddings = self._weight("cls_embeddings", (2, *rows))
-
-    def _weight(self, name, shape):
-        return self.add_weight(
-            shape=shape, initializer=fresh(self.kernel_initializer), autocast=False, name=name
-        )
+            self.cls_embeddings = self.add_table("cls_embeddings", (2, *rows))
 
     def of_layer(self, shared_positions):
         table = ops.transpose(self.distance_dense(shared_positions), (1, 2, 0)) * self.scale
-        found = {"table": table}  # (h, d, 2n - 1)
-        for name in ("content_bias", "distance_bias", "cls_embeddings"):
-            if hasattr(self, name):
-                found[name] = ops.cast(getattr(self, name), self.logits_dtype)
-        return found
+        names = ("content_bias", "distance_bias", "cls_embeddings")
+        own = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        own = {name: ops.cast(x, self.logits_dtype) for name, x in own.items()}
+        return {"table": table, **own}  # (h, d, 2n - 1)
 
     def prepare(self, query, key, positions, block, is_real=None):
         names = ("content_bias", "distance_bias")
@@ -148,23 +119,6 @@ class XLNetAttention(AbstractSelfAttention):
         for_content, for_distance = ops.split(query, 2, axis=-1)
         of_distance = ops.sum(for_distance * factor[:, None, None], axis=-1, keepdims=True)
         return self.products(for_content, key) + of_distance * self.scale
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "use_biases": self.use_biases,
-            "untie_cls": self.untie_cls,
-        }
-
-
-def xlnet_attention(dims, options):
-    """Returns the attention of one block."""
-    return attention(
-        XLNetAttention,
-        dims,
-        use_biases=boolean(options, "use_biases"),
-        untie_cls=is_untied(options["cls"]),
-    )
 
 
 def dead_weights(dims, options):
@@ -208,9 +162,7 @@ METHOD = PositionMethod(
         "v": "learned bias of the query for distance, one vector per head and block",
     },
     options={"use_biases": True, "cls": "tied"},
-    option_meanings={
-        "use_biases": "Whether $u$ and $v$ exist.",
-    },
+    option_meanings={"use_biases": "Whether $u$ and $v$ exist."},
     other_options=(*EITHER_CLS, {"use_biases": False}),
     shift_invariant=True,
     prunes_heads=True,
@@ -218,7 +170,12 @@ METHOD = PositionMethod(
     shared=lambda dims, options: RelativeSinusoids(
         dims.hidden_dim, dtype=dims.dtype, name="shared_positions"
     ),
-    attention=xlnet_attention,
+    attention=lambda dims, options: attention(
+        XLNetAttention,
+        dims,
+        use_biases=boolean(options, "use_biases"),
+        untie_cls=is_untied(options["cls"]),
+    ),
     dead_weights=dead_weights,
     refused_memory=memory_unless_untied,
 )

@@ -101,9 +101,13 @@ def test_layer_contract_of_local_rotary_attention(tmp_path):
         (RotaryAngles, {"key_dim": 2, "partial": 0}, "above 0 and at most 1.*partial=0"),
         (RotaryAngles, {"key_dim": 2, "partial": 1.5}, "above 0 and at most 1.*partial=1.5"),
         (RotaryAngles, {"key_dim": 2, "scaling": "dynamic"}, "'ntk', 'yarn'.*scaling='dynamic'"),
-        (RotaryAngles, {"key_dim": 2, "factor": 0.5}, "a number above 1, or 1.*factor=0.5"),
-        (RotaryAngles, {"key_dim": 2, "factor": 2}, "choose 'linear'.*scaling='none', factor=2"),
-        (RotaryAngles, {"key_dim": 2, "scaling": "ntk"}, "set `factor`.*factor=1.0"),
+        (RotaryAngles, {"key_dim": 2, "factor": 0.5}, "a number at least 1.*factor=0.5"),
+        (
+            RotaryAngles,
+            {"key_dim": 2, "factor": 2},
+            "needs scaling, 'linear'.*scaling='none', factor=2",
+        ),
+        (RotaryAngles, {"key_dim": 2, "scaling": "ntk"}, "needs `factor`.*factor=1.0"),
         (
             RotaryAngles,
             {"key_dim": 2, "scaling": "yarn", "factor": 2},
@@ -112,7 +116,7 @@ def test_layer_contract_of_local_rotary_attention(tmp_path):
         (
             RotaryAngles,
             {"key_dim": 2, "scaling": "linear", "factor": 2, "original_length": 9},
-            "read by scaling='yarn' alone.*scaling='linear', original_length=9",
+            "read by 'yarn' alone.*scaling='linear'.*original_length=9",
         ),
         (RotaryAngles, {"key_dim": 2, "local_theta": -2}, "a number above 1.*local_theta=-2"),
     ],
