@@ -37,7 +37,7 @@ class FoldedEncoder:
         self.backbone, self.length, self.dynamic_length = backbone, length, dynamic_length
         names = ["position_embedding", "position_bias"]
         names += [] if dynamic_length else ["shared_positions"]
-        if getattr(backbone.config.method, "reads_words", False):
+        if backbone.config.method.reads_words:
             names = []
         found = {name: self._of(name, length) for name in names if getattr(backbone.trunk, name)}
         self.constants = {name: value for name, value in found.items() if self._begins(name, value)}

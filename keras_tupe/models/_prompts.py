@@ -51,7 +51,7 @@ def check_position_terms(config):
     Raises:
         ValueError: if its record says that it `reads_words`.
     """
-    if getattr(config.method, "reads_words", False):
+    if config.method.reads_words:
         raise ValueError(
             "Text is generated with position terms that are made once, before the words, and those "
             f"of the method {config.position!r} look at the words. Put what depends on them into "

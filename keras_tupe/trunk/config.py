@@ -72,7 +72,7 @@ class TrunkConfig:
     hidden_dim: int = setting(whole(), "width of the hidden states")
     intermediate_dim: int = setting(whole(), "width of the feed-forward networks")
     position: str = setting(known(positions.get), "name of a positional method", "tupe_r")
-    position_options: dict | None = setting(_anything, "its options, over its defaults", None)
+    position_options: dict | None = setting(_anything, "its options, over its defaults", None)  # noqa: RUF009
     dropout: float = setting(SHARE, "rate of embeddings, scores and sublayer outputs", 0.1)
     max_sequence_length: int = setting(whole(), "rows of position tables, in tokens", 512)
     num_segments: int = setting(
@@ -85,7 +85,7 @@ class TrunkConfig:
     layer_norm_epsilon: float = setting(NOT_NEGATIVE, "epsilon of layer normalizations", 1e-5)
     zero_padded_embeddings: bool = setting(FLAG, "padded tokens enter the blocks as zeros", False)
     attention_pattern: str = setting(known(attention_patterns.get), "who attends to whom", "full")
-    pattern_options: dict | None = setting(_anything, "its options, over its defaults", None)
+    pattern_options: dict | None = setting(_anything, "its options, over its defaults", None)  # noqa: RUF009
     activation: str = setting(known(activation_of), "of the feed-forward networks", "gelu")
     normalize_embeddings: bool = setting(FLAG, "layer normalization of the embeddings", True)
     embedding_dim: int | None = setting(whole(none=True), "width of embeddings, if another", None)
@@ -94,7 +94,7 @@ class TrunkConfig:
         whole(0, words="an integer >= 0, where 0 means no memory"), "tokens before a segment", 0
     )
     segment_length: int | None = setting(whole(none=True), "tokens of a segment", None)
-    kept_heads: list | None = setting(_anything, "heads that each layer has, if not all", None)
+    kept_heads: list | None = setting(_anything, "heads that each layer has, if not all", None)  # noqa: RUF009
     scale_embeddings: bool = setting(FLAG, "token vectors times sqrt(hidden_dim)", False)
 
     def __post_init__(self):
@@ -147,7 +147,7 @@ class TrunkConfig:
         yield (
             4 * count <= memory,
             f"The weights of this encoder would take more than this machine's {memory / 2**30:.1f} "
-            f"GiB of memory: there are at least {count:,} of them. Choose smaller sizes.",
+            f"GiB of memory: there are at least {readable(count)} of them. Choose smaller sizes.",
             *("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim", "num_segments"),
             *("embedding_dim", "max_sequence_length", "position_options"),
         )
@@ -324,7 +324,12 @@ def least_weights(sizes):
     )
     kept = sizes.get("kept_heads")
     counts = [len(x) for x in kept if isinstance(x, list)] if isinstance(kept, list) else []
-    share = min(1, min(counts, default=heads) / heads) if heads else 1
+    share = min(1, min(counts) / heads) if counts and heads else 1
     embeddings = (vocabulary + segments) * (width or hidden) + width * hidden
     blocks = (groups or layers) * 2 * hidden * intermediate
     return embeddings + blocks + int((groups or layers) * 3 * hidden * hidden * share)
+
+
+def readable(number):
+    """Returns an integer for a message, however large it is."""
+    return f"{number:,}" if abs(number) < 10**18 else "more than 10**18"

@@ -222,9 +222,8 @@ def test_a_term_that_changes_with_length_or_words_is_not_a_constant(kind):
     record = positions.PositionMethod(
         summary="a method of one's own", source="a test", equation="s_{ij}",
         logits_oracle=lambda tokens, weights, dims, options: tokens,
-        bias=lambda dims, options: Own(name="position_bias"),
+        bias=lambda dims, options: Own(name="position_bias"), reads_words=kind == "words",
     )  # fmt: skip
-    object.__setattr__(record, "reads_words", kind == "words")
     positions.METHODS["own"] = record
     try:
         backbone = scrambled("own")

@@ -121,7 +121,7 @@ class OwnLogits(AbstractSelfAttention):
         return self.products(query, key) * ops.cos(i * 0.7 - j)
 
 
-def own(monkeypatch, reads_words=False, **kwargs):
+def own(monkeypatch, **kwargs):
     """Returns the case of a method of one's own."""
     record = PositionMethod(
         summary="of a test",
@@ -133,7 +133,6 @@ def own(monkeypatch, reads_words=False, **kwargs):
         dead_weights=lambda dims, options: (KEY_BIAS,),
         **kwargs,
     )
-    object.__setattr__(record, "reads_words", reads_words)
     monkeypatch.setitem(positions.METHODS, "own", record)
     return Case("own")
 

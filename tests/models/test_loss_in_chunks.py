@@ -9,6 +9,7 @@ from keras_tupe.models import TupeCausalLM, _loss_in_chunks
 from keras_tupe.trainer import Trainer
 
 LENGTH, VOCABULARY = 7, 23
+KIND = {"from_logits": True, "reduction": "mean_with_sample_weight", "dtype": "float64"}
 
 # no part of language modeling
 pytestmark = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables .'pooled")
@@ -22,64 +23,56 @@ def _small_chunks(monkeypatch):
     )
 
 
-def new_model(dtype="float64"):
-    keras.utils.set_random_seed(3)
-    backbone = TupeBackbone(
-        VOCABULARY, 1, 2, 8, 12, attention_pattern="causal", dropout=0.0, dtype=dtype
-    )
-    return TupeCausalLM(backbone)
-
-
-def batch(rows=6):
-    random = np.random.default_rng(5)
-    tokens = random.integers(0, VOCABULARY, (rows, LENGTH + 1), "int32")
-    inputs = {"token_ids": tokens[:, :-1], "padding_mask": np.ones((rows, LENGTH), "int32")}
-    return inputs, tokens[:, 1:], random.random((rows, LENGTH))
-
-
-KIND = {"from_logits": True, "reduction": "mean_with_sample_weight", "dtype": "float64"}
-
-
 class OtherLoss(keras.losses.SparseCategoricalCrossentropy):
     """The same loss, of a class that needs logits."""
 
 
-def cross_entropy():
-    return keras.losses.SparseCategoricalCrossentropy(**KIND)
+def new_model(dtype="float64"):
+    keras.utils.set_random_seed(3)
+    sizes = {"attention_pattern": "causal", "dropout": 0.0, "dtype": dtype}
+    return TupeCausalLM(TupeBackbone(VOCABULARY, 1, 2, 8, 12, **sizes))
 
 
-def other_loss():
-    return OtherLoss(**KIND)
+def batch():
+    """Returns inputs, labels and weights."""
+    random = np.random.default_rng(5)
+    tokens = random.integers(0, VOCABULARY, (6, LENGTH + 1), "int32")
+    inputs = {"token_ids": tokens[:, :-1], "padding_mask": np.ones((6, LENGTH), "int32")}
+    return inputs, tokens[:, 1:], random.random((6, LENGTH))
 
 
-def trained(loss, **kwargs):
-    """Weights after three steps of `fit`, and what they and the evaluation said."""
-    model = new_model()
-    seen = []
-    call = type(model.backbone.token_embedding).call
+def trained(owner, model, loss, monkeypatch, size, **kwargs):
+    """Returns weights after `fit`, what it and the evaluation said, and which logits were made."""
+    inputs, labels, weights = batch()
+    owner.compile(keras.optimizers.SGD(0.5), loss, weighted_metrics=["accuracy"], **kwargs)
+    owner.train_on_batch(inputs, labels, weights)  # its build has symbols for the logits
+    kind, seen = type(model.backbone.token_embedding), []
+    call = kind.call
 
     def watched(self, inputs, reverse=False):
         if reverse:
             seen.append(tuple(inputs.shape))
         return call(self, inputs, reverse)
 
-    with pytest.MonkeyPatch.context() as patch:
-        optimizer = keras.optimizers.SGD(0.5)
-        model.compile(optimizer, loss, weighted_metrics=["accuracy"], **kwargs)
-        inputs, labels, weights = batch()
-        model.train_on_batch(inputs, labels, weights)  # its build has symbols for the logits
-        patch.setattr(type(model.backbone.token_embedding), "call", watched)
-        history = model.fit(
-            inputs, labels, sample_weight=weights, batch_size=3, shuffle=False, verbose=0
-        ).history
-        history |= model.evaluate(inputs, labels, sample_weight=weights, verbose=0, return_dict=1)
-    return [np.array(w) for w in model.get_weights()], history, seen
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "call", watched)
+        given = {"sample_weight": weights, "batch_size": size, "verbose": 0}
+        found = owner.fit(inputs, labels, shuffle=False, **given).history
+        found |= owner.evaluate(inputs, labels, return_dict=True, **given)
+    getattr(owner, "jax_state_sync", lambda: None)()
+    return [np.array(w) for w in model.get_weights()], found, seen
 
 
-@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_fit_and_evaluate_are_those_of_all_logits(jit_compile):
-    ours, history, seen = trained(cross_entropy(), jit_compile=jit_compile)
-    theirs, wanted, others = trained(other_loss(), jit_compile=jit_compile)
+def check(monkeypatch, owner_of, size, **kwargs):
+    """Compares training by scores with training by logits."""
+    models = new_model(), new_model()
+    owners = [owner_of(model) for model in models]
+    losses = keras.losses.SparseCategoricalCrossentropy(**KIND), OtherLoss(**KIND)
+    (ours, history, seen), (theirs, wanted, others) = (
+        trained(owner, model, loss, monkeypatch, size, **kwargs)
+        for owner, model, loss in zip(owners, models, losses, strict=True)
+    )
+    assert [owner._is_scored for owner in owners] == [True, False]
     assert others
     assert not seen, "logits were computed"
     for one, other in zip(ours, theirs, strict=True):
@@ -89,39 +82,22 @@ def test_fit_and_evaluate_are_those_of_all_logits(jit_compile):
         np.testing.assert_allclose(values, wanted[name], rtol=1e-6, err_msg=name)
 
 
-def test_other_metrics_get_logits():
-    model = new_model("float32")
-    model.compile("sgd", metrics=[keras.metrics.SparseTopKCategoricalAccuracy(2)])
-    inputs, labels, weights = batch()
-    model.train_on_batch(inputs, labels, weights)
-    assert not model._is_scored
-
-
-def test_the_model_itself_answers_with_logits():
-    model = new_model()
-    model.compile()
-    inputs, *_ = batch()
-    for training in (False, True):
-        assert tuple(model(inputs, training=training).shape) == (6, LENGTH, VOCABULARY)
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_fit_and_evaluate_are_those_of_all_logits(jit_compile, monkeypatch):
+    check(monkeypatch, lambda model: model, 3, jit_compile=jit_compile)
 
 
 @pytest.mark.parametrize("micro_batches", [pytest.param(1, marks=pytest.mark.slow), 3])
-def test_the_trainer_gives_the_update_of_all_logits(micro_batches):
-    found = []
-    for loss in (cross_entropy(), other_loss()):
-        trainer = Trainer(new_model(), micro_batches=micro_batches, xla=False)
-        trainer.compile(keras.optimizers.SGD(0.5), loss, weighted_metrics=["accuracy"])
-        inputs, labels, weights = batch()
-        history = trainer.fit(inputs, labels, sample_weight=weights, batch_size=6, verbose=0)
-        scores = trainer.evaluate(
-            inputs, labels, sample_weight=weights, batch_size=6, verbose=0, return_dict=True
-        )
-        getattr(trainer, "jax_state_sync", lambda: None)()
-        values = [np.array(w) for w in trainer.model.get_weights()]
-        found.append((trainer._is_scored, values, {**history.history, **scores}))
-    (ours, *ours_values), (theirs, *theirs_values) = found
-    assert (ours, theirs) == (True, False)
-    for one, other in zip(ours_values[0], theirs_values[0], strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
-    for name, value in ours_values[1].items():
-        np.testing.assert_allclose(value, theirs_values[1][name], rtol=1e-6, err_msg=name)
+def test_the_trainer_gives_the_update_of_all_logits(micro_batches, monkeypatch):
+    check(monkeypatch, lambda model: Trainer(model, micro_batches=micro_batches, xla=False), 6)
+
+
+def test_other_metrics_get_logits_and_so_does_whoever_calls_the_model():
+    model = new_model("float32")
+    model.compile("sgd", metrics=[keras.metrics.SparseTopKCategoricalAccuracy(2)])
+    model.train_on_batch(*batch())
+    assert not model._is_scored
+    model.compile()
+    for training in (False, True):
+        found = model(batch()[0], training=training)
+        assert tuple(found.shape) == (6, LENGTH, VOCABULARY)

@@ -3,25 +3,16 @@
 import keras
 import numpy as np
 import pytest
-from core_ways import assert_same, outputs_and_gradients
+from core_ways import assert_same, go, outputs_and_gradients
 from generation_cases import without_cache
 from keras import ops
-from position_cases import (
-    METHOD_NAMES,
-    WIDTH,
-    Case,
-    encoder,
-    inputs,
-    outputs,
-    random_ids,
-)
+from position_cases import METHOD_NAMES, WIDTH, Case, encoder, inputs, outputs, random_ids
 from tolerances import in_float64
 
 from keras_tupe import TupeBackbone, TupeCausalLM, call_with_memory, positions, with_memory_length
 from keras_tupe.analysis import mean_attention_scores, position_logits, seen_keys
 from keras_tupe.layers import PlainSelfAttention
 from keras_tupe.layers._recomputation import set_remat
-from keras_tupe.layers.attention import blocks, core
 from training.check_method import segments
 
 CAUSAL = {"attention_pattern": "causal"}
@@ -165,8 +156,9 @@ def test_no_gradient_goes_to_remembered_states(normalize_first):
     whole = inputs(random_ids(2, 9))
     factors = np.random.default_rng(1).normal(size=(2, 9, WIDTH))
     found = outputs_and_gradients(model, whole)
-    total, memory = None, None
+    names, memory = [weight.path for weight in model.trainable_weights], None
     weights = [weight.value for weight in model.trainable_weights]
+    total = dict.fromkeys(names, 0)
     for start in range(0, 9, 3):
         part = {name: values[:, start : start + 3] for name, values in whole.items()}
         with tf.GradientTape() as tape:
@@ -174,14 +166,10 @@ def test_no_gradient_goes_to_remembered_states(normalize_first):
             loss = tf.reduce_sum(x * factors[:, start : start + 3])
         memory = {name: value.numpy() for name, value in memory.items()}
         gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
-        gradients = [tf.convert_to_tensor(x).numpy() for x in gradients]
-        total = (
-            gradients if total is None else [a + b for a, b in zip(total, gradients, strict=True)]
-        )
-    names = [weight.path for weight in model.trainable_weights]
-    wanted = dict(zip(names, total, strict=True))
+        for name, gradient in zip(names, gradients, strict=True):
+            total[name] = total[name] + tf.convert_to_tensor(gradient).numpy()
     # the factors of `outputs_and_gradients` are the same
-    assert_same({name: found[name] for name in names}, wanted)
+    assert_same({name: found[name] for name in names}, total)
     last = {name: values[:, 6:] for name, values in whole.items()}
     alone = outputs_and_gradients(model, last)
     assert np.abs(alone["sequence_output"] - found["sequence_output"][:, 6:]).max() > 1e-3
@@ -189,12 +177,7 @@ def test_no_gradient_goes_to_remembered_states(normalize_first):
 
 @pytest.mark.parametrize(
     "case",
-    [
-        Case("tupe_r_tied_cls"),
-        pytest.param(Case("deberta"), marks=pytest.mark.slow),
-        pytest.param(Case("qkr_2"), marks=pytest.mark.slow),
-        pytest.param(Case("rope"), marks=pytest.mark.slow),
-    ],
+    [Case("tupe_r_tied_cls"), *slow(*((Case(name),) for name in ("deberta", "qkr_2", "rope")))],
     ids=str,
 )
 def test_blocks_of_rows_are_all_rows_at_once(case, monkeypatch):
@@ -202,8 +185,7 @@ def test_blocks_of_rows_are_all_rows_at_once(case, monkeypatch):
     model = encoder(case, **CAUSAL, **sizes, num_layers=1)
     given = inputs(random_ids(2, 9), lengths=[9, 6])
     wanted = outputs_and_gradients(model, given)
-    monkeypatch.setattr(core, "LONGEST_WHOLE", 3)
-    monkeypatch.setattr(blocks, "block_rows", lambda shape: 2)
+    go("blocks", monkeypatch, rows=2)
     model = encoder(case, **CAUSAL, **sizes, num_layers=1)  # a bias is handed by its parts now
     assert_same(outputs_and_gradients(model, given), wanted)
 
@@ -258,13 +240,6 @@ def test_presets_keep_the_memory(tmp_path):
     assert (again.memory_length, again.segment_length) == (4, 3)
     given = inputs(random_ids(2, 11))
     np.testing.assert_array_equal(outputs(again, given)[0], outputs(model, given)[0])
-
-
-def test_files_of_before_have_none():
-    plain = encoder(Case("tupe_r"), scale=None)
-    new = ("memory_length", "segment_length")
-    older = {name: value for name, value in plain.get_config().items() if name not in new}
-    assert TupeBackbone.from_config(older).get_config() == plain.get_config()
 
 
 @pytest.mark.slow

@@ -69,7 +69,17 @@ def test_every_switch_of_the_trunk_does_what_it_says(
         np.testing.assert_allclose(one, other, rtol=0, atol=in_float64(1e-11))
 
 
-def test_the_arguments_of_gpt_2_change_the_trunk_and_older_files_lack_them():
+def test_files_of_before_lack_what_came_later_and_those_of_newer_versions_say_so():
+    plain = encoder(TUPE_R, scale=None)
+    later = ("activation", "normalize_embeddings", "embedding_dim", "num_groups", "kept_heads")
+    later += ("memory_length", "segment_length")
+    older = {name: value for name, value in plain.get_config().items() if name not in later}
+    assert TupeBackbone.from_config(older).get_config() == plain.get_config()
+    with pytest.raises(ValueError, match="no argument 'shape'.*of a newer version.*stays as it is"):
+        TupeBackbone.from_config({**older, "shape": "round"})
+
+
+def test_the_arguments_of_gpt_2_change_the_trunk():
     changes = {"activation": "gelu_approximate", "normalize_embeddings": False}
     plain, model = encoder(TUPE_R, scale=None), encoder(TUPE_R, scale=None, **changes)
     paths = [{weight.path for weight in each.weights} for each in (plain, model)]
@@ -81,8 +91,6 @@ def test_the_arguments_of_gpt_2_change_the_trunk_and_older_files_lack_them():
         assert again.get_config() == each.get_config()
         for name, value in expected.items():
             assert getattr(again, name) == value
-    older = {name: value for name, value in plain.get_config().items() if name not in changes}
-    assert TupeBackbone.from_config(older).get_config() == plain.get_config()
     with pytest.raises(ValueError, match="Did you mean 'gelu'.*Received: activation='gelo'"):
         TupeBackbone(13, 1, 2, 8, 8, activation="gelo")
 

@@ -3,6 +3,7 @@
 import os
 
 from keras_tupe import attention_patterns, positions
+from keras_tupe._keywords import did_you_mean, known_keywords
 from keras_tupe.models.presets.check import BASES, check_preset, clear_errors
 from keras_tupe.models.presets.config_check import check_config
 from keras_tupe.models.presets.files import drop_mixed_policies, name_tasks
@@ -28,6 +29,13 @@ class PresetClass:
 
     @classmethod
     def from_config(cls, config):
+        known = known_keywords(cls)
+        for name in set(config) - known:
+            raise ValueError(
+                f"`{cls.__name__}` has no argument {name!r}.{did_you_mean(name, known)} A file "
+                "that names it is of a newer version of keras_tupe: install that one, the file "
+                f"stays as it is. Received: {name}={config[name]!r:.100}"
+            )
         check_config(cls, config)
         return super().from_config(dict(config))
 

@@ -3,7 +3,7 @@
 import math
 
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.trunk.config import least_weights
+from keras_tupe.trunk.config import least_weights, readable
 
 _ROWS = 2**16  # costs little, and may be set where no table has that many rows
 
@@ -33,7 +33,7 @@ def check_sizes(config, shapes, where, slack=1):
     if least > slack * count:
         raise ValueError(
             "The configuration and the weights must be of one encoder: by the configuration there "
-            f"are at least {_readable(least)} weights, in the files {_readable(count)}. "
+            f"are at least {readable(least)} weights, in the files {readable(count)}. "
             f"Received: {where}"
         )
     most = max((int(size) for shape in shapes for size in shape), default=0)
@@ -45,10 +45,6 @@ def check_sizes(config, shapes, where, slack=1):
         if is_integer(value) and value > max(most, _ROWS):
             raise ValueError(
                 f"The configuration and the weights must be of one encoder: {name} is "
-                f"{_readable(value)} in the configuration, and no weight has more than "
-                f"{_readable(most)} rows. Received: {where}"
+                f"{readable(value)} in the configuration, and no weight has more than "
+                f"{readable(most)} rows. Received: {where}"
             )
-
-
-def _readable(number):
-    return f"{number:,}" if abs(number) < 10**18 else "more than 10**18"
