@@ -84,7 +84,7 @@ class ClsReset(Configured, keras.layers.Layer):
         return replace_cls(bias, ops.squeeze(row, 0), ops.squeeze(column, 0))
 
     def reset_parts(self, parts, length, theta=None):
-        """Returns the same for what a bias is made of, see `PositionBias.parts`."""
+        """Returns the same for the `parts` of a bias of some `length`, with the call's `theta`."""
         theta = self.theta if theta is None else theta
         return reset_parts(parts, ops.cast(theta, at_least_float32(self.compute_dtype)), length)
 

@@ -94,7 +94,7 @@ class CombinedPositionBias(Configured, keras.layers.Layer):
         return self.parts[0].theta() if self._has_theta else None
 
     def bias_parts(self, hidden_states):
-        """Returns what the sum is made of, by `kinds`, but for a matrix."""
+        """Returns what the sum is made of for the length of `hidden_states`, if not a matrix."""
         parts = sum_of_parts([part.bias_parts(hidden_states) for part in self.parts])
         if self.cls_reset is None:
             return parts

@@ -26,8 +26,6 @@ class PositionBias(AbstractPositionTensors):
         kinds: `"query"` and `"key"`, `"distances"`, or both; or `"matrix"`.
         rank: last axis of `query` and `key`.
         max_sequence_length: longest text, in tokens, or `None` if any length works.
-        table_dtype: dtype of the bias, at least float32.
-        num_outputs: number of heads that there is a bias of.
 
     Args:
         num_heads: number of attention heads.
@@ -76,6 +74,7 @@ class PositionBias(AbstractPositionTensors):
 
     @property
     def num_outputs(self):
+        """Number of heads that there is a bias of."""
         return self.num_heads if self.heads is None else len(self.heads)
 
     def offsets(self, length):

@@ -100,12 +100,12 @@ class PositionProjection(Configured, keras.layers.Layer):
             layer.build((None, self.width))
 
     def project(self, embeddings):
-        """Returns queries and keys of position vectors `(rows, width)`."""
+        """Returns queries and keys of `embeddings`, position vectors `(rows, width)`."""
         normalized = self.normalization(embeddings)
         return self.query_dense(normalized), self.key_dense(normalized)
 
     def rows(self, length):
-        """Returns queries and keys of the first positions."""
+        """Returns queries and keys of the first `length` positions."""
         return self.project(ops.convert_to_tensor(self.embeddings)[:length])
 
     def call(self, hidden_states):

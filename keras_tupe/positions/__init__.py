@@ -5,7 +5,8 @@ records. `get` looks a name up, `load_file` adds a method from a file outside th
 `source_of` tells the content of such a file. All that the file of a method needs is here:
 
 - `PositionMethod`, the record that it fills, with `Dims` and `DeadWeight`;
-- `attention`, `plain_attention`, `combined_bias` and `distance_method`, which make its layers;
+- `attention`, `plain_attention` and `combined_bias`, which make its layers, `additive_method` and
+  `distance_method`, which make whole records;
 - `is_untied`, `is_released` and `boolean`, which read its options, and `EITHER_CLS`;
 - `KEY_BIAS`, `THETA_ROW`, `additive_dead_weights`, `always` and `memory_unless_untied`, which fill
   fields of the record;
@@ -19,6 +20,7 @@ A folder in this folder is no method.
 from keras_tupe import check
 from keras_tupe._registry import Registry
 from keras_tupe.positions import oracle
+from keras_tupe.positions._additive import additive_method
 from keras_tupe.positions._distance_table import distance_method
 from keras_tupe.positions._method import PositionMethod
 from keras_tupe.positions._parts import (
@@ -50,6 +52,7 @@ __all__ = [
     "Dims",
     "PositionMethod",
     "additive_dead_weights",
+    "additive_method",
     "always",
     "attention",
     "boolean",
@@ -69,4 +72,10 @@ __all__ = [
 REGISTRY = Registry(__name__, __path__, PositionMethod, "position method", "position", "position")
 # The records of all positional methods, by name; `load_file` adds more.
 METHODS = REGISTRY.records
-get, load_file, source_of = REGISTRY.get, REGISTRY.load_file, REGISTRY.source_of
+# From a name to its record; the error of an unknown name suggests the nearest.
+get = REGISTRY.get
+# From the path of a Python file, or of a preset that carries one, to the name of its record, which is
+# then in `METHODS`. A preset never runs the file that it carries by itself.
+load_file = REGISTRY.load_file
+# From a name to the bytes of the file that was loaded; `None` for those of the package.
+source_of = REGISTRY.source_of

@@ -93,7 +93,7 @@ class PositionMethod:
     relative_step_time: tuple[float, float] = (1.0, 1.0)
 
     def meaning(self, option):
-        """Returns what an option does, in Markdown; empty if the record does not say it."""
+        """Returns what `option` does, in Markdown; empty if the record does not say it."""
         return self.option_meanings.get(option, OPTION_MEANINGS.get(option, ""))
 
     def resolve(self, options=None):
@@ -122,7 +122,7 @@ class PositionMethod:
             )
 
     def why_no_memory(self, options):
-        """Returns why the method has no memory of earlier segments with its resolved options.
+        """Returns why the method has no memory of earlier segments with resolved `options`.
 
         Returns:
             Text; empty if it has one.

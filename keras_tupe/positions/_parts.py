@@ -97,7 +97,12 @@ EITHER_CLS = ({"cls": "untied"}, {"cls": "tied"})
 
 
 def plain_attention(dims, options):
-    """Returns attention on content and a bias, if there is one: the default of `attention`."""
+    """Returns attention on content and a bias, if there is one: the default of `attention`.
+
+    Args:
+        dims: the `Dims` of the encoder.
+        options: the method's options, not used.
+    """
     return attention(PlainSelfAttention, dims)
 
 
@@ -136,19 +141,32 @@ def combined_bias(parts, dims, cls="tied", name="position_bias"):
 
 
 def is_untied(cls):
-    """Returns what the option `cls` says, `"tied"` or `"untied"`, as a boolean."""
+    """Returns what the option `cls` says, as a boolean.
+
+    Args:
+        cls: `"tied"` or `"untied"`; others are refused.
+    """
     check.choice("cls", cls, ("tied", "untied"))
     return cls == "untied"
 
 
 def is_released(variant):
-    """Returns what the option `variant` says, `"paper"` or `"released"`, as a boolean."""
+    """Returns what the option `variant` says, as a boolean.
+
+    Args:
+        variant: `"paper"` or `"released"`; others are refused.
+    """
     check.choice("variant", variant, ("paper", "released"))
     return variant == "released"
 
 
 def boolean(options, name):
-    """Returns an option that is `True` or `False`; refuses another."""
+    """Returns an option that is `True` or `False`; others are refused.
+
+    Args:
+        options: the method's options.
+        name: which one.
+    """
     check.boolean(name, options[name])
     return options[name]
 
@@ -157,12 +175,20 @@ def additive_dead_weights(dims, options):
     """Returns the weights without a gradient where there is a bias that `ClsReset` may reset.
 
     For the field `dead_weights` of a record with the option `cls`.
+
+    Args:
+        dims: the `Dims` of the encoder, not used.
+        options: the method's options.
     """
     return (KEY_BIAS, THETA_ROW) if is_untied(options["cls"]) else (KEY_BIAS,)
 
 
 def always(options):
-    """Returns `True`: a table bounds the length. For the field `has_length_limit` of a record."""
+    """Returns `True`: a table bounds the length. For the field `has_length_limit` of a record.
+
+    Args:
+        options: the method's options, not used.
+    """
     return True
 
 
@@ -170,6 +196,9 @@ def memory_unless_untied(options):
     """Returns why there is no memory of earlier segments; empty if [CLS] is tied.
 
     For the field `refused_memory` of a record.
+
+    Args:
+        options: the method's options.
     """
     if not is_untied(options.get("cls", "tied")):
         return ""

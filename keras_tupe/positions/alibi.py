@@ -7,15 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import PositionBias
-from keras_tupe.positions import (
-    EITHER_CLS,
-    PositionMethod,
-    additive_dead_weights,
-    check,
-    combined_bias,
-    memory_unless_untied,
-    oracle,
-)
+from keras_tupe.positions import additive_method, check, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -108,24 +100,18 @@ def logits_oracle(tokens, weights, dims, options):
     return content + oracle.cls_option(added, weights, options)
 
 
-def bias(dims, options):
-    """Returns the penalty, with [CLS] tied or untied."""
+def part(dims, options):
+    """Returns the penalty."""
     learned = options["learned"]
     check.boolean("learned", learned)
     # no token sees the right under a causal pattern, and weights for it could not learn
     sides = 1 if learned and dims.is_causal and options["sides"] == 2 else options["sides"]
-    part = AlibiBias(
-        dims.num_original_heads or dims.num_heads,
-        learned=learned,
-        sides=sides,
-        heads=dims.heads,
-        dtype=dims.dtype,
-        name="linear",
-    )
-    return combined_bias([part], dims, cls=options["cls"])
+    num_heads = dims.num_original_heads or dims.num_heads
+    return AlibiBias(num_heads, learned, sides, dims.heads, dtype=dims.dtype, name="linear")
 
 
-METHOD = PositionMethod(
+METHOD = additive_method(
+    part,
     summary="a fixed linear penalty on distance, symmetric",
     source="Press et al. 2022, Sec. 3 (ALiBi)",
     logits_oracle=logits_oracle,
@@ -136,16 +122,12 @@ METHOD = PositionMethod(
         "twice that power",
         "H": "number of heads",
     },
-    options={"learned": False, "sides": 1, "cls": "tied"},
+    options={"learned": False, "sides": 1},
     option_meanings={
         "learned": "Whether slopes are learned, from these on, once for all blocks.",
         "sides": "2 for a slope to the left and one to the right, which at first is that of the "
         "heads in the other order; 1 for the same to both sides.",
     },
-    other_options=(*EITHER_CLS, {"learned": True}, {"sides": 2}),
+    other_options=({"learned": True}, {"sides": 2}),
     shift_invariant=True,
-    prunes_heads=True,
-    bias=bias,
-    dead_weights=additive_dead_weights,
-    refused_memory=memory_unless_untied,
 )

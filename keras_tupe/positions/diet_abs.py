@@ -6,15 +6,12 @@ from keras import ops
 
 from keras_tupe.layers import PositionBias
 from keras_tupe.positions import (
-    EITHER_CLS,
     DeadWeight,
-    PositionMethod,
     additive_dead_weights,
+    additive_method,
     always,
     check,
-    combined_bias,
     is_untied,
-    memory_unless_untied,
     oracle,
 )
 
@@ -67,9 +64,9 @@ class LowRankPositionBias(PositionBias):
         }
 
 
-def bias(dims, options):
-    """Returns the low-rank bias, with [CLS] tied or untied."""
-    part = LowRankPositionBias(
+def part(dims, options):
+    """Returns the low-rank bias."""
+    return LowRankPositionBias(
         dims.num_heads,
         dims.max_sequence_length,
         rank=options["rank"],
@@ -77,7 +74,6 @@ def bias(dims, options):
         dtype=dims.dtype,
         name="low_rank",
     )
-    return combined_bias([part], dims, cls=options["cls"])
 
 
 def dead_weights(dims, options):
@@ -102,7 +98,8 @@ def logits_oracle(tokens, weights, dims, options):
     return content + oracle.cls_option(added, weights, options)
 
 
-METHOD = PositionMethod(
+METHOD = additive_method(
+    part,
     summary="a low-rank product of free position factors per head",
     source="Chen et al. 2021, Sec. 3 (DIET-ABS)",
     logits_oracle=logits_oracle,
@@ -112,15 +109,12 @@ METHOD = PositionMethod(
         "not scaled",
         "P^K_j": "learned vector of key position $j$, likewise",
     },
-    options={"rank": 64, "cls": "tied"},
+    options={"rank": 64},
     option_meanings={
         "rank": "Size of the vectors, and so the largest rank of the bias of a head.",
     },
-    other_options=(*EITHER_CLS, {"rank": 3}),
-    bias=bias,
+    other_options=({"rank": 3},),
     dead_weights=dead_weights,
     has_length_limit=always,
-    prunes_heads=True,
     absolute_tables=("low_rank/query_embeddings", "low_rank/key_embeddings"),
-    refused_memory=memory_unless_untied,
 )

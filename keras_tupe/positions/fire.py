@@ -7,15 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import PositionBias, over_blocks
-from keras_tupe.positions import (
-    EITHER_CLS,
-    PositionMethod,
-    additive_dead_weights,
-    check,
-    combined_bias,
-    memory_unless_untied,
-    oracle,
-)
+from keras_tupe.positions import additive_method, check, oracle
 
 _ROWS = 64  # of queries at a time, whose hidden layers fit a processor's cache
 _MOST_BLOCKS = 32  # where the graph knows the length
@@ -125,19 +117,19 @@ def logits_oracle(tokens, weights, dims, options):
     return content + oracle.cls_option(added, weights, options)
 
 
-def bias(dims, options):
-    """Returns the network's bias, with [CLS] tied or untied."""
-    part = FireBias(
+def part(dims, options):
+    """Returns the network's bias."""
+    return FireBias(
         dims.num_heads,
         options["threshold"],
         width=options["width"],
         dtype=dims.dtype,
         name="interpolation",
     )
-    return combined_bias([part], dims, cls=options["cls"])
 
 
-METHOD = PositionMethod(
+METHOD = additive_method(
+    part,
     summary="a small network of the distance, interpolated by the position",
     source="Li et al. 2024 (FIRE)",
     logits_oracle=logits_oracle,
@@ -157,16 +149,12 @@ METHOD = PositionMethod(
         "L": "learned threshold in tokens, the option `threshold` at first: beyond it distances "
         "are shares of the position",
     },
-    options={"threshold": 128.0, "width": 32, "cls": "tied"},
+    options={"threshold": 128.0, "width": 32},
     option_meanings={
         "threshold": "Position up to which distances are not interpolated at first, in tokens: a "
         "quarter of BERT's 512, as the paper's 512 are of its 2048.",
         "width": "Size of the network's hidden layer.",
     },
-    other_options=(*EITHER_CLS, {"threshold": 5.0}, {"width": 16}),
-    bias=bias,
-    dead_weights=additive_dead_weights,
-    prunes_heads=True,
-    refused_memory=memory_unless_untied,
+    other_options=({"threshold": 5.0}, {"width": 16}),
     relative_step_time=(1.02, 1.09),
 )

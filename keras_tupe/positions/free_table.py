@@ -5,14 +5,12 @@ from keras import ops
 
 from keras_tupe.layers import PositionBias, UntiedPositionalAttention
 from keras_tupe.positions import (
-    EITHER_CLS,
     DeadWeight,
-    PositionMethod,
     additive_dead_weights,
+    additive_method,
     always,
     attention,
     check,
-    combined_bias,
     is_untied,
     oracle,
 )
@@ -60,16 +58,15 @@ class FreeTableBias(PositionBias):
         return {"matrix": ops.transpose(table, (2, 0, 1))}
 
 
-def bias(dims, options):
-    """Returns the table, with [CLS] tied or untied."""
-    table = FreeTableBias(
+def part(dims, options):
+    """Returns the table."""
+    return FreeTableBias(
         dims.num_heads,
         dims.max_sequence_length,
         initializer=dims.initializer(),
         dtype=dims.dtype,
         name="table",
     )
-    return combined_bias([table], dims, cls=options["cls"])
 
 
 def dead_weights(dims, options):
@@ -88,7 +85,8 @@ def logits_oracle(tokens, weights, dims, options):
     return content + oracle.cls_option(added, weights, options)
 
 
-METHOD = PositionMethod(
+METHOD = additive_method(
+    part,
     summary="a free learned scalar per head and pair of positions",
     source="Ke et al. 2021, appendix (failed attempts)",
     logits_oracle=logits_oracle,
@@ -100,12 +98,9 @@ METHOD = PositionMethod(
         "B_{ij}": "learned scalar per head and pair of positions, shared by all blocks, not scaled",
     },
     options={"cls": "untied"},
-    other_options=EITHER_CLS,
-    bias=bias,
     attention=lambda dims, options: attention(UntiedPositionalAttention, dims),
     dead_weights=dead_weights,
     has_length_limit=always,
-    prunes_heads=True,
     refused_patterns={
         "sliding_window": "its table has a number for every pair of positions, so that a window "
         "would save nothing"

@@ -7,15 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import PositionBias
-from keras_tupe.positions import (
-    EITHER_CLS,
-    PositionMethod,
-    additive_dead_weights,
-    check,
-    combined_bias,
-    memory_unless_untied,
-    oracle,
-)
+from keras_tupe.positions import additive_method, check, oracle
 
 KERNELS = ("log", "power")
 
@@ -90,15 +82,15 @@ def logits_oracle(tokens, weights, dims, options):
     return content + oracle.cls_option(added, weights, options)
 
 
-def bias(dims, options):
-    """Returns the penalty, with [CLS] tied or untied."""
-    part = KerpleBias(
+def part(dims, options):
+    """Returns the penalty."""
+    return KerpleBias(
         dims.num_heads, kernel=options["kernel"], dtype=dims.dtype, name="kernel_of_distance"
     )
-    return combined_bias([part], dims, cls=options["cls"])
 
 
-METHOD = PositionMethod(
+METHOD = additive_method(
+    part,
     summary="a penalty on distance with a learned kernel, a logarithm or a power",
     source="Chi et al. 2022 (KERPLE, both variants)",
     logits_oracle=logits_oracle,
@@ -108,15 +100,11 @@ METHOD = PositionMethod(
         "r_2": "learned positive number per head, shared by all blocks: how soon. With "
         r'`kernel="power"` the penalty is $r_1 \, |j - i|^{r_2}$, where $0 < r_2 < 2$',
     },
-    options={"kernel": "log", "cls": "tied"},
+    options={"kernel": "log"},
     option_meanings={
         "kernel": '`"log"`: the penalty grows as the logarithm of the distance; `"power"`: as a '
         "power of it."
     },
-    other_options=(*EITHER_CLS, {"kernel": "power"}),
+    other_options=({"kernel": "power"},),
     shift_invariant=True,
-    bias=bias,
-    dead_weights=additive_dead_weights,
-    prunes_heads=True,
-    refused_memory=memory_unless_untied,
 )

@@ -7,15 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import PositionBias
-from keras_tupe.positions import (
-    EITHER_CLS,
-    PositionMethod,
-    additive_dead_weights,
-    check,
-    combined_bias,
-    memory_unless_untied,
-    oracle,
-)
+from keras_tupe.positions import additive_method, check, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -87,19 +79,19 @@ def logits_oracle(tokens, weights, dims, options):
     return content + oracle.cls_option(added, weights, options)
 
 
-def bias(dims, options):
-    """Returns the inner products, with [CLS] tied or untied."""
-    part = SandwichBias(
+def part(dims, options):
+    """Returns the inner products."""
+    return SandwichBias(
         dims.num_original_heads or dims.num_heads,
         width=options["width"],
         heads=dims.heads,
         dtype=dims.dtype,
         name="waves",
     )
-    return combined_bias([part], dims, cls=options["cls"])
 
 
-METHOD = PositionMethod(
+METHOD = additive_method(
+    part,
     summary="the inner product of the sinusoids of two positions, as a bias",
     source="Chi et al. 2023, Sec. 5 (Sandwich)",
     logits_oracle=logits_oracle,
@@ -112,12 +104,8 @@ METHOD = PositionMethod(
         "h": "number of the head, from 1: the bias is weaker from head to head",
         "w": "the option `width`; the bias is of rank $w + 1$",
     },
-    options={"width": 128, "cls": "tied"},
+    options={"width": 128},
     option_meanings={"width": "Width of the sinusoids, even: half as many wavelengths."},
-    other_options=(*EITHER_CLS, {"width": 6}),
+    other_options=({"width": 6},),
     shift_invariant=True,
-    bias=bias,
-    dead_weights=additive_dead_weights,
-    prunes_heads=True,
-    refused_memory=memory_unless_untied,
 )

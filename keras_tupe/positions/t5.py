@@ -1,15 +1,7 @@
 """T5's relative position bias, shared by all layers."""
 
 from keras_tupe.layers import RelativeBucketBias
-from keras_tupe.positions import (
-    EITHER_CLS,
-    DeadWeight,
-    PositionMethod,
-    additive_dead_weights,
-    combined_bias,
-    memory_unless_untied,
-    oracle,
-)
+from keras_tupe.positions import DeadWeight, additive_dead_weights, additive_method, oracle
 
 
 def bucket_part(dims, options):
@@ -39,11 +31,6 @@ def dead_weights(dims, options):
     )
 
 
-def bias(dims, options):
-    """Returns the bucket bias, with [CLS] tied or untied."""
-    return combined_bias([bucket_part(dims, options)], dims, cls=options["cls"])
-
-
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) + b[bucket(j - i)]."""
     table = weights["position_bias/relative/embeddings"]
@@ -52,7 +39,8 @@ def logits_oracle(tokens, weights, dims, options):
     return content + oracle.cls_option(added, weights, options)
 
 
-METHOD = PositionMethod(
+METHOD = additive_method(
+    bucket_part,
     summary="a learned scalar per head and distance bucket",
     source="Raffel et al. 2020; Ke et al. 2021, eq. 5",
     logits_oracle=logits_oracle,
@@ -65,15 +53,12 @@ METHOD = PositionMethod(
         r"$\min(15, 8 + \lfloor 8 \ln(m / 8) / \ln 16 \rfloor)$. Under a causal pattern all "
         r"buckets are for $j \le i$, as in T5's decoder",
     },
-    options={"num_buckets": 32, "max_distance": 128, "cls": "tied"},
+    options={"num_buckets": 32, "max_distance": 128},
     option_meanings={
         "num_buckets": "Number of buckets of distances, both directions together.",
         "max_distance": "Distance, in tokens, from which on all of a direction share a bucket.",
     },
-    other_options=(*EITHER_CLS, {"num_buckets": 8, "max_distance": 11}, {"max_distance": 19}),
+    other_options=({"num_buckets": 8, "max_distance": 11}, {"max_distance": 19}),
     shift_invariant=True,
-    prunes_heads=True,
-    bias=bias,
     dead_weights=dead_weights,
-    refused_memory=memory_unless_untied,
 )

@@ -10,25 +10,14 @@ def random_bias(length, heads=2):
     return np.random.normal(size=(1, heads, length, length)).astype("float32")
 
 
-def test_layer_contract(tmp_path):
+@pytest.mark.parametrize("given", [{}, {"theta": np.ones((2, 2), "float32")}])
+def test_layer_contract(given, tmp_path):
     run_layer_contract(
         ClsReset,
         lambda dtype: {"initializer": "ones"},
-        {"position_bias": random_bias(7)},
+        {"position_bias": random_bias(7), **given},
         output_shape=(1, 2, 7, 7),
-        num_weights=1,
-        folder=tmp_path,
-        is_position_term=True,
-    )
-
-
-def test_layer_contract_with_a_theta_from_outside(tmp_path):
-    run_layer_contract(
-        ClsReset,
-        lambda dtype: {},
-        {"position_bias": random_bias(7), "theta": np.ones((2, 2), "float32")},
-        output_shape=(1, 2, 7, 7),
-        num_weights=0,
+        num_weights=0 if given else 1,
         folder=tmp_path,
         is_position_term=True,
     )
@@ -48,13 +37,8 @@ def test_the_row_gets_theta_1_and_the_column_theta_2(length, from_outside):
         layer.theta.assign(theta)
         out = layer(bias)
     expected = bias.copy()
-    for h in range(3):
-        for i in range(length):
-            for j in range(length):
-                if i == 0:
-                    expected[0, h, i, j] = theta[0, h]
-                elif j == 0:
-                    expected[0, h, i, j] = theta[1, h]
+    expected[0, :, :, 0] = theta[1, :, None]
+    expected[0, :, 0] = theta[0, :, None]
     np.testing.assert_array_equal(ops.convert_to_numpy(out), expected)
 
 

@@ -27,25 +27,14 @@ def values(tensor):
     return ops.convert_to_numpy(tensor)
 
 
-def test_layer_contract(tmp_path):
+@pytest.mark.parametrize("untie_cls", [True, False])
+def test_layer_contract(untie_cls, tmp_path):
     run_layer_contract(
         CombinedPositionBias,
-        lambda dtype: {"parts": parts(dtype), "untie_cls": True},
+        lambda dtype: {"parts": parts(dtype, cls_theta=untie_cls), "untie_cls": untie_cls},
         {"hidden_states": X},
         output_shape=(1, 2, 7, 7),
-        num_weights=7,
-        folder=tmp_path,
-        is_position_term=True,
-    )
-
-
-def test_layer_contract_of_a_plain_sum(tmp_path):
-    run_layer_contract(
-        CombinedPositionBias,
-        lambda dtype: {"parts": parts(dtype, cls_theta=False)},
-        {"hidden_states": X},
-        output_shape=(1, 2, 7, 7),
-        num_weights=6,
+        num_weights=7 if untie_cls else 6,
         folder=tmp_path,
         is_position_term=True,
     )

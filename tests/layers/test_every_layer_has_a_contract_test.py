@@ -26,7 +26,7 @@ def layers_of_the_package():
 
 
 def layers_under_contract():
-    """Returns the names of the classes that a test hands to `run_layer_contract`, or a table has."""
+    """Returns the names of the classes that a test, or its table, hands to the contract."""
     found = set()
     for file in TESTS.rglob("test_*.py"):
         nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))

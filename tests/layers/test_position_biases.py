@@ -54,6 +54,10 @@ def network(w, h, i, j):
     return hidden @ w["output_kernel"][h]
 
 
+def entries(w, h, i, j):
+    return w["embeddings"][i, j, h]
+
+
 def factors(w, h, i, j):
     return np.sum(w["query_embeddings"][i, h] * w["key_embeddings"][j, h], -1)
 
@@ -91,8 +95,7 @@ BIASES = [
     (KerpleBias, {"initializer": NORMAL}, 2, logarithms, False),
     (SandwichBias, {"width": 6}, 0, waves, True),
     (FireBias, {"threshold": 3.5, "width": 5}, 3, network, False),
-    (FreeTableBias, {**TABLE, "initializer": "ones"}, 1, lambda w, h, i, j: w["embeddings"][i, j, h],
-     True),
+    (FreeTableBias, {**TABLE, "initializer": "ones"}, 1, entries, True),
     (LowRankPositionBias, {**TABLE, "rank": 3, "initializer": NORMAL}, 2, factors, False),
     (LowRankDistanceBias, {**SIZES, "max_distance": 3}, 3, products, False),
     (RelativeBucketBias, {"num_buckets": 8, "max_distance": 20, "initializer": NORMAL}, 1,
@@ -151,8 +154,11 @@ def scrambled(layer, shape):
 @pytest.mark.parametrize("untie_cls", [False, True])
 @pytest.mark.parametrize("length", [7, LONG])
 def test_what_attention_is_handed_is_what_the_spec_says_and_makes_the_bias(length, untie_cls):
-    parts = [layer(H, **given, dtype="float64", name=str(number))
-             for number, (layer, given, *_) in enumerate(BIASES) if "matrix" not in layer.kinds]  # fmt: skip
+    parts = [
+        layer(H, **given, dtype="float64", name=str(number))
+        for number, (layer, given, *_) in enumerate(BIASES)
+        if "matrix" not in layer.kinds
+    ]
     nested = CombinedPositionBias(parts[:2], untie_cls=untie_cls, dtype="float64", name="nested")
     layer = CombinedPositionBias([nested, *parts[2:]], untie_cls, dtype="float64")
     scrambled(layer, (1, length, 11))

@@ -49,17 +49,12 @@ def test_queries_and_keys_equal_the_equation(length, use_bias, epsilon):
         np.testing.assert_allclose(ops.convert_to_numpy(out), expected, atol=in_float64(1e-11))
 
 
-def test_longer_than_the_table_is_refused_by_a_sentence():
-    layer = PositionProjection(2, 5, 11)
+def test_longer_than_the_table_and_impossible_sizes_are_refused_by_a_sentence():
     message = r"max_sequence_length=11 tokens(.|\n)*Truncate(.|\n)*Received: sequence length=12"
-    with pytest.raises(ValueError, match=message):
-        layer(np.zeros((1, 12, 10)))
-    with pytest.raises(ValueError, match=message):
-        layer(keras.Input((12, 10)))
-
-
-@pytest.mark.parametrize("name", ["num_heads", "key_dim", "max_sequence_length"])
-def test_impossible_sizes_are_refused(name):
-    sizes = {"num_heads": 2, "key_dim": 5, "max_sequence_length": 11, name: 0}
-    with pytest.raises(ValueError, match=f"`{name}` must be a positive integer"):
-        PositionProjection(**sizes)
+    for given in (np.zeros((1, 12, 10)), keras.Input((12, 10))):
+        with pytest.raises(ValueError, match=message):
+            PositionProjection(2, 5, 11)(given)
+    for name in ("num_heads", "key_dim", "max_sequence_length"):
+        sizes = {"num_heads": 2, "key_dim": 5, "max_sequence_length": 11, name: 0}
+        with pytest.raises(ValueError, match=f"`{name}` must be a positive integer"):
+            PositionProjection(**sizes)
