@@ -331,7 +331,11 @@ def _masked(logits, block, keys, visible):
     zero, masked = (ops.cast(x, logits.dtype) for x in (0, MASKED_LOGIT))
     for each in seen:
         if each is not None:
-            logits = logits + ops.where(each, zero, masked)
+            mask = ops.where(each, zero, masked)
+            if len(mask.shape) == 2:  # TensorFlow 2.21 adds one that all heads share 100 x slower
+                shape = (ops.shape(logits)[0], 1, *ops.shape(mask))
+                mask = ops.broadcast_to(mask, shape)
+            logits = logits + mask
     return logits
 
 
