@@ -5,73 +5,16 @@ from keras import ops
 
 from training.check_method.cases import (
     MAX_LENGTH,
-    VOCABULARY,
     Case,
     encoder,
     inputs,
     method_layers,
     outputs,
     random_ids,
-    shared_encoder,
 )
 from training.check_method.compare import in_float64, require, require_near
 
 _SHUFFLED = np.array([0, 3, 1, 6, 2, 5, 4])  # [CLS] stays
-
-
-def check_order(case):
-    """Checks that another order of the tokens is seen, or not, as `sees_order` says."""
-    model = shared_encoder(case)
-    token_ids = np.random.default_rng(0).permutation(VOCABULARY)[:7][None]
-    straight, pooled = outputs(model, inputs(token_ids))
-    shuffled, shuffled_pooled = outputs(model, inputs(token_ids[:, _SHUFFLED]))
-    difference = np.abs(shuffled - straight[:, _SHUFFLED]).max()
-    pooled_difference = np.abs(shuffled_pooled - pooled).max()
-    if case.method.sees_order:
-        require(
-            min(difference, pooled_difference) > 1e-3,
-            "Another order of the tokens must give other answers. Received: differences of "
-            f"{difference:.1e} and {pooled_difference:.1e}. If the method is blind to order on "
-            "purpose, its record says sees_order=False.",
-        )
-    else:
-        require(
-            max(difference, pooled_difference) < in_float64(1e-12),
-            "The record says sees_order=False, and another order of the tokens gives other answers "
-            f"by {max(difference, pooled_difference):.1e}.",
-        )
-
-
-def check_shift(case):
-    """Checks that a shift of all positions is seen, or not, as `shift_invariant` says.
-
-    It may be seen with some of the method's `other_options` alone: a threshold may be far away.
-    """
-    difference = _change_by_shift(case)
-    if case.method.shift_invariant:
-        require(
-            difference < in_float64(1e-12),
-            "The record says shift_invariant=True, and a shift of the whole sequence by three "
-            f"positions changes the answers by {difference:.1e}.",
-        )
-    else:
-        others = (Case(case.name, tuple(x.items())) for x in case.method.other_options)
-        require(
-            difference > 1e-3 or any(_change_by_shift(other) > 1e-3 for other in others),
-            "The record says shift_invariant=False, and a shift of the whole sequence by three "
-            f"positions changes the answers by {difference:.1e} only. If the method sees distances "
-            "alone, its record says shift_invariant=True.",
-        )
-
-
-def _change_by_shift(case):
-    """Returns how much three padded positions in front change the answers for all others."""
-    model = shared_encoder(case)
-    token_ids = random_ids(2, 7)
-    sequence, _ = outputs(model, inputs(token_ids))
-    shifted = inputs(np.concatenate([random_ids(2, 3, seed=1), token_ids], axis=1))
-    shifted["padding_mask"][:, :3] = 0
-    return np.abs(outputs(model, shifted)[0][:, 3:] - sequence).max()
 
 
 def bias_matrix(case, length):

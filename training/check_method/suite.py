@@ -21,6 +21,7 @@ from training.check_method import (
     record,
     saving,
     segments,
+    whole,
 )
 from training.check_method.cases import Case, cases_of, encoder_cases
 
@@ -68,25 +69,45 @@ class Check:
     reason: str = ""
 
 
-def checks(name):
+def checks(name, quick=False):
     """Returns the checks of a method.
 
     Args:
         name: its name.
+        quick: whether to return the few alone that find most, in a second or two. Defaults to
+            `False`.
 
     Returns:
         List of `Check`, cheap ones and those that explain others first.
     """
     method, every = positions.get(name), tuple(cases_of(name))
     plain = (Case(name),)
-    whole = tuple(encoder_cases(every))
+    in_encoder = tuple(encoder_cases(every))
+    with_memory = tuple(segments.with_memory(every))
+    found = [
+        Check("the record is complete", record.check_record, plain),
+        Check("encoder: the equation", whole.check_equation, plain),
+        Check("encoder: padding", whole.check_padding, plain),
+        Check("encoder: order and shift", whole.check_order, plain),
+        Check("encoder: half precision", whole.check_half_precision, plain),
+        Check(
+            "encoder: the future",
+            whole.check_future,
+            () if "causal" in method.refused_patterns else plain,
+            reason="the record refuses the pattern 'causal'",
+        ),
+    ]
+    if quick:
+        more = Check("equation in float64, 1e-12", equation.check_parity, plain)
+        of_segments = Check("segments with a memory", segments.check_segments, with_memory)
+        return [*found, more, of_segments]
     cls = tuple(case for case in every if "cls" in method.options)
     far = [Case(name, (("cls", "untied"), ("k", k))) for k in (3, 70) if "k" in method.options]
     far = [case for case in far if "cls" in method.options]
     derived = tuple(dict.fromkeys((*plain, gradients.derivative_case(name, gradients.SHORT))))
     tied = tuple(case for case in every if case.resolved().get("cls", "tied") == "tied")
     return [
-        Check("the record is complete", record.check_record, plain),
+        *found,
         Check("functions of the record", record.check_functions, every),
         Check("unknown options are refused", record.check_unknown_options, plain),
         Check("oracle: NumPy alone", equation.check_oracle_is_independent, every),
@@ -99,21 +120,17 @@ def checks(name):
             plain,
         ),
         Check("equation at 139 tokens", equation.check_far_distances, (*plain, *far)),
-        Check("equation in an encoder", equation.check_whole_encoder, whole),
+        Check("equation in an encoder", equation.check_whole_encoder, in_encoder),
         Check("attention patterns", patterns.check_patterns, plain),
         Check("causal: the future is not seen", patterns.check_future, plain),
         Check(
             "segments with a memory",
             segments.check_segments,
-            tuple(segments.with_memory(every)),
+            with_memory,
             reason="for methods whose `refused_memory` allows one",
         ),
-        Check("padding: how much", padding.check_more_padding, whole),
+        Check("padding: how much", padding.check_more_padding, in_encoder),
         Check("padding: in float32", padding.check_more_padding_in_float32, plain),
-        Check("padding: what stands in it", padding.check_content_of_padding, whole),
-        Check("padding: a row of it alone", padding.check_row_of_padding, plain),
-        Check("order is seen, or not", order.check_order, plain),
-        Check("a shift is seen, or not", order.check_shift, plain),
         Check(
             "bias of distance alone",
             order.check_bias_of_distance,
@@ -142,10 +159,10 @@ def checks(name):
         Check(
             "without some heads",
             pruning.check_pruned_heads,
-            whole if method.prunes_heads else (),
+            in_encoder if method.prunes_heads else (),
             reason="the record says prunes_heads=False",
         ),
-        Check("length limit", encoder.check_length_limit, whole),
+        Check("length limit", encoder.check_length_limit, in_encoder),
         Check("the same seed, the same encoder", encoder.check_determinism, plain),
         *(
             Check(
@@ -159,7 +176,7 @@ def checks(name):
             Check(
                 f"nothing rounded, {policy}",
                 functools.partial(precision.check_half_precision, policy=policy),
-                whole,
+                in_encoder,
             )
             for policy in POLICIES[:2]
         ),
@@ -167,10 +184,12 @@ def checks(name):
         Check("gradients, numerically", gradients.check_derivatives, derived, tensorflow=True),
         Check("training steps", saving.check_training_step, plain),
         Check("configs make it again", saving.check_layers_configs, every),
-        Check("config of an encoder", saving.check_config, whole),
-        Check(".keras and weights files", saving.in_new_folder(saving.check_keras_file), whole),
+        Check("config of an encoder", saving.check_config, in_encoder),
+        Check(
+            ".keras and weights files", saving.in_new_folder(saving.check_keras_file), in_encoder
+        ),
         Check("preset", saving.in_new_folder(saving.check_preset), plain),
-        Check("graph of every length", encoder.check_one_graph, whole, True, "float64"),
+        Check("graph of every length", encoder.check_one_graph, in_encoder, True, "float64"),
         Check("SavedModel", saving.in_new_folder(saving.check_saved_model), plain, True),
     ]
 
