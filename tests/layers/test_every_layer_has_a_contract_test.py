@@ -26,12 +26,13 @@ def layers_of_the_package():
 
 
 def layers_under_contract():
-    """Returns the names of the classes that some test hands to `run_layer_contract`."""
+    """Returns the names of the classes that tests hand to `run_layer_contract` or `Contract`."""
     calls = (
         node
         for file in TESTS.rglob("test_*.py")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "run_layer_contract"
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in ("run_layer_contract", "Contract")
     )
     return {call.args[0].id for call in calls if isinstance(call.args[0], ast.Name)}
 

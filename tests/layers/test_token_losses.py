@@ -8,7 +8,7 @@ from keras_tupe.layers._token_losses import token_losses
 
 VOCABULARY, WIDTH = 29, 5
 BACKEND = keras.backend.backend()
-CHUNKS = [1, 7, 13, 27, None]  # of 26 tokens
+CHUNKS = [7, 13, None]  # of 26 tokens
 
 pytestmark = pytest.mark.skipif(
     BACKEND not in ("tensorflow", "jax"), reason="all logits at once on other backends"
@@ -126,4 +126,4 @@ def test_a_label_outside_the_vocabulary_is_no_number_or_an_error(label, chunk):
             found(hidden_states, embeddings, labels, weights, chunk)
         return
     losses = found(hidden_states, embeddings, labels, weights, chunk)[0]
-    assert np.isnan(losses[1, 3]) and np.isnan(losses).sum() == 1
+    assert np.argwhere(np.isnan(losses)).tolist() == [[1, 3]]
