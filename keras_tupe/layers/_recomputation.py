@@ -14,7 +14,7 @@ def set_remat(model, active):
 
 
 def recomputed(layer, function, given):
-    """Returns `function(given)`, which the backward pass computes again, with the same masks.
+    """Returns `function(*given)`, which the backward pass computes again, with the same masks.
 
     By itself `keras.remat` would draw other masks on TensorFlow, and find no weights: the trainer
     gives states by a `StatelessScope`, which has ended when the backward pass is computed. So
@@ -22,8 +22,8 @@ def recomputed(layer, function, given):
 
     Args:
         layer: the Keras layer; the function may depend on no other variables.
-        function: function of a structure of tensors to one tensor.
-        given: tensors, structures of them, and `None`.
+        function: function of what is given to one tensor.
+        given: tuple of tensors, structures of them, and `None`.
 
     Raises:
         TypeError: if something else is among the tensors: it would be left without a gradient.
@@ -52,7 +52,7 @@ def recomputed(layer, function, given):
             *zip(others, states, strict=True),
         ]
         with keras.StatelessScope(state_mapping=before) as scope:
-            outputs = function(keras.tree.pack_sequence_as(given, values))
+            outputs = function(*keras.tree.pack_sequence_as(given, values))
             after = [scope.get_current_value(v) for v in others]
         changed[:] = [n for n, state in enumerate(states) if after[n] is not state]
         return outputs, [after[n] for n in changed]

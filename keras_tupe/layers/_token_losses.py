@@ -37,7 +37,7 @@ def token_losses(hidden_states, embeddings, labels, *, accuracy=False, chunk=Non
 
     def losses_of(rows, labels, table):
         logits = ops.cast(_products(rows, table), wide)
-        losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        losses = ops.logsumexp(logits, axis=-1) - _chosen(logits, labels)
         is_class = ops.logical_and(labels >= 0, labels < vocabulary_size)
         return ops.where(is_class, losses, float("nan")), _hits(logits, labels, accuracy)
 
@@ -70,6 +70,14 @@ def _products(rows, table):
     import tensorflow as tf
 
     return tf.matmul(rows, table, transpose_b=True)
+
+
+def _chosen(logits, labels):
+    if keras.backend.backend() != "tensorflow":
+        return ops.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
+    import tensorflow as tf
+
+    return tf.gather(logits, labels[:, None], batch_dims=1, name="label_of_class")[:, 0]
 
 
 def _hits(logits, labels, accuracy):

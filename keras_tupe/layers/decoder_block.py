@@ -1,7 +1,5 @@
 """One layer of a decoder beside an encoder: two attentions and a feed-forward network."""
 
-import functools
-
 import keras
 
 from keras_tupe.layers._parts import unbuilt_layer
@@ -57,42 +55,6 @@ class DecoderBlock(EncoderBlock):
         super().build(hidden_states_shape)
         self.cross_attention.build(hidden_states_shape)
         self.cross_attention_norm.build(hidden_states_shape)
-
-    def call(
-        self,
-        hidden_states,
-        position_bias=None,
-        shared_positions=None,
-        padding_mask=None,
-        output_positions=None,
-        training=None,
-        encoder_states=None,
-        encoder_padding_mask=None,
-    ):
-        if encoder_states is None:
-            raise ValueError(
-                "A decoder's block attends to the states of an encoder: hand it `encoder_states`, "
-                "(batch, source length, hidden_dim). Received: encoder_states=None"
-            )
-
-        tensors = {
-            "hidden_states": hidden_states,
-            "position_bias": position_bias,
-            "shared_positions": shared_positions,
-            "padding_mask": padding_mask,
-            "output_positions": output_positions,
-            "encoder_states": encoder_states,
-            "encoder_padding_mask": encoder_padding_mask,
-        }
-        return self._computed_or_again(tensors, training)
-
-    def _across(self, tensors, training):
-        given = {name: tensors[name] for name in ("encoder_states", "encoder_padding_mask")}
-        return functools.partial(self.cross_attention, training=training, **given)
-
-    def _across_kept(self, encoded):
-        kept, mask = encoded
-        return lambda x: self.cross_attention.attended(x, kept, mask)
 
     def get_config(self):
         return {

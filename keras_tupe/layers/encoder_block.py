@@ -46,6 +46,7 @@ class EncoderBlock(keras.layers.Layer):
         memory, memory_mask: for an attention with a memory: what hidden states the block was given
             for the tokens before, `(batch, memory_length, hidden_dim)`, which get no gradient, and
             which of them there are, `(batch, memory_length)`. Defaults to none.
+        encoder_states, encoder_padding_mask: of a `DecoderBlock` alone.
 
     Returns:
         Hidden states of the same shape, or `(batch, count, hidden_dim)`, in the compute dtype.
@@ -82,7 +83,7 @@ class EncoderBlock(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.activation = activation
-        self.remat = False
+        self.remat, self.cross_attention = False, None
         self.attention_norm = self._normalization("attention_layer_norm")
         self.feedforward_norm = self._normalization("feedforward_layer_norm")
         self.intermediate_dense = Dense(
@@ -124,32 +125,37 @@ class EncoderBlock(keras.layers.Layer):
         training=None,
         memory=None,
         memory_mask=None,
+        encoder_states=None,
+        encoder_padding_mask=None,
     ):
-        tensors = {
-            "hidden_states": hidden_states,
+        if (encoder_states is None) != (self.cross_attention is None):
+            raise ValueError(
+                "A decoder's block, and no other, attends to the states of an encoder: hand it "
+                "`encoder_states`, (batch, source length, hidden_dim). Received: encoder_states="
+                f"{getattr(encoder_states, 'shape', None)} for {type(self).__name__}"
+            )
+        given = {
             "position_bias": position_bias,
             "shared_positions": shared_positions,
             "padding_mask": padding_mask,
-            "output_positions": output_positions,
         }
-        if getattr(self.attention, "memory_length", 0):
-            tensors |= {"memory": memory, "memory_mask": memory_mask}
-        return self._computed_or_again(tensors, training)
-
-    def _computed_or_again(self, tensors, training):
-        function = functools.partial(self._computed, training=training)
+        others = (memory, memory_mask, encoder_states, encoder_padding_mask)
+        tensors = (hidden_states, output_positions, given, *others)
         if self.remat and training and traced_for() is None:
-            return recomputed(self, function, tensors)
-        return function(tensors)
+            return recomputed(self, functools.partial(self._computed, training), tensors)
+        return self._computed(training, *tensors)
 
-    def _computed(self, tensors, training):
-        x, positions = tensors["hidden_states"], tensors["output_positions"]
-        given = ("position_bias", "shared_positions", "padding_mask")
-        given = {name: tensors[name] for name in given} | {"training": training}
-        if "memory" in tensors:
-            given |= self._remembered(x, tensors["memory"], tensors["memory_mask"])
-        attend = functools.partial(self.attention, **given)
-        return self._walk(x, attend, self._across(tensors, training), positions, training)[0]
+    def _computed(
+        self, training, x, positions, given, memory, memory_mask, encoder_states, encoder_mask
+    ):
+        if getattr(self.attention, "memory_length", 0) and self.cross_attention is None:
+            given = given | self._remembered(x, memory, memory_mask)
+        attend = functools.partial(self.attention, training=training, **given)
+        across = None
+        if self.cross_attention is not None:
+            encoder = {"encoder_states": encoder_states, "encoder_padding_mask": encoder_mask}
+            across = functools.partial(self.cross_attention, training=training, **encoder)
+        return self._walk(x, attend, across, positions, training)[0]
 
     def _remembered(self, hidden_states, memory, memory_mask):
         """Returns what the attention is told of the memory before a row."""
@@ -161,11 +167,12 @@ class EncoderBlock(keras.layers.Layer):
             x = ops.concatenate([memory, x], axis=1)
         return {"remembered": self._before("attention", x), "memory_mask": memory_mask}
 
-    def _across(self, tensors, training):
-        """Returns the function of the cross-attention; a decoder's block has one."""
-
-    def _across_kept(self, encoded):
-        """As `_across`, with keys and values that were made before."""
+    def _across(self, encoded):
+        if self.cross_attention is None:
+            return None
+        kept, mask = encoded
+        attended = self.cross_attention.attended
+        return functools.partial(attended, kept=kept, encoder_padding_mask=mask)
 
     def _walk(self, hidden_states, attend, across=None, positions=None, training=None):
         """Returns the block's answer, and the cache where the attention gives one."""
@@ -199,7 +206,7 @@ class EncoderBlock(keras.layers.Layer):
         """
         given = {"position_bias": position_bias, "shared_positions": shared_positions}
         attend = functools.partial(self.attention.prefill, **given)
-        return self._walk(hidden_states, attend, self._across_kept(encoded))
+        return self._walk(hidden_states, attend, self._across(encoded))
 
     def step(
         self, hidden_states, cache, index, position_bias=None, layer_positions=None, encoded=None
@@ -213,7 +220,7 @@ class EncoderBlock(keras.layers.Layer):
         """
         given = {"position_bias": position_bias, "layer_positions": layer_positions}
         attend = functools.partial(self.attention.step, cache=cache, index=index, **given)
-        return self._walk(hidden_states, attend, self._across_kept(encoded))
+        return self._walk(hidden_states, attend, self._across(encoded))
 
     def compute_output_spec(
         self, hidden_states, *args, output_positions=None, memory=None, **kwargs

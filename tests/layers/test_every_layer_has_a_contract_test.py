@@ -29,13 +29,15 @@ def layers_under_contract():
     """Returns the names of the classes that a test, or its table, hands to the contract."""
     found = set()
     for file in TESTS.rglob("test_*.py"):
-        nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-        calls = [x for x in nodes if isinstance(x, ast.Call)]
-        calls = [x for x in calls if getattr(x.func, "id", "") == "run_layer_contract"]
-        first = [call.args[0] for call in calls]
-        if any(getattr(x, "id", "") == "layer" for x in first):  # rows of a table
-            first += [x.elts[0] for x in nodes if isinstance(x, ast.Tuple) and x.elts]
-        found |= {x.id for x in first if isinstance(x, ast.Name)}
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for test in (x for x in tree.body if isinstance(x, ast.FunctionDef)):
+            nodes = list(ast.walk(test))
+            names = {x.id for x in nodes if isinstance(x, ast.Name)}
+            if "run_layer_contract" in names:
+                found |= names
+                tables = [x for x in ast.walk(tree) if isinstance(x, ast.Tuple | ast.Call)]
+                rows = [x.elts if isinstance(x, ast.Tuple) else x.args for x in tables]
+                found |= {row[0].id for row in rows if row and isinstance(row[0], ast.Name)}
     return found
 
 

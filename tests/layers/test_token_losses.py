@@ -8,7 +8,7 @@ from keras_tupe.layers._token_losses import token_losses
 
 VOCABULARY, WIDTH = 29, 5
 BACKEND = keras.backend.backend()
-CHUNKS = [1, 4, 7, 13, 26, 27, None]  # of 26 tokens
+CHUNKS = [7, 13, None]  # of 26 tokens
 
 pytestmark = pytest.mark.skipif(
     BACKEND not in ("tensorflow", "jax"), reason="all logits at once on other backends"
@@ -122,9 +122,8 @@ def test_a_label_outside_the_vocabulary_is_no_number_or_an_error(label, chunk):
     if BACKEND == "tensorflow":  # on a CPU
         import tensorflow as tf
 
-        with pytest.raises(tf.errors.InvalidArgumentError, match="label value of (-1|29)"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="label_of_class"):
             found(hidden_states, embeddings, labels, weights, chunk)
         return
     losses = found(hidden_states, embeddings, labels, weights, chunk)[0]
-    assert np.isnan(losses[1, 3])
-    assert np.isnan(losses).sum() == 1
+    assert np.argwhere(np.isnan(losses)).tolist() == [[1, 3]]
