@@ -4,8 +4,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.trunk.changes import all_heads
-
 
 def head_importance(backbone, losses, batches, normalize=False):
     """Returns how much a loss depends on each head: the mean size of its gate's gradient.
@@ -78,7 +76,7 @@ def head_importance(backbone, losses, batches, normalize=False):
         raise ValueError("`batches` must have at least one example. Received: none")
     means = dict(zip(owners, (total / count for total in sums), strict=True))
     importance = np.full((backbone.num_layers, backbone.num_heads), np.nan)
-    for layer, heads in enumerate(all_heads(backbone)):
+    for layer, heads in enumerate(backbone.config.heads):
         importance[layer, heads] = means[layers[layer]]
     if normalize:
         norms = np.sqrt(np.nansum(importance**2, axis=1, keepdims=True))

@@ -4,7 +4,6 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.analysis._checks import check_whole_rows
-from keras_tupe.trunk.changes import all_heads
 from keras_tupe.trunk.inputs import check_inputs
 
 
@@ -60,7 +59,7 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
     means = np.full((backbone.num_layers, backbone.num_heads, length, length), np.nan)
     for layer, scores in enumerate(_scores(backbone, inputs)):
         total = np.where(both, scores.astype("float64"), 0).sum(axis=0)
-        heads = all_heads(backbone)[layer]
+        heads = backbone.config.heads[layer]
         means[layer, heads] = np.where(counts, total / np.maximum(counts, 1), np.nan)
     return means
 

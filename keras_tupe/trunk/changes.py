@@ -172,8 +172,7 @@ def _interpolate(table, length):
     before = np.floor(places).astype(int)
     after = np.minimum(before + 1, len(table) - 1)
     share = (places - before).reshape(-1, *[1] * (table.ndim - 1))
-    words = (1 - share) * table[before] + share * table[after]
-    return np.concatenate([table[:1], words])
+    return np.concatenate([table[:1], (1 - share) * table[before] + share * table[after]])
 
 
 def _repeat(table, length):
@@ -253,16 +252,6 @@ def prune_heads(model, heads):
     return changed(model, rule, kept_heads=after)
 
 
-def all_heads(backbone):
-    """Returns the heads of each layer of a `TupeBackbone` by their numbers, a list of lists.
-
-    Example:
-        >>> all_heads(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
-        [[0, 1]]
-    """
-    return backbone.config.heads
-
-
 def lowest_heads(importance, share, num_groups=None):
     """Returns the heads of least importance in all layers together, for `prune_heads`.
 
@@ -317,24 +306,19 @@ def _check_share(share):
 
 
 def _checked_heads(heads, before):
+    """Returns the heads to remove, a dictionary of sets, of layers that have them."""
     if not isinstance(heads, dict):
         raise TypeError(
             "`heads` must be a dictionary, number of a layer -> numbers of the heads to remove, "
             f"such as {{0: [1, 3]}}. Received: heads={heads!r}"
         )
     for layer, numbers in heads.items():
-        is_layer = is_integer(layer) and 0 <= layer < len(before)
-        there = before[layer] if is_layer else []
-        if not is_layer or not isinstance(numbers, list | tuple | set | np.ndarray):
-            is_there = False
-        else:
-            is_there = all(is_integer(head) and head in there for head in numbers)
-        if not is_there:
+        there = before[layer] if is_integer(layer) and 0 <= layer < len(before) else []
+        is_list = isinstance(numbers, list | tuple | set | np.ndarray)
+        if not there or not is_list or not all(is_integer(x) and x in there for x in numbers):
             raise ValueError(
                 f"`heads` must have numbers of layers, from 0 to {len(before) - 1}, and for each a "
-                "list of heads that it has"
-                + (f", here {there}" if is_layer else "")
-                + f". Received: {layer!r}: {numbers!r}"
+                f"list of heads that it has, here {there}. Received: {layer!r}: {numbers!r}"
             )
     return {layer: set(map(int, numbers)) for layer, numbers in heads.items()}
 

@@ -129,70 +129,70 @@ class TrunkConfig:
 
     def _relations(self):
         """Yields (whether it holds, sentence, names of the fields); later ones rely on earlier."""
-        layers, heads = self.num_layers, self.num_heads
-        yield (
-            self.hidden_dim % heads == 0,
-            "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal "
-            "share.",
-            *("hidden_dim", "num_heads"),
+        layers, heads, longest = self.num_layers, self.num_heads, self.max_sequence_length
+        sentence = (
+            "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal share."
         )
-        yield (
-            layers % (self.num_groups or 1) == 0,
-            "`num_groups` must divide `num_layers`: the same number of layers uses each block.",
-            *("num_groups", "num_layers"),
+        yield self.hidden_dim % heads == 0, sentence, "hidden_dim", "num_heads"
+        sentence = (
+            "`num_groups` must divide `num_layers`: the same number of layers uses each block."
         )
+        yield layers % (self.num_groups or 1) == 0, sentence, "num_groups", "num_layers"
         rows = [*filter(is_integer, self.position_options.values())]
-        rows += [self.max_sequence_length] if self._has_tables else []
+        rows += [longest] if self._has_tables else []
         count, memory = max([least_weights(vars(self)), *rows]), _memory()
-        yield (
-            4 * count <= memory,
+        sentence = (
             f"The weights of this encoder would take more than this machine's {memory / 2**30:.1f} "
-            f"GiB of memory: there are at least {readable(count)} of them. Choose smaller sizes.",
-            *("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim", "num_segments"),
-            *("embedding_dim", "max_sequence_length", "position_options"),
+            f"GiB of memory: there are at least {readable(count)} of them. Choose smaller sizes."
         )
+        sizes = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim", "num_segments")
+        sizes += ("embedding_dim", "max_sequence_length", "position_options")
+        yield 4 * count <= memory, sentence, *sizes
         kept = self.kept_heads
         is_list = isinstance(kept, list | tuple) and len(kept) == layers
-        yield (
-            kept is None or (is_list and all(_are_heads(some, heads) for some in kept)),
+        fits = kept is None or (is_list and all(_are_heads(some, heads) for some in kept))
+        sentence = (
             f"`kept_heads` must be a list of {layers} lists, one for each layer, of ascending "
             f"numbers of heads from 0 to {heads - 1}, at least one in each, since a layer keeps "
-            "one head.",
-            "kept_heads",
+            "one head."
         )
-        first = [self.group(layer) * self._group_size for layer in range(layers)]
-        yield (
-            kept is None or all(list(kept[i]) == list(kept[first[i]]) for i in range(layers)),
-            "Layers that share a block must keep the same heads.",
-            *("kept_heads", "num_layers", "num_groups"),
-        )
+        yield fits, sentence, "kept_heads"
+
+        def is_one(values):
+            first = (self.group(layer) * self._group_size for layer in range(layers))
+            return all(value == values[at] for value, at in zip(values, first, strict=True))
+
+        sentence = "Layers that share a block must keep the same heads."
+        fits = kept is None or is_one([*map(list, kept)])
+        yield fits, sentence, "kept_heads", "num_layers", "num_groups"
         seen = self._seen()  # refuses impossible options
-        yield (
-            max((one.num_global for one in seen if one), default=0) <= self.max_sequence_length,
+        sentence = (
             "There must not be more global tokens than a sequence has tokens, "
-            "`max_sequence_length`.",
-            *("pattern_options", "max_sequence_length"),
+            "`max_sequence_length`."
         )
-        yield (
-            all(seen[i] == seen[first[i]] for i in range(layers)),
+        most = max((one.num_global for one in seen if one), default=0)
+        yield most <= longest, sentence, "pattern_options", "max_sequence_length"
+        sentence = (
             f"Layers that share a block must see the same tokens, and the pattern "
-            f"{self.attention_pattern!r} differs between them. Choose other groups or options.",
-            *("num_groups", "num_layers", "pattern_options"),
+            f"{self.attention_pattern!r} differs between them. Choose other groups or options."
         )
-        yield (
-            not self.frame or (self.is_causal and not any(x.num_global or x.also for x in seen)),
+        yield is_one(seen), sentence, "num_groups", "num_layers", "pattern_options"
+        if not self.frame:
+            return
+        sentence = (
             "Segments with a memory need an attention pattern in which no token sees later ones, "
             "and what it sees depends on the distance alone, such as 'causal', or "
-            "'sliding_window' with causal=True and no global tokens.",
-            *("attention_pattern", "pattern_options", "memory_length", "segment_length"),
+            "'sliding_window' with causal=True and no global tokens."
         )
-        yield (
-            not self.frame or not self._has_tables or self.frame <= self.max_sequence_length,
+        fits = self.is_causal and not any(one.num_global or one.also for one in seen)
+        lengths = ("memory_length", "segment_length")
+        yield fits, sentence, "attention_pattern", "pattern_options", *lengths
+        sentence = (
             f"The position tables of {self.position!r} need a row for each token of memory and "
             f"segment: make max_sequence_length at least memory_length + segment_length = "
-            f"{self.frame}.",
-            "max_sequence_length",
+            f"{self.frame}."
         )
+        yield not self._has_tables or self.frame <= longest, sentence, "max_sequence_length"
 
     # What follows from the fields
 
@@ -311,12 +311,7 @@ def _memory():
 
 
 def least_weights(sizes):
-    """Returns how many weights a trunk has at least, positions left out.
-
-    Args:
-        sizes: dictionary of settings, also of a file that nobody checked: what is not a positive
-            integer counts as 0.
-    """
+    """Returns how many weights a trunk of unchecked settings has at least, positions left out."""
     names = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim", "num_segments")
     vocabulary, layers, hidden, intermediate, segments, width, groups, heads = (
         max(0, int(sizes[name])) if is_integer(sizes.get(name)) else 0

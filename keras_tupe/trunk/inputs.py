@@ -7,22 +7,7 @@ from keras_tupe.layers._checks import concrete
 
 
 def check_inputs(inputs, names, floats=()):
-    """Checks the dictionary of inputs of a model at the door.
-
-    A functional Keras model would cast floats to token ids silently, and would fail on
-    shapes that do not fit from inside the graph.
-
-    Args:
-        inputs: what the model was called with.
-        names: names of the model's inputs.
-        floats: those of them that are no integers.
-
-    Raises:
-        ValueError: if an input is missing, or `token_ids`, `padding_mask` and `segment_ids` do
-            not have one shape `(batch, length)`, or, in eager calls, a position to predict is
-            none of the row.
-        TypeError: if ids or positions are not integers.
-    """
+    """Refuses missing inputs, other shapes and floats, which a Keras model would cast silently."""
     if in_symbolic_scope():
         return  # under a strategy Keras builds models on the mean of the replicas' ids, fractions
     if not isinstance(inputs, dict) or set(names) - set(inputs):
@@ -67,11 +52,7 @@ def check_inputs(inputs, names, floats=()):
 
 
 def split_name(name):
-    """Returns the side and the kind of an input, as `("encoder_", "token_ids")`.
-
-    Args:
-        name: name of an input; the side is empty in a model that has only one.
-    """
+    """Returns the side, empty in a model of one side, and the kind: `("encoder_", "token_ids")`."""
     for side in ("encoder_", "decoder_"):
         if name.startswith(side):
             return side, name.removeprefix(side)
@@ -79,17 +60,7 @@ def split_name(name):
 
 
 def check_positions(name, positions, shape):
-    """Checks positions of each row before anything is looked up by them.
-
-    Args:
-        name: what they are, for the message.
-        positions: tensor, to be `(batch, count)`.
-        shape: `(batch, length)`, that of the token ids.
-
-    Raises:
-        ValueError: if they have another shape or, in eager calls, one is none of the row.
-        TypeError: if they are not integers.
-    """
+    """Refuses positions that are no integers `(batch, count)`, or outside of a known row."""
     if in_symbolic_scope():
         return
     dtype = keras.backend.standardize_dtype(positions.dtype)
@@ -107,17 +78,7 @@ def check_positions(name, positions, shape):
 
 
 def check_range(name, values, size, bounds=""):
-    """Refuses integers outside of [0, size).
-
-    Args:
-        name: what they are, for the message.
-        values: NumPy array.
-        size: the first number that is too large.
-        bounds: the bounds in words, for the message, with what leads over to the numbers.
-
-    Raises:
-        ValueError: if there are some.
-    """
+    """Refuses integers outside of [0, size); `bounds` leads over to the numbers in the message."""
     if not values.size:
         return
     low, high = values.min(), values.max()
@@ -129,15 +90,7 @@ def check_range(name, values, size, bounds=""):
 
 
 def check_token_ids(inputs, size):
-    """Refuses token ids outside of a vocabulary, on every side of a model.
-
-    Args:
-        inputs: dictionary of arrays or tensors with values.
-        size: number of tokens of the vocabulary.
-
-    Raises:
-        ValueError: if there are some.
-    """
+    """Refuses token ids outside of a vocabulary, on every side of a model."""
     for name, values in inputs.items():
         if split_name(name)[1] == "token_ids":
             check_range(name, keras.ops.convert_to_numpy(values), size)

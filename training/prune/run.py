@@ -9,7 +9,6 @@ import numpy as np
 from keras_tupe import positions
 from keras_tupe.analysis import head_importance, name_patterns
 from keras_tupe.models import lowest_heads, prune_heads, prune_weights, share_of_zeros
-from keras_tupe.trunk.changes import all_heads
 from training.command.grid import Cell, Grid
 from training.presets.folder import check_preset_space, preset_digest
 from training.presets.load import load_preset
@@ -196,7 +195,7 @@ class _Runs:
             "right": right,
             "total": total,
             "removed": {str(layer): heads for layer, heads in removed.items()},
-            "heads": sum(map(len, all_heads(model.backbone))),
+            "heads": sum(map(len, model.backbone.config.heads)),
             "parameters": int(model.backbone.count_params()),
             "zeros": share_of_zeros(model),
         }
@@ -246,5 +245,5 @@ def patterns_of(backbone):
     width = backbone.embedding_dim or backbone.hidden_dim
     bias = backbone.position_bias(np.zeros((1, length, width), "float32"))
     names = name_patterns(keras.ops.convert_to_numpy(bias)[0])
-    heads = sorted({head for layer in all_heads(backbone) for head in layer})
+    heads = sorted({head for layer in backbone.config.heads for head in layer})
     return {str(head): name for head, name in zip(heads, names, strict=True)}
