@@ -164,7 +164,7 @@ def test_an_unknown_option_names_those_there_are():
         ("qkr_3", {"k": 17}, "from 1 to max_sequence_length - 1 = 16"),
         ("qkr_1", {"k": 2.0}, "or None for none"),
         ("deberta", {"variant": "theirs"}, "['paper', 'released']"),
-        ("deberta", {"k": 18}, "from 1 to max_sequence_length = 17"),
+        ("deberta", {"k": 18}, "an integer from 1 to 17"),
         ("shaw", {"share_heads": "yes"}, "True or False"),
         ("qkr_1", {"initializer": "one"}, "['normal', 'ones', 'zeros']"),
         ("rope", {"cls": True}, "['tied', 'untied']"),
