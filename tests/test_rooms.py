@@ -12,7 +12,6 @@ import re
 from module_graph import MODULES, ROOT, imported_modules
 
 TESTS = pathlib.Path(__file__).parent
-MAX_LINES = 320
 
 # Rooms that any command may use, from the lowest: each imports only those before it.
 LOWER_ROOMS = ("command", "machine", "presets", "finetune")
@@ -112,11 +111,6 @@ def test_four_names_of_a_room_do_not_begin_alike():
         number = collections.Counter(name.lstrip("_").split("_")[0] for name in names)
         found |= {(str(room), word) for word, times in number.items() if times >= 4}
     assert found == SHARED_BEGINNINGS
-
-
-def test_a_file_is_one_subject():
-    lines = {name: file.read_text(encoding="utf-8").count("\n") for name, file in MODULES.items()}
-    assert not {name for name, number in lines.items() if number > MAX_LINES}
 
 
 def test_no_test_imports_another():

@@ -40,6 +40,7 @@ class AbstractPositionTensors(Configured, keras.layers.Layer):
 
     @property
     def table_dtype(self):
+        """Dtype of tables and of what is made of them, at least float32."""
         return at_least_float32(self.compute_dtype)
 
     def add_table(self, name, shape, initializer=None):

@@ -128,6 +128,9 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         """Returns whether many distances lie beyond a clipped table.
 
         Then blocks cost less that follow each other in the graph, which knows where they are.
+
+        Args:
+            positions, block: as of `logits`.
         """
         return False
 
@@ -146,11 +149,21 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         return (self.num_terms * self.key_dim) ** -0.5
 
     def products(self, query, key):
-        """Returns `scale * q_i . k_j`, `(num_heads, batch, rows, keys)`."""
+        """Returns `scale * q_i . k_j`, `(num_heads, batch, rows, keys)`.
+
+        Args:
+            query: `(num_heads, batch, rows, key_dim)`.
+            key: `(num_heads, batch, keys, key_dim)`.
+        """
         return ops.matmul(query * self.scale, ops.swapaxes(key, -1, -2))
 
     def own_heads(self, x, axis=0):
-        """Returns a tensor that all layers share, of the heads that are the layer's own."""
+        """Returns a tensor that all layers share, of the heads that are the layer's own.
+
+        Args:
+            x: tensor with an axis of the heads of the encoder.
+            axis: that axis. Defaults to 0.
+        """
         return take_heads(x, self.shared_heads, axis)
 
     # Once, for all of them
@@ -445,7 +458,12 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         return x, self._new(hidden_states, 0, positions)[1]
 
     def cache_of(self, kept, length):
-        """Returns the cache of a text of `length` tokens from that of its first ones."""
+        """Returns the cache of a whole text from that of its first tokens.
+
+        Args:
+            kept: what `prefill` returned beside hidden states.
+            length: tokens of the whole text, an integer.
+        """
         before, size = 0, length
         if self.segments is not None:
             before = self.segments.memory_length
@@ -487,9 +505,8 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
             block = Block(segments.memory_length + index - first, 1, 0, segments.whole)
             is_real = block.j >= segments.memory_length - first
             is_real = ops.cast(ops.reshape(is_real, (1, 1, -1, 1)), self.logits_dtype)
-        parts = self._parts(
-            query, key, position_bias, layer_positions, block, is_real, self.keeps_prepared
-        )
+        prepared = self.keeps_prepared and segments is None
+        parts = self._parts(query, key, position_bias, layer_positions, block, is_real, prepared)
         columns = None if segments is not None else _columns(self.visible, block)
         if columns is not None:
             block = Block(block.start, block.rows, *columns)
@@ -500,7 +517,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def _new(self, hidden_states, index, positions):
         """Returns the queries of new tokens, and the keys and values that a cache holds of them."""
         query, key, value = (_heads_first(dense(hidden_states)) for dense in self._denses)
-        if self.keeps_prepared:
+        if self.keeps_prepared and self.segments is None:  # else each frame has own positions
             count = ops.shape(hidden_states)[1]
             query, key = (ops.cast(x, self.logits_dtype) for x in (query, key))
             query, key = self.prepare(query, key, positions, Block(index, count, index, count))

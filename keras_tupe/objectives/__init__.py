@@ -13,5 +13,12 @@ __all__ = ["OBJECTIVES", "Objective", "Output", "get", "load_file", "masked_lm_f
 REGISTRY = Registry(
     __name__, __path__, Objective, "pre-training objective", argument="objective", word="objective"
 )
+# The records of all objectives, by name; `load_file` adds more.
 OBJECTIVES = REGISTRY.records
-get, load_file, source_of = REGISTRY.get, REGISTRY.load_file, REGISTRY.source_of
+# From a name to its record; the error of an unknown name suggests the nearest.
+get = REGISTRY.get
+# From the path of a Python file, or of a preset that carries one, to the name of its record, which
+# is then in `OBJECTIVES`. A preset never runs the file that it carries by itself.
+load_file = REGISTRY.load_file
+# From a name to the bytes of the file that was loaded; `None` for those of the package.
+source_of = REGISTRY.source_of

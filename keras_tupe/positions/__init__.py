@@ -74,8 +74,8 @@ REGISTRY = Registry(__name__, __path__, PositionMethod, "position method", "posi
 METHODS = REGISTRY.records
 # From a name to its record; the error of an unknown name suggests the nearest.
 get = REGISTRY.get
-# From the path of a Python file, or of a preset that carries one, to the name of its record, which is
-# then in `METHODS`. A preset never runs the file that it carries by itself.
+# From the path of a Python file, or of a preset that carries one, to the name of its record, which
+# is then in `METHODS`. A preset never runs the file that it carries by itself.
 load_file = REGISTRY.load_file
 # From a name to the bytes of the file that was loaded; `None` for those of the package.
 source_of = REGISTRY.source_of

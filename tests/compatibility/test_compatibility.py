@@ -35,15 +35,14 @@ TASKS = {
     "detector": models.TupeReplacedTokenDetector,
     "seq2seq_lm": models.TupeSeq2SeqLM,
 }
-FEW_TRAININGS = {
-    "masked_lm/full/tupe_r",
+FEW_TRAININGS = {  # and that of `tupe_r` goes on from a file
+    "masked_lm/full/deberta",
     "masked_lm/window/shaw",
     "causal_lm/causal/rope",
     "causal_lm/window/qkr_4",
     "replaced_token/full/xlnet",
-    "other/seq2seq-tupe_r",
 }
-FEW_WRITERS = {"causal/tupe_r", "causal_window/qkr_4", "seq2seq-sinusoidal"}
+FEW_WRITERS = {"causal_window/qkr_4", "seq2seq-sinusoidal"}
 FEW_EXPORTS = {"text_model"}
 
 

@@ -138,7 +138,7 @@ def _seen(x, is_real):
     """Returns zeros for texts without any token."""
     if is_real is None:
         return x
-    return x * ops.cast(ops.max(is_real, axis=2, keepdims=True), x.dtype)
+    return x * ops.cast(ops.any(is_real > 0, axis=2, keepdims=True), x.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
