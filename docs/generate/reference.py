@@ -116,8 +116,10 @@ def _groups(package, names):
 
 def _room(package, name):
     """Returns the package beneath `package` that a name's file is in, or `""`."""
-    inner = name.file.removeprefix(package.replace(".", "/") + "/").split("/")
-    return f"{package}.{inner[0]}" if len(inner) > 1 else ""
+    folder = package.replace(".", "/") + "/"
+    inner = name.file.removeprefix(folder).split("/")
+    is_beneath = name.file.startswith(folder) and len(inner) > 1
+    return f"{package}.{inner[0]}" if is_beneath else ""
 
 
 def _summaries(package, names):
