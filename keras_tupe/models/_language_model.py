@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.layers._tied_products import tied_products
 from keras_tupe.models._compiled_method import compiled_method
 from keras_tupe.models._loss_in_chunks import LossInChunks
 from keras_tupe.trunk.inputs import check_inputs, check_token_ids
@@ -26,7 +25,7 @@ class LanguageModel(LossInChunks):
         Args:
             hidden_states: the backbone's output for each token, or for some, `(..., hidden_dim)`.
         """
-        found = tied_products(hidden_states, self.backbone.token_embedding)
+        found = self.backbone.token_embedding(hidden_states, reverse=True)
         return ops.cast(found, at_least_float32(self.backbone.compute_dtype))
 
     def compile(self, optimizer="auto", loss="auto", *, sampler="top_k", **kwargs):
