@@ -243,8 +243,10 @@ def _without_padding(name, value, given):
 
 
 def with_pattern(backbone, arguments):
-    """Returns an encoder of the same weights with another pattern."""
+    """Returns an encoder with another pattern, of the same weights if it has the same ones."""
     other = keras_tupe.TupeBackbone.from_config({**backbone.get_config(), **arguments})
+    if [x.shape for x in backbone.weights] != [x.shape for x in other.weights]:
+        return scramble(other)
     for old, new in zip(backbone.weights, other.weights, strict=True):
         new.assign(old)
     return other

@@ -161,7 +161,7 @@ def make_patterns():
     """Returns the answers of all plain backbones with other patterns; refused ones have none."""
     found = {}
     for name in sorted(positions.METHODS):
-        model = encoder(name)
+        model = encoder(name, **cases.TWO)
         for pattern, arguments in cases.PATTERNS.items():
             try:
                 other = cases.with_pattern(model, arguments)
