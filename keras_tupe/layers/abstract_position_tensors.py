@@ -63,4 +63,6 @@ class AbstractPositionTensors(Configured, keras.layers.Layer):
         raise NotImplementedError(f"`{type(self).__name__}` must have a method `tensors(length)`.")
 
     def call(self, hidden_states):
-        return self.tensors(ops.shape(hidden_states)[1])
+        found = self.tensors(ops.shape(hidden_states)[1])
+        # Keras's waves on JAX are of its `floatx`
+        return keras.tree.map_structure(lambda x: ops.cast(x, self.table_dtype), found)
