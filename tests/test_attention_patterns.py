@@ -2,15 +2,15 @@
 
 import dataclasses
 
+import core_ways
 import numpy as np
 import pytest
-from core_ways import assert_same, outputs_and_gradients
 from keras import ops
 from position_cases import CASES, METHOD_NAMES, Case, by_kind, encoder, inputs, random_ids
 
 from keras_tupe import TupeBackbone, attention_patterns, layers, positions
 from keras_tupe.attention_patterns import Visible
-from keras_tupe.layers.attention import core, windows
+from keras_tupe.layers.attention import core
 from training.check_method import gradients, patterns
 from training.check_method.compare import BrokenPromiseError
 from training.check_method.patterns import PatternCase, fitting_cases, pattern_cases
@@ -86,27 +86,25 @@ def test_windows_equal_the_masked_equation(case, pattern, monkeypatch):
         found = {}
         for way in ("whole", "windows"):
             used = go(way, monkeypatch)
-            found[way] = outputs_and_gradients(model, given)
+            found[way] = core_ways.outputs_and_gradients(model, given)
             assert bool(used) == (way == "windows")
         for name in ("sequence_output",):
             real = np.array(given["padding_mask"], bool)
             for way in found:
                 found[way][name] = ops.convert_to_numpy(found[way][name])[real]
-        assert_same(found["windows"], found["whole"])
+        core_ways.assert_same(found["windows"], found["whole"])
 
 
 def go(way, monkeypatch, rows=4):
     """Makes the core take a way, whatever the length; returns the calls of windows."""
-    used = []
+    used, in_windows = [], core._in_windows
 
-    def attend(*args, **kwargs):
+    def attend(*args):
         used.append(args)
-        return windows.attend_in_windows(*args, **kwargs)
+        return in_windows(*args)
 
-    monkeypatch.setattr(core, "LONGEST_WHOLE", 10**9 if way == "whole" else 0)
-    monkeypatch.setattr(core, "attend_in_windows", attend)
-    monkeypatch.setattr(windows, "FEWEST_ROWS", rows)
-    monkeypatch.setattr(windows, "MOST_ROWS", rows)
+    core_ways.go("whole" if way == "whole" else "loop", monkeypatch, rows)
+    monkeypatch.setattr(core, "_in_windows", attend)
     return used
 
 

@@ -325,6 +325,7 @@ def test_a_file_that_lacks_its_oracle_is_refused(registry, name, field, loaded_f
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_is_pretrained_and_its_preset_carries_it(name, loaded_files, tmp_path):
     from keras_tupe import TupeMaskedLM
+
     rows, run = prepared(tmp_path), str(tmp_path / "run")
     file = shutil.copy(FOLDER / f"{name}.py", tmp_path)
     given = ("--data", rows, "--out", run, *SMALL)

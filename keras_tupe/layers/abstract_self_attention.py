@@ -307,8 +307,8 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         block = Block(0, length, 0, length)
         if padding_mask is None:
             return block, None
-        is_real = ops.cast(ops.cast(padding_mask, "bool"), self.logits_dtype)
-        return block, ops.reshape(is_real, (1, batch, length, 1))
+        is_real = ops.reshape(ops.cast(padding_mask, "bool"), (1, batch, length, 1))
+        return block, ops.cast(is_real, self.logits_dtype)
 
     def _parts_and_values(self, hidden_states, denses, given):
         query, key, value = (_heads_first(dense(hidden_states)) for dense in denses)

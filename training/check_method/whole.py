@@ -96,7 +96,7 @@ def check_order(case):
     require(
         change > 1e-3 if sees else change <= in_float64(1e-11),
         f"The record says sees_order={sees}, and another order of the tokens changes the answers "
-        f"by {change:.1e}.",
+        f"by {change:.1e}. If it is blind to order on purpose, its record says sees_order=False.",
     )
     change, invariant = _by_shift(case), case.method.shift_invariant
     others = (Case(case.name, tuple(x.items())) for x in case.method.other_options)
@@ -104,7 +104,12 @@ def check_order(case):
     require(
         change <= in_float64(1e-11) if invariant else seen,
         f"The record says shift_invariant={invariant}, and a shift of the whole sequence by three "
-        f"positions changes the answers by {change:.1e}.",
+        f"positions changes the answers by {change:.1e}."
+        + (
+            ""
+            if invariant
+            else " If it sees distances alone, its record says shift_invariant=True."
+        ),
     )
 
 
