@@ -115,7 +115,7 @@ def attend(
     elif size:
         out = _in_blocks(one, parts, keys, block, size, known_blocks)
     else:
-        out = one(block.start, _seed(dropout), parts, [(keys, block, visible)])
+        out = one(0, _seed(dropout), parts, [(keys, block, visible)])
     if visible is not None and visible.has_global_rows and (has_window or of_globals):
         parts, keys["value"] = of_globals or (parts, value)
         keys["parts"] = parts.keys
@@ -150,7 +150,7 @@ class _OneBlock:
     visible: object
     normalized: object
 
-    def __call__(self, start, seed, parts, seen):
+    def __call__(self, first_row, seed, parts, seen):
         found = [
             _masked(self.logits(parts._replace(keys=keys["parts"]), block), block, keys, visible)
             for keys, block, visible in seen
@@ -159,7 +159,7 @@ class _OneBlock:
         probabilities = self.normalized(joined(found, -1))
         if self.dropout is not None:
             dropout = self.dropout._replace(seed=seed) if can_draw() else self.dropout
-            probabilities = dropped(probabilities, dropout, start)
+            probabilities = dropped(probabilities, dropout, first_row)
         return ops.matmul(ops.cast(probabilities, value.dtype), value)
 
 
@@ -174,7 +174,7 @@ def _in_blocks(one, parts, keys, block, size, known):
     def of_block(start, rows, whole):
         here = Block(start, size, block.offset, block.keys)
         rows = Parts(rows, None, whole["whole"])
-        return one(start, whole["seed"], rows, [(whole["keys"], here, one.visible)])
+        return one(start - block.start, whole["seed"], rows, [(whole["keys"], here, one.visible)])
 
     rows = _map(lambda x: frames(x, count, size), parts.rows)
     out = over_blocks(of_block, starts, rows, whole, keys["value"].dtype)
@@ -298,7 +298,7 @@ def dropped(probabilities, dropout, first_row):
     Args:
         probabilities: `(heads, batch, rows, keys)`.
         dropout: a `Dropout`.
-        first_row: position of the first row, an integer or a scalar tensor.
+        first_row: number of the first row, an integer or a scalar tensor.
     """
     if not can_draw():
         return keras.random.dropout(probabilities, dropout.rate, seed=dropout.seed)
