@@ -18,18 +18,34 @@ __all__ = ["boolean", "choice", "integer", "is_integer", "is_number", "number"]
 
 
 def is_integer(value):
-    """Returns whether `value` is an integer (NumPy's count, booleans do not)."""
+    """Returns whether a value is an integer (NumPy's count, booleans do not).
+
+    Args:
+        value: anything.
+    """
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def is_number(value):
-    """Returns whether `value` is a finite number, and no boolean."""
+    """Returns whether a value is a finite number, and no boolean.
+
+    Args:
+        value: anything.
+    """
     is_real = isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
     return is_real and math.isfinite(value)
 
 
 def integer(name, value, low=1, high=None, even=False):
-    """Raises `ValueError` if an argument is not an integer of a range, which may be `even`."""
+    """Raises `ValueError` if an argument is not an integer of a range.
+
+    Args:
+        name: that of the argument, for the message.
+        value: what was given.
+        low: the smallest. Defaults to 1.
+        high: the largest, `None` for any.
+        even: whether it must be even.
+    """
     limits = f" >= {low}" if high is None else f" from {low} to {high}"
     wanted = f"an {'even ' if even else ''}integer{limits}"
     wanted = "a positive integer" if (low, high, even) == (1, None, False) else wanted
@@ -38,7 +54,15 @@ def integer(name, value, low=1, high=None, even=False):
 
 
 def number(name, value, above=None, at_least=None, at_most=None):
-    """Raises `ValueError` if an argument is not a finite number within limits."""
+    """Raises `ValueError` if an argument is not a finite number within limits.
+
+    Args:
+        name: that of the argument, for the message.
+        value: what was given.
+        above: what it must be above, `None` for no limit.
+        at_least: the smallest, likewise.
+        at_most: the largest, likewise.
+    """
     limits = {"above": above, "at least": at_least, "at most": at_most}
     words = " and ".join(f"{word} {x}" for word, x in limits.items() if x is not None)
     fits = is_number(value) and (
@@ -50,12 +74,23 @@ def number(name, value, above=None, at_least=None, at_most=None):
 
 
 def choice(name, value, choices):
-    """Raises `ValueError` if an argument is not one of some values."""
+    """Raises `ValueError` if an argument is not one of some values.
+
+    Args:
+        name: that of the argument, for the message.
+        value: what was given.
+        choices: these values.
+    """
     _require(any(value is x or value == x for x in choices), name, value, f"one of {list(choices)}")
 
 
 def boolean(name, value):
-    """Raises `ValueError` if an argument is neither `True` nor `False`."""
+    """Raises `ValueError` if an argument is neither `True` nor `False`.
+
+    Args:
+        name: that of the argument, for the message.
+        value: what was given.
+    """
     _require(isinstance(value, bool), name, value, "True or False")
 
 
