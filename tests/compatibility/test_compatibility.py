@@ -21,8 +21,8 @@ import keras_tupe
 from keras_tupe import models, trainer
 
 DATA = pathlib.Path(__file__).parent / "data"
-# Of float32: sums in another order differ by up to 1e-6 after two layers of such wild weights.
-TOLERANCE = {"rtol": 2e-6, "atol": 2e-6}
+# 176042c itself, in float32, is up to 1.8e-6 off the same weights in float64: twice that.
+TOLERANCE = {"rtol": 2e-6, "atol": 4e-6}
 LOSSES = {"rtol": 1e-6, "atol": 0}  # what another order of sums makes of 20 steps is below 4e-7
 TASKS = {
     "masked_lm": keras_tupe.TupeMaskedLM,
@@ -38,11 +38,10 @@ TASKS = {
 FEW_TRAININGS = {  # and that of `tupe_r` goes on from a file
     "masked_lm/full/deberta",
     "masked_lm/window/shaw",
-    "causal_lm/causal/rope",
     "causal_lm/window/qkr_4",
     "replaced_token/full/xlnet",
 }
-FEW_WRITERS = {"causal_window/qkr_4", "seq2seq-sinusoidal"}
+FEW_WRITERS = {"causal_window/qkr_4"}
 FEW_EXPORTS = {"text_model"}
 
 
