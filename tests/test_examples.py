@@ -133,7 +133,8 @@ def test_an_objective_of_ones_own_gives_the_same_batch_again(loaded_files):
     again = rule.examples(ids[40:], np.arange(40, 64), 7)
     np.testing.assert_array_equal(again[0]["token_ids"], inputs["token_ids"][40:])
     np.testing.assert_array_equal(again[2], weights[40:])
-    assert 0.3 < weights.mean() < 0.7 and len(set(weights.sum(1))) > 4
+    assert 0.3 < weights.mean() < 0.7
+    assert len(set(weights.sum(1))) > 4
     unused = np.take_along_axis(inputs["token_ids"], inputs["mask_positions"], 1)[weights == 0]
     np.testing.assert_array_equal(unused, labels[weights == 0])
 
