@@ -40,7 +40,7 @@ class AttentionPattern:
         """Returns `options` over the pattern's defaults.
 
         Raises:
-            TypeError: if `options` is no dictionary.
+            TypeError: if `options` is not a dictionary.
             ValueError: for an option that the pattern does not have.
         """
         return resolve_options(

@@ -60,7 +60,9 @@ class AbstractPositionTensors(Configured, keras.layers.Layer):
         Args:
             length: number of tokens, an integer or a scalar tensor.
         """
-        raise NotImplementedError(f"`{type(self).__name__}` must have a method `tensors(length)`.")
+        raise NotImplementedError(
+            f"A subclass must define `tensors(length)`: add it. Received: {type(self).__name__}"
+        )
 
     def call(self, hidden_states):
         found = self.tensors(ops.shape(hidden_states)[1])

@@ -92,7 +92,9 @@ class PositionBias(AbstractPositionTensors):
             `(num_outputs, 2 * length)`, whose last entry is not read; `matrix`, `(num_outputs,
             length, length)`.
         """
-        raise NotImplementedError(f"`{type(self).__name__}` must have a method `parts(length)`.")
+        raise NotImplementedError(
+            f"A subclass must define `parts(length)`: add it. Received: {type(self).__name__}"
+        )
 
     def bias_parts(self, hidden_states):
         """Returns the `parts` for the length of `hidden_states`, which is checked."""

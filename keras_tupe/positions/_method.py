@@ -100,7 +100,7 @@ class PositionMethod:
         """Returns `options` over the method's defaults.
 
         Raises:
-            TypeError: if `options` is no dictionary.
+            TypeError: if `options` is not a dictionary.
             ValueError: for an option that the method does not have.
         """
         return resolve_options(

@@ -212,7 +212,7 @@ def prune_heads(model, heads):
         A new model of the same class, not compiled as the old one was.
 
     Raises:
-        TypeError: if `model` is no such model, or `heads` is no dictionary.
+        TypeError: if `model` is no such model, or `heads` is not a dictionary.
         ValueError: for layers or heads that are not there, a layer that would lose all its heads,
             or a position method that does not say what it is without some of them.
 

@@ -58,7 +58,7 @@ class TrunkConfig:
     Raises:
         ValueError: for impossible values, unknown methods, patterns or options, or fields that do
             not fit each other.
-        TypeError: for options that are no dictionary.
+        TypeError: if the options are not a dictionary.
 
     Example:
         >>> config = TrunkConfig(100, 2, 4, 16, 32, "rope", num_groups=1)

@@ -60,7 +60,7 @@ def split_name(name):
 
 
 def check_positions(name, positions, shape):
-    """Refuses positions that are no integers `(batch, count)`, or outside of a known row."""
+    """Refuses positions that are not integers `(batch, count)` or lie outside a known row."""
     if in_symbolic_scope():
         return
     dtype = keras.backend.standardize_dtype(positions.dtype)
