@@ -32,6 +32,10 @@ class Dense(Quantizable, keras.layers.Dense):
         return _affine(inputs, self.kernel, self.bias, 1, activation)
 
 
+class EinsumDense(Quantizable, keras.layers.EinsumDense):
+    """`keras.layers.EinsumDense` whose quantized weights are loaded; same weights, same names."""
+
+
 class HeadsDense(Quantizable, keras.layers.EinsumDense):
     """An `EinsumDense` from or to heads by one product of matrices; same weights, same names.
 

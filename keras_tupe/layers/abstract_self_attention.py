@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_tupe import attention_patterns
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.layers._dense import HeadsDense, KeysAndGates
+from keras_tupe.layers._dense import EinsumDense, HeadsDense, KeysAndGates
 from keras_tupe.layers._parts import Configured, at_least_float32, fresh, starts
 from keras_tupe.layers.attention import core
 from keras_tupe.layers.attention.block import Block, distance_values, is_zero, rows_of
@@ -234,7 +234,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         Returns:
             A layer, `(rows, width)` -> `(rows, num_heads, key_dim)`.
         """
-        return keras.layers.EinsumDense(
+        return EinsumDense(
             "rm,mhd->rhd",
             output_shape=(self.num_heads, self.key_dim),
             bias_axes="hd" if use_bias else None,

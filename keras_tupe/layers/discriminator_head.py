@@ -50,7 +50,7 @@ class DiscriminatorHead(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="dense",
         )
-        self.prediction = keras.layers.Dense(
+        self.prediction = Dense(
             1,
             kernel_initializer=fresh(self.kernel_initializer),
             dtype=at_least_float32(self.compute_dtype),

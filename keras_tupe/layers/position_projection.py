@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
+from keras_tupe.layers._dense import EinsumDense
 from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
 
 
@@ -78,7 +79,7 @@ class PositionProjection(Configured, keras.layers.Layer):
             epsilon=epsilon, dtype=dtype, name="layer_norm"
         )
         self.query_dense, self.key_dense = (
-            keras.layers.EinsumDense(
+            EinsumDense(
                 "tm,mhd->thd",
                 output_shape=(num_heads, key_dim),
                 bias_axes="hd" if use_bias else None,

@@ -3,6 +3,7 @@
 import keras
 import keras_hub
 
+from keras_tupe.layers._dense import Dense
 from keras_tupe.models.presets.classes import PresetModel
 from keras_tupe.trunk.config import TrunkConfig
 from keras_tupe.trunk.inputs import check_inputs, check_positions
@@ -147,7 +148,7 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
             name: keras.Input((None,), dtype="int32", name=name) for name in config.input_names
         }
         x = trunk(inputs)
-        pooler = keras.layers.Dense(
+        pooler = Dense(
             config.hidden_dim,
             activation="tanh",
             kernel_initializer=config.dims(dtype).initializer(),

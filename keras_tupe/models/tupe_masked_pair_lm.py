@@ -5,6 +5,7 @@ import keras_hub
 from keras import ops
 
 from keras_tupe.layers import MaskedLMHead
+from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.models._inputs import check_preprocessor
 from keras_tupe.models._labels_by_name import LabelsByName
@@ -87,7 +88,7 @@ class TupeMaskedPairLM(TupeTask, LabelsByName, keras_hub.models.Task):
             dtype=backbone.dtype_policy,
             name="mlm_head",
         )
-        pair_head = keras.layers.Dense(
+        pair_head = Dense(
             _NUM_CLASSES,
             kernel_initializer=initializer.clone(),
             dtype=at_least_float32(backbone.compute_dtype),

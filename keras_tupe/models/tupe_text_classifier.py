@@ -5,6 +5,7 @@ import keras_hub
 
 from keras_tupe.layers import Dropout
 from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._dense import Dense
 from keras_tupe.models._inputs import check_preprocessor
 from keras_tupe.models._task_class import TupeTask
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
@@ -58,7 +59,7 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
         check_preprocessor(preprocessor, backbone)
         # === Layers ===
         output_dropout = Dropout(dropout, dtype=backbone.dtype_policy, name="classifier_dropout")
-        output_dense = keras.layers.Dense(
+        output_dense = Dense(
             num_classes,
             activation=activation,
             kernel_initializer=keras.initializers.RandomNormal(stddev=backbone.initializer_range),

@@ -14,6 +14,7 @@ from keras_tupe.layers import (
     EncoderBlock,
     TokenEmbedding,
 )
+from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
 
 # What a position method must hand on to an attention layer, by what it would lack.
@@ -95,7 +96,7 @@ class Trunk:
         )
         self.dropout = Dropout(config.dropout, dtype=dtype, name="embeddings_dropout")
         if config.embedding_dim:
-            self.projection = keras.layers.Dense(
+            self.projection = Dense(
                 config.hidden_dim,
                 kernel_initializer=dims.initializer(),
                 dtype=dtype,

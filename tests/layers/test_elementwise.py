@@ -87,13 +87,14 @@ def test_the_gradient_of_a_bias_is_right_in_half_precision():
     assert np.linalg.norm(gradient - wanted) <= 5e-3 * np.linalg.norm(wanted)
 
 
-@pytest.mark.parametrize("position", ["data_dependent_alibi", "shaw"])
+@pytest.mark.parametrize("position", ["data_dependent_alibi", "shaw", "tupe_r"])
 def test_quantized_layers_answer_alike_and_are_saved(position, tmp_path):
     model = TupeBackbone(101, 2, 2, 32, 64, position, max_sequence_length=32)
     for weight in model.trainable_weights:
         weight.assign_add(0.05 * keras.random.normal(weight.shape))
     ids = np.random.default_rng(0).integers(0, 101, (2, 16))
     inputs = {"token_ids": ids, "padding_mask": np.ones((2, 16), "int32")}
+    pooled = []
     before, *after = [ops.convert_to_numpy(model(inputs)["sequence_output"])]
     with pytest.warns(UserWarning, match="does not have a `quantize` method"):  # of other layers
         model.quantize("int8")
@@ -101,11 +102,14 @@ def test_quantized_layers_answer_alike_and_are_saved(position, tmp_path):
     assert {x.quantization_mode for x in all_layers(model) if isinstance(x, dense)} == {"int8"}
     model.save(tmp_path / "int8.keras")
     for one in (model, keras.saving.load_model(tmp_path / "int8.keras")):
-        after.append(ops.convert_to_numpy(one(inputs)["sequence_output"]))
+        found = one(inputs)
+        after.append(ops.convert_to_numpy(found["sequence_output"]))
+        pooled.append(ops.convert_to_numpy(found["pooled_output"]))
     cosine = (before * after[0]).sum() / np.linalg.norm(before) / np.linalg.norm(after[0])
     assert cosine > 0.999
     assert np.abs(after[0] - before).max() > 1e-6, "something is quantized"
     np.testing.assert_array_equal(*after)
+    np.testing.assert_array_equal(*pooled)
 
 
 @pytest.mark.parametrize("function", [gelu, gelu_approximate])
