@@ -1,6 +1,5 @@
 """A whole objective in one file: hidden tokens, of which each row has a share of its own."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -10,34 +9,17 @@ from keras_tupe.models import TupeMaskedLM
 from keras_tupe.objectives import Objective
 
 
-@dataclasses.dataclass(frozen=True)
-class DrawnRate:
-    """Masks as `masking` does; of the masks of a row a share is predicted that the row draws.
+class DrawnRate(Masking):
+    """Masks as `Masking` does; of the masks of a row a share is predicted that the row draws.
 
     The share is uniform from 0 to 1, a function of the seed and the number of the example alone, so
     that a batch is the same after any resumption. What is not predicted has weight 0 and its own
     token back.
     """
 
-    masking: Masking
-
-    @property
-    def vocabulary_size(self):
-        """Number of pieces."""
-        return self.masking.vocabulary_size
-
-    @property
-    def pad_id(self):
-        """Id of [PAD]."""
-        return self.masking.pad_id
-
-    def num_slots(self, length):
-        """Returns the predictions of a row, some of which are not in use."""
-        return self.masking.num_slots(length)
-
     def examples(self, token_ids, example_numbers, seed):
         """Returns inputs, labels and weights of rows."""
-        inputs, labels, weights = self.masking.examples(token_ids, example_numbers, seed)
+        inputs, labels, weights = super().examples(token_ids, example_numbers, seed)
         keep = np.empty(weights.shape, bool)
         for row, number in enumerate(example_numbers):
             drawn = np.random.default_rng([seed, int(number)])
@@ -47,16 +29,12 @@ class DrawnRate:
         inputs["token_ids"][rows, places] = np.asarray(token_ids)[rows, places]
         return inputs, labels, weights * keep
 
-    def signature(self, batch_size, length):
-        """Returns shapes and dtypes of what `examples` returns."""
-        return self.masking.signature(batch_size, length)
-
 
 OBJECTIVE = Objective(
     summary="hidden tokens are predicted, of which each row has another share",
     source="Chang et al. 2022, Sec. 3.1 (MaskGIT), with a uniform share",
     task=TupeMaskedLM,
-    rule=lambda rows, options: DrawnRate(rows.masking(rate=options["mask_rate"])),
+    rule=lambda rows, options: DrawnRate(**vars(rows.masking(rate=options["mask_rate"]))),
     num_predictions=lambda length, options: math.ceil(options["mask_rate"] * length),
     predictions="masked token",
     accuracy="masked accuracy",

@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.layers.attention.core import over_blocks
+from keras_tupe.layers.attention.random_bits import can_draw
 
 _LOGITS = 2**23  # of one chunk: 32 MiB in float32, of which two or three are alive
 _FEWEST = 64  # tokens of a chunk, however large the vocabulary is
@@ -44,8 +46,7 @@ def token_losses(hidden_states, embeddings, labels, *, accuracy=False, chunk=Non
     rows = ops.reshape(hidden_states, (-1, hidden_dim))
     flat = ops.cast(ops.reshape(labels, (-1,)), "int32")
     count, chunk = ops.shape(rows)[0], chunk or max(_LOGITS // vocabulary_size, _FEWEST)
-    loop = {"tensorflow": _on_tensorflow, "jax": _on_jax}.get(keras.backend.backend())
-    if loop is None or (isinstance(count, int) and count <= chunk):
+    if not can_draw() or (isinstance(count, int) and count <= chunk):
         found = losses_of(rows, flat, embeddings)
     else:
         chunks = -(-count // chunk)  # of one size, the last with zeros at its end
@@ -55,12 +56,12 @@ def token_losses(hidden_states, embeddings, labels, *, accuracy=False, chunk=Non
             x = ops.pad(x, [(0, chunks * size - count)] + [(0, 0)] * (len(x.shape) - 1))
             return ops.reshape(x, (chunks, size, *x.shape[1:]))
 
-        # remat gives no gradient to what a function captures
-        again = keras.remat(lambda rows, table, labels: losses_of(rows, labels, table))
-        found = loop(
-            lambda one: again(one[0], embeddings, one[1]), (framed(rows), framed(flat)), wide
-        )
-        found = [ops.reshape(x, (-1,))[:count] for x in found]
+        def of_chunk(_, one, table):
+            return ops.stack(losses_of(*one, table))
+
+        starts, given = ops.arange(chunks, dtype="int32"), (framed(rows), framed(flat))
+        found = over_blocks(of_chunk, starts, given, embeddings, wide)  # (chunks, 2, size)
+        found = [ops.reshape(x, (-1,))[:count] for x in ops.unstack(found, 2, axis=1)]
     return tuple(ops.reshape(x, ops.shape(labels)) for x in found)
 
 
@@ -85,16 +86,3 @@ def _hits(logits, labels, accuracy):
         return ops.zeros_like(logits[:, 0])
     likeliest = ops.cast(ops.argmax(logits, axis=-1), "int32")
     return ops.cast(ops.equal(likeliest, labels), logits.dtype)
-
-
-def _on_tensorflow(function, chunks, dtype):
-    import tensorflow as tf
-
-    signature = {"parallel_iterations": 1, "fn_output_signature": (dtype, dtype)}
-    return tf.map_fn(function, chunks, **signature)
-
-
-def _on_jax(function, chunks, dtype):
-    import jax
-
-    return jax.lax.map(function, chunks)

@@ -29,16 +29,15 @@ from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifi
 from keras_tupe.models.tupe_text_embedder import TupeTextEmbedder
 from keras_tupe.models.tupe_token_discriminator import TupeTokenDiscriminator
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
-from keras_tupe.trunk.changes import (
-    extend_positions,
+from keras_tupe.trunk.changes import extend_positions, with_memory_length
+from keras_tupe.trunk.memory import call_with_memory
+from keras_tupe.trunk.pruning import (
     keep_zeros,
     lowest_heads,
     prune_heads,
     prune_weights,
     share_of_zeros,
-    with_memory_length,
 )
-from keras_tupe.trunk.memory import call_with_memory
 
 __all__ = [
     "SIZES",

@@ -57,10 +57,9 @@ class Trunk:
     def __init__(self, config, dtype=None, token_embedding=None, cross_attention=False):
         self.config, self.dtype = config, keras.dtype_policies.get(dtype)
         method, dims = config.method, config.dims(dtype)
-        made = [config.position_options, dims]
 
         def layer_of(factory):
-            return factory(dims, made[0]) if factory else None
+            return factory(dims, config.position_options) if factory else None
 
         def norm(name):
             return LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name=name)

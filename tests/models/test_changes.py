@@ -37,7 +37,7 @@ from keras_tupe.models import (
     share_of_zeros,
 )
 from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
-from keras_tupe.trunk.changes import kernels
+from keras_tupe.trunk.pruning import kernels
 from keras_tupe.trunk.steps import Steps
 from training.check_method.numpy_encoder import encode
 
