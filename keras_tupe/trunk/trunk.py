@@ -176,21 +176,25 @@ class Trunk:
 def check_attention(attention, dims):
     """Refuses an attention layer that would see or have something else than it was asked for."""
     for what, names in _ASKED.items():
-        wanted, got = ({name: getattr(x, name, None) for name in names} for x in (dims, attention))
-        for options in (wanted, got):
-            if "segment_length" in options:
-                memory = options["memory_length"] = options["memory_length"] or 0
-                options["segment_length"] = options["segment_length"] or memory or None
-            options.setdefault("attention_pattern", None)
-        is_any = "num_heads" in names and dims.heads is None
-        is_any |= (got["attention_pattern"] or "full") == wanted["attention_pattern"] == "full"
-        if got != wanted and not is_any:
+        wanted, got = _said(dims, names), _said(attention, names)
+        has_all_heads = "num_heads" in names and dims.heads is None
+        if got != wanted and not has_all_heads:
             raise ValueError(
                 f"The attention layer of a position method must have {what}: make it with "
                 "`keras_tupe.positions.attention`, or hand "
                 f"{', '.join(f'`{name}`' for name in names)} of `dims` on to it. Received: a layer "
                 f"with {got}, expected {wanted}"
             )
+
+
+def _said(one, names):
+    """Returns what a `Dims` asks for or an attention layer has, the same words for the same."""
+    found = {name: getattr(one, name, None) for name in names}
+    if "segment_length" in names:
+        memory = found["memory_length"] = found["memory_length"] or 0
+        found["segment_length"] = found["segment_length"] or memory or None
+    is_full = "attention_pattern" in names and (found["attention_pattern"] or "full") == "full"
+    return {"attention_pattern": "full"} if is_full else found
 
 
 def _check_embed(layer):
