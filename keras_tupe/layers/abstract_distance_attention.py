@@ -36,6 +36,8 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         ValueError: if its sizes do not fit, or a call has no table, or two.
     """
 
+    unrolls_blocks = True
+
     def __init__(self, num_heads, key_dim, position_table=None, **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
         self.position_table = position_table
@@ -91,9 +93,6 @@ class AbstractDistanceAttention(AbstractSelfAttention):
         if self.position_table is not None and not self.position_table.clip:
             checked_length(key[0], self.position_table.max_distance + 1, self.position_table.name)
         return query, key
-
-    def clips(self, positions, block):
-        return block.is_known and positions["distances"].shape[-1] < block.keys
 
     def logits(self, query, key, positions, block):
         logits = self.distance_logits(query, key, positions["distances"], block)

@@ -84,6 +84,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     num_terms = 1  # dot products that the logits sum up, so that their variance stays that of one
     shares_projection = False  # whether W^K, b^K are W^Q, b^Q (Kitaev et al. 2020, Sec. 2)
     keeps_prepared = False  # whether a cache holds the keys that `prepare` returned
+    unrolls_blocks = False  # whether a long text costs less if its blocks know where they begin
     makes_blocks = True  # whether `normalized` computes with its argument alone, rows one by one
     num_gates = 0  # logits of gates per token and head, the last channels of each key
     first_gate = 0.0  # bias of these logits at first
@@ -123,16 +124,6 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
             block: the `Block`.
         """
         return self.products(query, key)
-
-    def clips(self, positions, block):
-        """Returns whether many distances lie beyond a clipped table.
-
-        Then blocks cost less that follow each other in the graph, which knows where they are.
-
-        Args:
-            positions, block: as of `logits`.
-        """
-        return False
 
     def normalized(self, logits):
         """Returns the attention scores of logits, here their softmax over keys.
@@ -318,8 +309,11 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def _attended(self, parts, value, block, is_real=None, joined=None, **given):
         """Returns the answer for the queries of a block."""
         given = {"visible": self.visible, "blocks": self.makes_blocks, **given}
-        known = self.clips(parts.whole.get("positions"), block)
-        given |= {"is_real": is_real, "normalized": self.normalized, "known_blocks": known}
+        given |= {
+            "is_real": is_real,
+            "normalized": self.normalized,
+            "unrolled": self.unrolls_blocks,
+        }
         context = core.attend(self._logits, parts, value, block, **given)
         context = joined(context) if joined else context
         if self.head_gates is not None:

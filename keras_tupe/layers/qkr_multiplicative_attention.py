@@ -41,6 +41,8 @@ class QKRMultiplicativeAttention(AbstractDistanceAttention):
         of EMNLP 2020. https://arxiv.org/abs/2009.13658
     """
 
+    unrolls_blocks = False
+
     @property
     def table_widths(self):
         return 1, self.key_dim

@@ -91,6 +91,7 @@ class DisentangledAttention(AbstractSelfAttention):
         He et al. DeBERTa. ICLR 2021. https://arxiv.org/abs/2006.03654
     """
 
+    unrolls_blocks = True
     num_terms = 3
 
     def __init__(self, num_heads, key_dim, untie_cls=False, variant="paper", **kwargs):
@@ -117,9 +118,6 @@ class DisentangledAttention(AbstractSelfAttention):
             table = ops.transpose(ops.concatenate([x[:rows], x[rows - 1 : rows]]), (1, 2, 0))
             found[name] = ops.flip(table, axis=-1) if is_flipped else table
         return found
-
-    def clips(self, positions, block):
-        return block.is_known and positions["query"].shape[-1] < block.keys
 
     def logits(self, query, key, positions, block):
         logits = self.products(query, key) + query_distances(query, positions["query"], block)

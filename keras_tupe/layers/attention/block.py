@@ -84,6 +84,8 @@ def query_distances(query, table, block):
     """
     if block.is_known:
         return _by_known_tiles(query, table, block)
+    if block.is_row:
+        return _products(query, near_entries(table, block.offset - block.start, block.keys))
     return skew(_products(query, _near(table, block)), block.keys)
 
 
@@ -171,10 +173,29 @@ def skew(x, width):
 
 
 def near_entries(table, first, count):
-    """Returns the entries of `count` distances from `first` on, of the last axis of a table."""
-    reach = ops.shape(table)[-1] // 2
-    distances = ops.arange(count, dtype="int32") + first
-    return ops.take(table, ops.clip(distances, -reach, reach) + reach, axis=-1)
+    """Returns the entries of `count` distances from `first` on, of the last axis of a table.
+
+    In pieces, where sizes are known: `take` and its gradient are many times slower on TensorFlow.
+    """
+    last = ops.shape(table)[-1] - 1
+    at = first + last // 2
+    if not (isinstance(last, int) and isinstance(count, int)):
+        return ops.take(table, ops.clip(ops.arange(count, dtype="int32") + at, 0, last), axis=-1)
+    if not isinstance(at, int):
+        table = near_entries(table, -(last // 2) - count, last + 1 + 2 * count)
+        return _entries(table, ops.clip(at + count, 0, last + 1 + count), count)
+    left = min(max(-at, 0), count)  # beyond the ends
+    right = min(max(at + count - 1 - last, 0), count)
+    pieces = (0, 1, left), (at + left, count - left - right, 1), (last, 1, right)
+    return joined(
+        [ops.repeat(_entries(table, x, n), times, axis=-1) for x, n, times in pieces if n * times],
+        -1,
+    )
+
+
+def _entries(table, first, count):
+    start = (*(0 for _ in table.shape[1:]), first)
+    return ops.slice(table, start, (*ops.shape(table)[:-1], count))
 
 
 def _near(table, block):
@@ -209,8 +230,7 @@ def _of_tile(query, table, tile):
             inner = Block(tile.start, tile.rows, tile.offset + left, count)
             found.append(skew(_products(query, _near(table, inner)), count))
         elif count:
-            one = ops.slice(table, (0, 0, entry), (*table.shape[:2], 1))
-            x = _products(query, one)
+            x = _products(query, _entries(table, entry, 1))
             found.append(ops.broadcast_to(x, (*ops.shape(x)[:-1], count)))
     return joined(found, -1)
 

@@ -80,7 +80,7 @@ def attend(
     normalized=softmax,
     of_globals=None,
     blocks=True,
-    known_blocks=False,
+    unrolled=False,
 ):
     """Returns the sums of values of the queries of a block, `(heads, batch, rows, key_dim)`.
 
@@ -100,7 +100,7 @@ def attend(
         normalized: what makes scores of logits.
         of_globals: parts and values that global tokens see by, if they have their own.
         blocks: whether a long text is made in blocks.
-        known_blocks: whether few blocks follow each other in the graph instead of a loop.
+        unrolled: whether few blocks follow each other in the graph instead of a loop.
     """
     keys = {"parts": parts.keys, "value": value}
     if is_real is not None:
@@ -113,7 +113,7 @@ def attend(
     if has_window and "matrix" not in parts.rows:
         out = _in_windows(one, parts, keys, block, _rows_of_window(visible))
     elif size:
-        out = _in_blocks(one, parts, keys, block, size, known_blocks)
+        out = _in_blocks(one, parts, keys, block, size, unrolled)
     else:
         out = one(0, _seed(dropout), parts, [(keys, block, visible)])
     if visible is not None and visible.has_global_rows and (has_window or of_globals):
@@ -163,11 +163,11 @@ class _OneBlock:
         return ops.matmul(ops.cast(probabilities, value.dtype), value)
 
 
-def _in_blocks(one, parts, keys, block, size, known):
+def _in_blocks(one, parts, keys, block, size, unrolled):
     count = -(-block.rows // size)
     size = -(-block.rows // count)
     starts = size * ops.arange(count, dtype="int32") + block.start
-    if known and isinstance(count, int) and count <= MOST_KNOWN and block.is_known:
+    if unrolled and isinstance(count, int) and count <= MOST_KNOWN and block.is_known:
         starts = [block.start + size * number for number in range(count)]
     whole = {"whole": parts.whole, "keys": keys, "seed": _seed(one.dropout)}
 
