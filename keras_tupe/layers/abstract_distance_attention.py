@@ -23,17 +23,11 @@ class AbstractDistanceAttention(AbstractSelfAttention):
     `pair_logits`, for pairs that all have one and the same factor.
 
     Args:
-        num_heads, key_dim, dropout, kernel_initializer: as in `AbstractSelfAttention`.
+        num_heads, key_dim, **kwargs: as in `AbstractSelfAttention`.
         position_table: `RelativePositionTable`; `None` if one table for all layers is passed
-            as `shared_positions`.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+            as `shared_positions`, which is what a `RelativePositionTable` returns.
 
-    Call arguments, shapes and masking are those of `AbstractSelfAttention`; `shared_positions`
-    is what a `RelativePositionTable` returns. A `position_bias` is added.
-
-    Raises:
-        TypeError: if `position_table` is another kind of layer.
-        ValueError: if its sizes do not fit, or a call has no table, or two.
+    All else is as in `AbstractSelfAttention`. A `position_bias` is added.
     """
 
     unrolls_blocks = True
@@ -58,23 +52,13 @@ class AbstractDistanceAttention(AbstractSelfAttention):
     def distance_logits(self, query, key, table, block):
         """Returns the logits of a block, `(num_heads, batch, rows, keys)`.
 
-        Args:
-            query: `(num_heads, batch, rows, key_dim)`.
-            key: `(num_heads, batch, keys, key_dim)`.
-            table: factors by distance, `(num_heads or 1, width, 2 k + 1)`, for
-                `keras_tupe.layers.query_distances` and the like.
-            block: the `Block`.
+        The table, `(num_heads or 1, width, 2 k + 1)`, has factors by distance, for
+        `keras_tupe.layers.query_distances` and the like.
         """
 
     @abc.abstractmethod
     def pair_logits(self, query, key, factor):
-        """Returns the logits with one factor for all pairs instead of that of their distance.
-
-        Args:
-            query: `(num_heads, batch, query_length, key_dim)`.
-            key: `(num_heads, batch, key_length, key_dim)`.
-            factor: `(num_heads or 1, width)`, for all pairs.
-        """
+        """Returns the logits with one factor `(num_heads or 1, width)` for all pairs."""
 
     def of_layer(self, shared_positions):
         if (self.position_table is None) == (shared_positions is None):

@@ -1,15 +1,16 @@
 """Base of all self-attention layers of the package."""
 
+import functools
+
 import keras
 from keras import ops
 
 from keras_tupe import attention_patterns
-from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.layers._dense import EinsumDense, HeadsDense, KeysAndGates
 from keras_tupe.layers._parts import Configured, at_least_float32, fresh, starts
 from keras_tupe.layers.attention import core
 from keras_tupe.layers.attention.block import Block, distance_values, is_zero, rows_of
-from keras_tupe.layers.attention.heads import checked_heads, take_heads
 from keras_tupe.layers.attention.segments import segments_of
 from keras_tupe.layers.dropout import Dropout
 
@@ -17,11 +18,10 @@ from keras_tupe.layers.dropout import Dropout
 class AbstractSelfAttention(Configured, keras.layers.Layer):
     """Multi-head self-attention that asks its subclass one question: the logits of a rectangle.
 
-    Projections, biases, masks, softmax, dropout, blocks of long texts, caches of keys, memories and
-    output are here, once. A subclass is final and answers `logits(query, key, positions, block)`
-    for any rectangle of queries and keys; by default they are scaled products. What it computes
-    once per call it makes in `of_layer` (of positions and its own weights) and in `prepare` (of
-    queries and keys). See the page at the door of `keras_tupe.layers.attention`.
+    A subclass is final and answers `logits(query, key, positions, block)` for any rectangle of
+    queries and keys; by default they are scaled products. What it computes once per call it makes
+    in `of_layer` (of positions and its own weights) and in `prepare` (of queries and keys). All
+    else is here, once: see the page at the door of `keras_tupe.layers.attention`.
 
     Equation (Vaswani et al. 2017):
 
@@ -31,22 +31,19 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
 
     Args:
         num_heads: number of heads H.
-        key_dim: size of each head d; queries, keys and values all have it.
+        key_dim: size of each head d, of queries, keys and values.
         dropout: share of attention scores dropped in training, in [0, 1). Defaults to 0.
         kernel_initializer: Keras initializer of the four kernels.
-        attention_pattern: name of the attention pattern, that is who attends to whom, see
-            `keras_tupe.attention_patterns`. Defaults to `"full"`.
+        attention_pattern: name of one of `keras_tupe.attention_patterns`. Defaults to `"full"`.
         pattern_options: dictionary of the pattern's options, over its defaults.
-        layer_index: number of the block that the layer is for, from 0 on; patterns may differ by
-            it. Defaults to 0.
+        layer_index: number of the layer's block, from 0 on; patterns may differ by it.
         memory_length: tokens before each segment of a row that it attends to as well, without a
             gradient to their hidden states. Defaults to 0.
         segment_length: tokens of a segment that a row is cut into. Defaults to `memory_length`, and
             without a memory to whole rows.
         shared_heads: numbers of the heads of `position_bias` and `shared_positions` that are the
-            layer's, ascending, where an encoder has more of them because heads were removed from
-            this layer. Defaults to `None`: all.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+            layer's, ascending, after heads were removed from it. Defaults to `None`: all.
+        **kwargs: of `keras.layers.Layer`.
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`.
@@ -62,21 +59,14 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         memory_mask: which tokens of that memory there are, `(batch, memory_length)`.
 
     Returns:
-        Hidden states of the shape of the input, in the compute dtype.
+        Hidden states of the shape of the input, in the compute dtype. Logits, bias, mask and
+        softmax are in at least float32 under every precision policy.
 
-    Raises:
-        ValueError: if a size is not a positive integer, the pattern or an option of it is not
-            known or impossible, `shared_heads` are not as many numbers as heads, or
-            `position_bias` has another shape.
-
-    With segments, position terms are those of `memory_length + segment_length` tokens, of which the
-    segment is the last: that is the length of `position_bias` and `shared_positions`.
+    With segments, `position_bias` and `shared_positions` are those of
+    `memory_length + segment_length` tokens, of which the segment is the last.
 
     Masking: padded keys get exactly zero weight. A sequence without any real token attends to
     nothing and yields the output bias, which is finite. Padded queries attend like others.
-
-    Notes:
-        Logits, bias, mask and softmax are in at least float32 under every precision policy.
     """
 
     # What a subclass declares, and what it answers
@@ -93,11 +83,8 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def of_layer(self, shared_positions):
         """Returns a tree of the tensors that `prepare` and `logits` read beside queries and keys.
 
-        Tables, projections of positions, own weights: all that a call makes once, and the steps of
-        a text once for all of them.
-
-        Args:
-            shared_positions: as in the call arguments, of all heads of the encoder, or `None`.
+        Tables, projections of positions, own weights: a call makes them once, and the steps of a
+        text once for all. `shared_positions` are those of all heads of the encoder, or `None`.
         """
         return shared_positions
 
@@ -128,9 +115,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def normalized(self, logits):
         """Returns the attention scores of logits, here their softmax over keys.
 
-        Args:
-            logits: `(num_heads, batch, rows, keys)`, of which those of keys that a query must not
-                see are around -1e30, and must get zero.
+        Logits of keys that a query must not see are around -1e30; their scores must be zero.
         """
         return core.softmax(logits)
 
@@ -139,23 +124,21 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         """Factor of products, 1 / sqrt(num_terms * key_dim) (Ke et al. 2021, below eq. 6)."""
         return (self.num_terms * self.key_dim) ** -0.5
 
-    def products(self, query, key):
-        """Returns `scale * q_i . k_j`, `(num_heads, batch, rows, keys)`.
+    @property
+    def logits_dtype(self):
+        """Name of the dtype of logits, biases and scores."""
+        return at_least_float32(self.compute_dtype)
 
-        Args:
-            query: `(num_heads, batch, rows, key_dim)`.
-            key: `(num_heads, batch, keys, key_dim)`.
-        """
+    def products(self, query, key):
+        """Returns `scale * q_i . k_j`, `(num_heads, batch, rows, keys)`."""
         return ops.matmul(query * self.scale, ops.swapaxes(key, -1, -2))
 
     def own_heads(self, x, axis=0):
-        """Returns a tensor that all layers share, of the heads that are the layer's own.
-
-        Args:
-            x: tensor with an axis of the heads of the encoder.
-            axis: that axis. Defaults to 0.
-        """
-        return take_heads(x, self.shared_heads, axis)
+        """Returns a tensor that all layers share, of the layer's own heads on an axis of it."""
+        if self.shared_heads is None:
+            return x
+        x = ops.reshape(x, ops.shape(x))  # for a dense gradient, see `take_rows`
+        return ops.take(x, list(self.shared_heads), axis=axis)
 
     # Once, for all of them
 
@@ -191,12 +174,11 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         self.memory_length = memory_length
         self.segment_length = segment_length
         self.segments = segments_of(memory_length, segment_length, self.visible)
-        self.shared_heads = checked_heads(shared_heads, num_heads)
+        self.shared_heads = _checked_heads(shared_heads, num_heads)
         self._global_denses = []
         if self.visible is not None and self.visible.separate_global:
-            self._global_denses = [
-                self._projection(f"global_{name}") for name in ("query", "key", "value")
-            ]
+            names = ("global_query", "global_key", "global_value")
+            self._global_denses = [self._projection(name) for name in names]
             if self.shares_projection:
                 self._global_denses[1] = self._global_denses[0]
         self.dropout_layer = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
@@ -216,15 +198,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         )
 
     def position_projection(self, name, use_bias=False):
-        """Returns a new layer that projects vectors of positions to heads, by no half precision.
-
-        Args:
-            name: its name.
-            use_bias: whether it has a bias. Defaults to `False`.
-
-        Returns:
-            A layer, `(rows, width)` -> `(rows, num_heads, key_dim)`.
-        """
+        """Returns a new layer `(rows, width)` -> `(rows, num_heads, key_dim)`, not in half."""
         return EinsumDense(
             "rm,mhd->rhd",
             output_shape=(self.num_heads, self.key_dim),
@@ -235,13 +209,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         )
 
     def add_table(self, name, shape, initializer=None):
-        """Returns a new weight that no policy rounds.
-
-        Args:
-            name: its name.
-            shape: its shape.
-            initializer: of its values. Defaults to one of the kind of the kernels'.
-        """
+        """Returns a new weight that no policy rounds, by default initialized as the kernels."""
         initializer = fresh(self.kernel_initializer) if initializer is None else initializer
         return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
 
@@ -259,11 +227,6 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
             dense.build(hidden_states_shape)
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
 
-    @property
-    def logits_dtype(self):
-        """Name of the dtype of logits, biases and scores."""
-        return at_least_float32(self.compute_dtype)
-
     def call(
         self,
         hidden_states,
@@ -275,18 +238,18 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         memory_mask=None,
     ):
         dropout = core.dropout_of(self, training)
-        positions = self.of_layer(shared_positions)
+        self._check_bias(position_bias, hidden_states)
+        given = position_bias, self.of_layer(shared_positions)
         if self.segments is not None:
             masks = (memory_mask, padding_mask)
-            given = (position_bias, positions)
             return self._over_segments(hidden_states, remembered, masks, given, dropout)
-        given = (position_bias, positions, *self._whole(hidden_states, padding_mask))
-        parts, value = self._parts_and_values(hidden_states, self._denses, given)
-        more = {"dropout": dropout}
+        whole = self._whole(hidden_states, padding_mask)
+        parts, value = self._parts_and_values(hidden_states, self._denses, *given, *whole)
+        of_globals = None
         if self._global_denses:
-            globals_ = self._parts_and_values(hidden_states, self._global_denses, given)
-            more["of_globals"] = globals_
-        return self._attended(parts, value, *given[2:], **more)
+            denses = self._global_denses
+            of_globals = self._parts_and_values(hidden_states, denses, *given, *whole)
+        return self._attended(parts, value, *whole, dropout=dropout, of_globals=of_globals)
 
     @property
     def _denses(self):
@@ -301,20 +264,15 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         is_real = ops.reshape(ops.cast(padding_mask, "bool"), (1, batch, length, 1))
         return block, ops.cast(is_real, self.logits_dtype)
 
-    def _parts_and_values(self, hidden_states, denses, given):
+    def _parts_and_values(self, hidden_states, denses, *given):
         query, key, value = (_heads_first(dense(hidden_states)) for dense in denses)
-        self._check_bias(given[0], hidden_states)
         return self._parts(query, key, *given), value
 
     def _attended(self, parts, value, block, is_real=None, joined=None, **given):
         """Returns the answer for the queries of a block."""
         given = {"visible": self.visible, "blocks": self.makes_blocks, **given}
-        given |= {
-            "is_real": is_real,
-            "normalized": self.normalized,
-            "unrolled": self.unrolls_blocks,
-        }
-        context = core.attend(self._logits, parts, value, block, **given)
+        given |= {"normalized": self.normalized, "unrolled": self.unrolls_blocks}
+        context = core.attend(self._logits, parts, value, block, is_real, **given)
         context = joined(context) if joined else context
         if self.head_gates is not None:
             gates = ops.cast(self.head_gates, context.dtype)
@@ -328,23 +286,22 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
             query, key = self.prepare(query, key, positions, block, is_real)
         rows, keys = {"query": query}, {"key": key}
         whole = {} if positions is None else {"positions": positions}
-        if position_bias is not None:
-            bias = position_bias if isinstance(position_bias, dict) else {"bias": position_bias}
-            bias = {
-                name: ops.cast(self.own_heads(x, 1 if name == "bias" else 0), self.logits_dtype)
-                for name, x in bias.items()
-            }
-            if "bias" in bias and bias["bias"].shape[-1] != 0:
-                rows["matrix"] = rows_of(ops.swapaxes(bias["bias"], 0, 1), block.start, block.rows)
-            else:
-                if "query" in bias:
-                    rows["bias"] = rows_of(
-                        ops.expand_dims(bias["query"], 1), block.start, block.rows
-                    )
-                    keys["bias"] = ops.expand_dims(bias["key"], 1)
-                if "distances" in bias:  # the last is that of a distance that there is not
-                    heads, columns = ops.shape(bias["distances"])
-                    whole["distances"] = ops.slice(bias["distances"], (0, 0), (heads, columns - 1))
+        if position_bias is None:
+            return core.Parts(rows, keys, whole)
+        bias = position_bias if isinstance(position_bias, dict) else {"bias": position_bias}
+        bias = {
+            name: ops.cast(self.own_heads(x, 1 if name == "bias" else 0), self.logits_dtype)
+            for name, x in bias.items()
+        }
+        if "bias" in bias and bias["bias"].shape[-1] != 0:
+            rows["matrix"] = rows_of(ops.swapaxes(bias["bias"], 0, 1), block.start, block.rows)
+            return core.Parts(rows, keys, whole)
+        if "query" in bias:
+            rows["bias"] = rows_of(bias["query"][:, None], block.start, block.rows)
+            keys["bias"] = bias["key"][:, None]
+        if "distances" in bias:  # the last is that of a distance that there is not
+            heads, columns = ops.shape(bias["distances"])
+            whole["distances"] = ops.slice(bias["distances"], (0, 0), (heads, columns - 1))
         return core.Parts(rows, keys, whole)
 
     def _logits(self, parts, block):
@@ -367,22 +324,15 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def all_logits(self, query, key, position_bias=None, shared_positions=None):
         """Returns the logits of all pairs, `(batch, num_heads, length, length)`, without masks.
 
-        Args:
-            query, key: projected, `(batch, length, num_heads, key_dim)`.
-            position_bias, shared_positions: as in the call arguments.
+        Queries and keys are projected, `(batch, length, num_heads, key_dim)`.
         """
-        length = ops.shape(key)[1]
-        block = Block(0, length, 0, length)
-        query, key = _heads_first(query), _heads_first(key)
-        parts = self._parts(query, key, position_bias, self.of_layer(shared_positions), block)
+        block, _ = self._whole(key, None)
+        given = position_bias, self.of_layer(shared_positions), block
+        parts = self._parts(_heads_first(query), _heads_first(key), *given)
         return ops.swapaxes(self._logits(parts, block), 0, 1)
 
     def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
-        """Returns the attention scores `(batch, num_heads, length, length)` of a call.
-
-        Args:
-            hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
-        """
+        """Returns the attention scores `(batch, num_heads, length, length)` of a call."""
         if self.segments is not None:
             raise ValueError(
                 "The scores of a layer with segments are no matrix of all pairs of a row. Use one "
@@ -390,12 +340,11 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
             )
         block, is_real = self._whole(hidden_states, padding_mask)
         given = (position_bias, self.of_layer(shared_positions), block, is_real)
+        how = (block, is_real, self.visible, self.normalized)
         found = []
         for denses in filter(None, (self._global_denses, self._denses)):
-            parts, _ = self._parts_and_values(hidden_states, denses, given)
-            found.append(
-                core.scores(self._logits, parts, block, is_real, self.visible, self.normalized)
-            )
+            parts, _ = self._parts_and_values(hidden_states, denses, *given)
+            found.append(core.scores(self._logits, parts, *how))
         if len(found) > 1:
             count = self.visible.num_global
             found = [ops.concatenate([found[0][:, :, :count], found[1][:, :, count:]], axis=2)]
@@ -405,7 +354,6 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
 
     def _over_segments(self, hidden_states, remembered, masks, given, dropout):
         segments = self.segments
-        self._check_bias(given[0], hidden_states)
         batch, length = ops.shape(hidden_states)[:2]
         if remembered is None:
             sides = ((0, 0), (segments.memory_length, 0), (0, 0))
@@ -415,49 +363,30 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
             segments.with_memories(*(_heads_first(dense(x)) for x in (remembered, hidden_states)))
             for dense in (self.key_dense, self.value_dense)
         )
-        seen = [
-            default((batch, size)) if mask is None else ops.cast(mask, "bool")
-            for mask, default, size in zip(
-                masks, (ops.zeros, ops.ones), (segments.memory_length, length), strict=True
-            )
-        ]
-        seen = [ops.cast(x, self.logits_dtype)[None, :, :, None] for x in seen]
-        is_real = segments.with_memories(ops.concatenate(seen, axis=2), seen[1])
+        memory_mask, padding_mask = masks
+        before = ops.zeros((batch, segments.memory_length)) if memory_mask is None else memory_mask
+        own = ops.ones((batch, length)) if padding_mask is None else padding_mask
+        seen = [ops.cast(ops.cast(x, "bool"), self.logits_dtype) for x in (before, own)]
+        before, own = (x[None, :, :, None] for x in seen)
+        is_real = segments.with_memories(ops.concatenate([before, own], axis=2), own)
         block = Block(segments.memory_length, segments.length, 0, segments.whole)
         parts = self._parts(query, key, *given, block, is_real)
-        return self._attended(
-            parts,
-            value,
-            block,
-            is_real,
-            joined=lambda context: segments.joined(context, batch, length),
-            dropout=dropout,
-        )
+        joined = functools.partial(segments.joined, batch=batch, length=length)
+        return self._attended(parts, value, block, is_real, joined=joined, dropout=dropout)
 
     # One token after the other: the keys and values of those before are kept. There is neither
     # dropout nor padding: a token sees those before it as the pattern, which is causal, says.
 
     def prefill(self, hidden_states, position_bias=None, shared_positions=None):
-        """Returns the answer of a call without dropout, and the keys and values of its tokens.
+        """Returns the answer of a call without dropout, and what `cache_of` takes of its tokens.
 
-        Args:
-            hidden_states, position_bias, shared_positions: as in the call arguments.
-
-        Returns:
-            The hidden states, and a pair: keys and values, each
-            `(num_heads, batch, length, key_dim)` in the compute dtype, for `cache_of`.
+        That is a pair: keys and values, `(num_heads, batch, length, key_dim)`, compute dtype.
         """
         x = self(hidden_states, position_bias=position_bias, shared_positions=shared_positions)
-        positions = self.of_layer(shared_positions)
-        return x, self._new(hidden_states, 0, positions)[1]
+        return x, self._new(hidden_states, 0, self.of_layer(shared_positions))[1]
 
     def cache_of(self, kept, length):
-        """Returns the cache of a whole text from that of its first tokens.
-
-        Args:
-            kept: what `prefill` returned beside hidden states.
-            length: tokens of the whole text, an integer.
-        """
+        """Returns the cache of a text of `length` tokens from what `prefill` kept of the first."""
         before, size = 0, length
         if self.segments is not None:
             before = self.segments.memory_length
@@ -477,11 +406,8 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
             index: position of the first of the new tokens, int32 scalar tensor.
             position_bias: that of the whole text, as in the call arguments.
             layer_positions: what `of_layer` returned for the whole text.
-
-        Returns:
-            Hidden states `(batch, count, hidden_dim)`, and the cache.
         """
-        segments, first, is_real = self.segments, 0, None
+        segments, is_real = self.segments, None
         count = ops.shape(hidden_states)[1]
         if segments is not None and hidden_states.shape[1] != 1:
             raise ValueError(
@@ -502,7 +428,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         prepared = self.keeps_prepared and segments is None
         parts = self._parts(query, key, position_bias, layer_positions, block, is_real, prepared)
         columns = None if segments is not None else _columns(self.visible, block)
-        if columns is not None:
+        if columns:
             block = Block(block.start, block.rows, *columns)
             parts = parts._replace(keys=core.cut(parts.keys, *columns))
             value = core.cut(value, *columns)
@@ -542,20 +468,19 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         self._check_bias(position_bias, hidden_states)
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "attention_pattern": self.attention_pattern,
-            "pattern_options": dict(self.pattern_options),
-            "layer_index": self.layer_index,
-            "memory_length": self.memory_length,
-            "segment_length": self.segment_length,
-            "shared_heads": self.shared_heads and list(self.shared_heads),
-        }
+
+def _checked_heads(shared_heads, num_heads):
+    """Returns the numbers of a layer's heads as a list, or `None`."""
+    if shared_heads is None:
+        return None
+    heads = list(shared_heads)
+    are_numbers = all(is_integer(head) and head >= 0 for head in heads)
+    if not are_numbers or len(heads) != num_heads or heads != sorted(set(heads)):
+        raise ValueError(
+            f"`shared_heads` must be {num_heads} ascending numbers from 0 on, one for each head "
+            f"of the layer. Received: shared_heads={shared_heads!r}"
+        )
+    return heads
 
 
 def _heads_first(x):

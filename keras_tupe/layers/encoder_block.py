@@ -9,7 +9,7 @@ from keras_tupe.layers._at_positions import at_positions
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.layers._parts import fresh, unbuilt_layer
+from keras_tupe.layers._parts import Configured, fresh
 from keras_tupe.layers._recomputation import recomputed
 from keras_tupe.layers._tracing import traced_for
 from keras_tupe.layers.dropout import Dropout
@@ -17,7 +17,7 @@ from keras_tupe.layers.gelu import activation_of
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class EncoderBlock(keras.layers.Layer):
+class EncoderBlock(Configured, keras.layers.Layer):
     """One Transformer encoder layer around any attention of this package.
 
     Equation, post-LN (Vaswani et al. 2017; BERT and TUPE) and pre-LN:
@@ -25,8 +25,7 @@ class EncoderBlock(keras.layers.Layer):
         post-LN: y = LN(x + attention(x)),  out = LN(y + W_2 gelu(W_1 y))
         pre-LN:  y = x + attention(LN(x)),  out = y + W_2 gelu(W_1 LN(y))
 
-    Dropout is applied to the output of each sublayer. GELU is the exact one, unless `activation`
-    says otherwise.
+    Dropout is applied to the output of each sublayer.
 
     Args:
         attention: an `AbstractSelfAttention`.
@@ -36,7 +35,7 @@ class EncoderBlock(keras.layers.Layer):
         layer_norm_epsilon: epsilon of both layer normalizations. Defaults to 1e-5.
         kernel_initializer: Keras initializer of W_1 and W_2.
         activation: `"gelu"`, the exact one, or `"gelu_approximate"`. Defaults to `"gelu"`.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+        **kwargs: of `keras.layers.Layer`.
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`.
@@ -54,8 +53,6 @@ class EncoderBlock(keras.layers.Layer):
     Attributes:
         remat: whether the backward pass of training computes the block again, in place of keeping
             what it computed; same masks, same numbers. Defaults to `False`; `Trainer` sets it.
-
-    Masking: by `padding_mask`, in the attention.
 
     Example:
         >>> attention = keras_tupe.layers.PlainSelfAttention(num_heads=2, key_dim=4)
@@ -134,11 +131,8 @@ class EncoderBlock(keras.layers.Layer):
                 "`encoder_states`, (batch, source length, hidden_dim). Received: encoder_states="
                 f"{getattr(encoder_states, 'shape', None)} for {type(self).__name__}"
             )
-        given = {
-            "position_bias": position_bias,
-            "shared_positions": shared_positions,
-            "padding_mask": padding_mask,
-        }
+        given = {"position_bias": position_bias, "shared_positions": shared_positions}
+        given["padding_mask"] = padding_mask
         others = (memory, memory_mask, encoder_states, encoder_padding_mask)
         tensors = (hidden_states, output_positions, given, *others)
         if self.remat and training and traced_for() is None:
@@ -170,9 +164,8 @@ class EncoderBlock(keras.layers.Layer):
     def _across(self, encoded):
         if self.cross_attention is None:
             return None
-        kept, mask = encoded
-        attended = self.cross_attention.attended
-        return functools.partial(attended, kept=kept, encoder_padding_mask=mask)
+        given = dict(zip(("kept", "encoder_padding_mask"), encoded, strict=True))
+        return functools.partial(self.cross_attention.attended, **given)
 
     def _walk(self, hidden_states, attend, across=None, positions=None, training=None):
         """Returns the block's answer, and the cache where the attention gives one."""
@@ -199,10 +192,8 @@ class EncoderBlock(keras.layers.Layer):
     def prefill(self, hidden_states, position_bias=None, shared_positions=None, encoded=None):
         """Returns the answer of a call without dropout, and the cache of the attention.
 
-        Args:
-            hidden_states, position_bias, shared_positions: as in the call arguments.
-            encoded: of a decoder's block, pair: what the cross-attention's `keys_and_values`
-                returned, and the padding mask of the encoder.
+        `encoded`, for a decoder's block, is a pair: what the cross-attention's `keys_and_values`
+        returned, and the padding mask of the encoder.
         """
         given = {"position_bias": position_bias, "shared_positions": shared_positions}
         attend = functools.partial(self.attention.prefill, **given)
@@ -211,13 +202,7 @@ class EncoderBlock(keras.layers.Layer):
     def step(
         self, hidden_states, cache, index, position_bias=None, layer_positions=None, encoded=None
     ):
-        """Returns the hidden states of new tokens, and the cache with theirs.
-
-        Args:
-            hidden_states: those of the new tokens, `(batch, count, hidden_dim)`.
-            cache, index, position_bias, layer_positions: as of the attention's `step`.
-            encoded: as of `prefill`.
-        """
+        """Returns the hidden states of new tokens, and the cache with theirs: see the attention."""
         given = {"position_bias": position_bias, "layer_positions": layer_positions}
         attend = functools.partial(self.attention.step, cache=cache, index=index, **given)
         return self._walk(hidden_states, attend, self._across(encoded))
@@ -230,19 +215,3 @@ class EncoderBlock(keras.layers.Layer):
         if output_positions is not None:
             shape = (*output_positions.shape, shape[-1])
         return keras.KerasTensor(shape, self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "normalize_first": self.normalize_first,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "activation": self.activation,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "attention": unbuilt_layer(config["attention"])})

@@ -51,7 +51,7 @@ def parts_of(case, length, **sizes):
     shared = made["shared_positions"](x) if "shared_positions" in made else None
     block = Block(0, length, 0, length)
     terms = (bias, layer.of_layer(shared), block)
-    parts, _ = layer._parts_and_values(x, layer._denses, terms)
+    parts, _ = layer._parts_and_values(x, layer._denses, *terms)
     return layer, parts, ops.convert_to_numpy(layer._logits(parts, block))
 
 

@@ -34,5 +34,5 @@ Texts of up to 512 tokens are one block. Longer ones are blocks of up to 256 row
 or a few that the graph knows, which the backward pass makes again, so that nothing of shape
 (length, length) is held. What a block computes comes from its arguments alone. Files: `block`
 (rectangles and what belongs to distances), `channels` (Huang's method 3), `core` (the walk),
-`segments`, `heads`, `random_bits`, `position_terms` (biases by their parts).
+`segments`, `random_bits`, `position_terms` (biases by their parts).
 """

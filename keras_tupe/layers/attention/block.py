@@ -19,15 +19,12 @@ SMALLEST_TILE, MOST_TILES = 64, 16  # small tiles waste less at their edges, few
 class Block:
     """A rectangle of logits: some queries, one after the other, by some keys.
 
-    All rows of a short text, some rows of a long one, a window, global tokens, the next token of a
-    text, a segment behind its memory are such rectangles. In a window `offset` may be negative, and
-    keys may lie behind the text: they are masked.
+    In a window `offset` may be negative, and keys may lie behind the text: they are masked.
 
     Attributes:
-        start: position of the first query; an integer, or a scalar tensor in a loop or a step.
-        rows: number of queries, the same.
-        offset: position of the first key, the same.
-        keys: number of keys, the same.
+        start, rows: position of the first query and number of queries; integers, or scalar tensors
+            in a loop or a step.
+        offset, keys: the same of keys.
     """
 
     start: object
@@ -62,12 +59,7 @@ class Block:
 
 
 def distance_values(table, block):
-    """Returns `table[h, k + j - i]` for the pairs of a block, `(heads, 1, rows, keys)`.
-
-    Args:
-        table: scalars by distance, `(heads, 2 k + 1)`.
-        block: a `Block`.
-    """
+    """Returns `table[h, k + j - i]` of a table `(heads, 2 k + 1)`, `(heads, 1, rows, keys)`."""
     near = _near(table, block)
     heads, columns = ops.shape(near)
     near = ops.reshape(near, (heads, 1, 1, columns))
@@ -77,10 +69,7 @@ def distance_values(table, block):
 def query_distances(query, table, block):
     """Returns `query_i . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
 
-    Args:
-        query: `(heads, batch, rows, dim)`.
-        table: vectors by distance, `(heads or 1, dim, 2 k + 1)`.
-        block: a `Block`.
+    The table has vectors by distance, `(heads or 1, dim, 2 k + 1)`.
     """
     if block.is_known:
         return _by_known_tiles(query, table, block)
@@ -90,13 +79,7 @@ def query_distances(query, table, block):
 
 
 def key_distances(key, table, block):
-    """Returns `key_j . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
-
-    Args:
-        key: `(heads, batch, keys, dim)`.
-        table: as of `query_distances`.
-        block: a `Block`.
-    """
+    """Returns `key_j . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`."""
     if block.is_row:
         return ops.expand_dims(ops.sum(key * row_vectors(table, block), axis=-1), 2)
     table, block = ops.flip(table, axis=-1), block.transposed
@@ -108,10 +91,7 @@ def untied(logits, query, key, block, pair_logits, factors=((), ())):
     """Returns logits with [CLS] freed from distance: row 0, and column 0 of the other rows.
 
     Args:
-        logits: those of a block, `(heads, batch, rows, keys)`.
-        query: `(heads, batch, rows, dim)`.
-        key: `(heads, batch, keys, dim)`.
-        block: the `Block`.
+        logits, query, key, block: those of a rectangle.
         pair_logits: (query, key, *factors) -> logits of all pairs, if they all had these factors.
         factors: what stands in place of a distance in row 0, and in column 0, a tuple each.
     """
@@ -136,13 +116,7 @@ def row_vectors(table, block):
 
 
 def rows_of(x, start, count):
-    """Returns `count` rows from `start` on, of a tensor `(heads, batch, length, width)`.
-
-    Args:
-        x: the tensor.
-        start: position of the first row, an integer or a scalar tensor.
-        count: an integer or a scalar tensor.
-    """
+    """Returns `count` rows from `start` on, of a tensor `(heads, batch, length, width)`."""
     heads, batch, length, width = ops.shape(x)
     if is_zero(start) and count is length:
         return x
@@ -157,12 +131,8 @@ def is_zero(x):
 def skew(x, width):
     """Returns the matrices whose entry (i, u) is `x[i, rows - 1 + u - i]`.
 
-    The memory of rows of one length is read again in rows that are one shorter. Neither an index
-    matrix nor a scatter in the backward pass is needed.
-
-    Args:
-        x: `(heads, batch, rows, width + rows)`; the last column is never read.
-        width: columns of the answer, an integer or a scalar tensor.
+    The memory of rows `(heads, batch, rows, width + rows)` is read again in rows that are one
+    shorter: no index matrix, no scatter in the backward pass. The last column is never read.
     """
     heads, batch, rows, columns = ops.shape(x)
     # `ops.slice`, because the gradient of x[..., a:b] is many times slower on TensorFlow
@@ -224,14 +194,12 @@ def _of_tile(query, table, tile):
     reach //= 2
     left = min(max(tile.start - reach - tile.offset, 0), tile.keys)  # keys not near to any row
     right = min(max(tile.start + tile.rows + reach - tile.offset, 0), tile.keys)
-    found = []
-    for entry, count in ((0, left), (None, right - left), (2 * reach, tile.keys - right)):
-        if count and entry is None:
-            inner = Block(tile.start, tile.rows, tile.offset + left, count)
-            found.append(skew(_products(query, _near(table, inner)), count))
-        elif count:
+    inner = Block(tile.start, tile.rows, tile.offset + left, right - left)
+    found = [skew(_products(query, _near(table, inner)), inner.keys)] if inner.keys else []
+    for entry, count, at in ((0, left, 0), (2 * reach, tile.keys - right, len(found) + 1)):
+        if count:
             x = _products(query, _entries(table, entry, 1))
-            found.append(ops.broadcast_to(x, (*ops.shape(x)[:-1], count)))
+            found.insert(at, ops.broadcast_to(x, (*ops.shape(x)[:-1], count)))
     return joined(found, -1)
 
 

@@ -16,16 +16,7 @@ def channel_distances(query, key, table, block):
 
     As many diagonals as there are keys, each of which goes around them, so that every pair is on
     one: the diagonal r of query i has the distances `first + r + keys` before its end, then
-    `first + r`.
-
-    Args:
-        query: `(heads, batch, rows, dim)`.
-        key: `(heads, batch, keys, dim)`.
-        table: vectors by distance, `(heads or 1, dim, 2 k + 1)`.
-        block: a `Block`.
-
-    Returns:
-        Tensor `(heads, batch, rows, keys)`.
+    `first + r`. Shapes are those of `query_distances`.
     """
     rows, keys = block.rows, block.keys
     if isinstance(rows, int) and isinstance(keys, int) and rows > keys:

@@ -1,6 +1,7 @@
 """The walk over rectangles of logits: masks, softmax, dropout, sums of values, blocks, windows."""
 
 import dataclasses
+import functools
 import typing
 
 import keras
@@ -20,27 +21,18 @@ MOST_KNOWN = 16  # blocks that follow each other in the graph
 
 
 class Parts(typing.NamedTuple):
-    """What the logits of a rectangle are made of: trees of tensors.
+    """What the logits of a rectangle are made of: trees of tensors."""
 
-    Attributes:
-        rows: tensors `(heads, batch or 1, rows, ...)`, a row per query.
-        keys: tensors `(heads, batch or 1, keys, ...)`, a row per key.
-        whole: tensors that every rectangle needs whole, such as tables.
-    """
-
-    rows: object
-    keys: object
-    whole: object = ()
+    rows: object  # `(heads, batch or 1, rows, ...)`, a row per query
+    keys: object  # `(heads, batch or 1, keys, ...)`, a row per key
+    whole: object = ()  # what every rectangle needs whole, such as tables
 
 
 class Dropout(typing.NamedTuple):
-    """Dropout of attention scores: its rate, and a seed of two integers.
-
-    Where the backend draws no bits by counter the seed is a Keras seed generator.
-    """
+    """Dropout of attention scores."""
 
     rate: float
-    seed: object
+    seed: object  # two integers; a Keras generator where the backend draws no bits by counter
 
 
 def dropout_of(layer, training):
@@ -52,15 +44,11 @@ def dropout_of(layer, training):
 
 
 def in_blocks(length):
-    """Returns whether the logits of a text are made in blocks, with no matrix of all pairs.
-
-    Args:
-        length: number of tokens; `None` where the graph does not know it.
-    """
+    """Returns whether the logits of a text are made in blocks, with no matrix of all pairs."""
     if not can_draw():
         return False
-    if length is None:
-        return traced_for() is None  # a file has one graph for all lengths
+    if length is None:  # the graph does not know it; a file has one graph for all lengths
+        return traced_for() is None
     return length > LONGEST_WHOLE and traced_for() not in ("onnx", "litert")
 
 
@@ -221,9 +209,8 @@ def over_blocks(function, starts, blocked, whole, dtype):
         function: (start, entries of `blocked`, `whole`) -> tensor of the given dtype.
         starts: int32 tensor `(blocks,)`, for steps of a loop; a list of integers for blocks that
             follow each other in the graph.
-        blocked: tree of tensors whose first axis are the blocks.
-        whole: tree of tensors.
-        dtype: dtype of what the function gives.
+        blocked, whole: trees of tensors; the first axis of those of `blocked` are the blocks.
+        dtype: of what the function gives.
     """
     entries, others = keras.tree.flatten(blocked), keras.tree.flatten(whole)
 
@@ -249,12 +236,8 @@ def over_blocks(function, starts, blocked, whole, dtype):
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        return tf.map_fn(
-            lambda some: again(*some, *others),
-            (starts, *entries),
-            fn_output_signature=dtype,
-            parallel_iterations=1,
-        )
+        how = {"fn_output_signature": dtype, "parallel_iterations": 1}
+        return tf.map_fn(lambda some: again(*some, *others), (starts, *entries), **how)
     return ops.map(lambda some: again(*some, *others), (starts, *entries))
 
 
@@ -263,8 +246,8 @@ def frames(x, count, size, left=0, width=None):
 
     Args:
         x: `(heads, batch, length, ...)`.
-        count: number of frames, an integer or a scalar tensor.
-        size: rows from the beginning of one frame to that of the next, the same.
+        count: number of frames.
+        size: rows from the beginning of one frame to that of the next.
         left: how many rows before that a frame begins.
         width: rows of a frame, an integer. Defaults to `size`.
     """
@@ -293,27 +276,15 @@ def cut(tree, start, count):
 
 
 def dropped(probabilities, dropout, first_row):
-    """Returns scores after dropout; which are dropped is found again, and never kept.
-
-    Args:
-        probabilities: `(heads, batch, rows, keys)`.
-        dropout: a `Dropout`.
-        first_row: number of the first row, an integer or a scalar tensor.
-    """
+    """Returns scores after dropout; which are dropped is found again, and never kept."""
     if not can_draw():
         return keras.random.dropout(probabilities, dropout.rate, seed=dropout.seed)
     given = dropout.seed, ops.cast(first_row, "int32")
     if keras.backend.backend() != "tensorflow" or traced_for() is not None:
         return _dropped(probabilities, *given, rate=dropout.rate)
 
-    @ops.custom_gradient
-    def linear(x):
-        return (
-            _dropped(x, *given, rate=dropout.rate),
-            lambda upstream: _dropped(upstream, *given, rate=dropout.rate),
-        )
-
-    return linear(probabilities)
+    linear = functools.partial(_dropped, seed=given[0], first_row=given[1], rate=dropout.rate)
+    return ops.custom_gradient(lambda x: (linear(x), linear))(probabilities)
 
 
 @compiled
@@ -325,17 +296,14 @@ def _dropped(probabilities, seed, first_row, rate):
 
 def _masked(logits, block, keys, visible):
     """Returns logits plus masks: one pass each, where a choice takes three."""
-    seen = [] if visible is None else [visible.allowed(block.i, block.j)]
-    if "is_real" in keys:
-        seen.append(ops.swapaxes(keys["is_real"], -1, -2) > 0)
     zero, masked = (ops.cast(x, logits.dtype) for x in (0, MASKED_LOGIT))
-    for each in seen:
-        if each is not None:
-            mask = ops.where(each, zero, masked)
-            if len(mask.shape) == 2:  # TensorFlow 2.21 adds one that all heads share 100 x slower
-                shape = (ops.shape(logits)[0], 1, *ops.shape(mask))
-                mask = ops.broadcast_to(mask, shape)
-            logits = logits + mask
+    seen = None if visible is None else visible.allowed(block.i, block.j)
+    if seen is not None:  # TensorFlow 2.21 adds a mask that all heads share 100 x slower
+        shape = (ops.shape(logits)[0], 1, *ops.shape(seen))
+        logits = logits + ops.broadcast_to(ops.where(seen, zero, masked), shape)
+    if "is_real" in keys:
+        is_real = ops.swapaxes(keys["is_real"], -1, -2) > 0
+        logits = logits + ops.where(is_real, zero, masked)
     return logits
 
 

@@ -15,9 +15,6 @@ def sum_of_parts(biases):
     Equation:
 
         query_i . key_j + query'_i . key'_j = [query_i, query'_i] . [key_j, key'_j]
-
-    Args:
-        biases: list of dictionaries of parts.
     """
     found = {}
     for name in ("query", "key", "distances"):
@@ -35,11 +32,6 @@ def reset_parts(parts, theta, length):
     Equation, for the bias B and `ClsReset` with theta_1 and theta_2; e is 1 at [CLS], else 0:
 
         reset(B)_ij = B_ij + e_i (theta_1 - B_0j) + (1 - e_i) (theta_2 - B_i0) e_j
-
-    Args:
-        parts: those of B.
-        theta: `(2, heads)`.
-        length: number of tokens, an integer or a scalar tensor.
     """
     heads = ops.shape(theta)[1]
     is_cls = ops.cast(ops.equal(ops.arange(length, dtype="int32"), 0), theta.dtype)  # e
@@ -63,12 +55,7 @@ def reset_parts(parts, theta, length):
 
 
 def matrix_of_parts(parts, length):
-    """Returns the bias itself, `(1, heads, length, length)`.
-
-    Args:
-        parts: dictionary of parts.
-        length: number of tokens, an integer or a scalar tensor.
-    """
+    """Returns the bias itself, `(1, heads, length, length)`."""
     found = [parts["matrix"]] if "matrix" in parts else []
     if "query" in parts:
         found.append(ops.einsum("htr,hsr->hts", parts["query"], parts["key"]))

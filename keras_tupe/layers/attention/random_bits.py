@@ -29,14 +29,11 @@ def keep_mask(shape, rate, seed, first_row=0):
 
         keep = hash(r, c, seed) >= rate * 2**32
 
-    The rate is rounded to a multiple of 2**-32.
-
     Args:
         shape: integers or scalar tensors; the last axis are the columns, all others rows.
-        rate: share that is dropped, in [0, 1).
+        rate: share that is dropped, in [0, 1), rounded to a multiple of 2**-32.
         seed: tensor of two integers.
-        first_row: where the rows of the second last axis begin in the tensor that this is a block
-            of, an integer or a scalar tensor.
+        first_row: where the rows of the second last axis begin in the whole tensor.
     """
     *outer, rows, columns = shape
     number = ops.expand_dims(ops.arange(rows, dtype="int32") + first_row, 0)
@@ -46,11 +43,11 @@ def keep_mask(shape, rate, seed, first_row=0):
         number = number + ops.expand_dims(ops.arange(count, dtype="int32"), 1) * _MOST_ROWS
     seed = ops.cast(seed, "uint32")
     first = _hash(_hash(ops.cast(number, "uint32") + seed[0]) + seed[1])
-    second = _hash(_xor(first, _word(_GOLDEN)))
+    second = _hash(ops.bitwise_xor(first, _word(_GOLDEN)))
     first, second = (ops.reshape(x, (*outer, rows, 1)) for x in (first, second))
     x = first + ops.cast(ops.arange(columns, dtype="int32"), "uint32") * _word(_GOLDEN)
     x = _mixed(x, 16) * _word(_FIRST)
-    x = _mixed(_xor(x, second), 15) * _word(_SECOND)
+    x = _mixed(ops.bitwise_xor(x, second), 15) * _word(_SECOND)
     return _mixed(x, 16) >= _word(min(round(rate * 2**32), 2**32 - 1))
 
 
@@ -61,11 +58,7 @@ def _hash(x):
 
 
 def _mixed(x, bits):
-    return _xor(x, ops.right_shift(x, _word(bits)))
-
-
-def _xor(x, y):
-    return ops.bitwise_xor(x, y)
+    return ops.bitwise_xor(x, ops.right_shift(x, _word(bits)))
 
 
 def _word(number):

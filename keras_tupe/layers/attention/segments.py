@@ -34,19 +34,13 @@ class Segments:
         return (length + self.length - 1) // self.length
 
     def cut(self, x):
-        """Returns the segments of rows, the last filled with zeros.
-
-        Args:
-            x: `(heads, batch, length, ...)`.
-        """
+        """Returns the segments of rows `(heads, batch, length, ...)`, the last filled up by 0."""
         return _beside(frames(x, self.count(ops.shape(x)[2]), self.length))
 
     def with_memories(self, remembered, x):
-        """Returns each segment behind its memory, `(heads, batch * segments, M + n, ...)`.
+        """Returns each segment of x behind its memory, `(heads, batch * segments, M + n, ...)`.
 
-        Args:
-            remembered: `(heads, batch, M + length, ...)`: those before the row, then the row.
-            x: the row, `(heads, batch, length, ...)`.
+        `remembered` is `(heads, batch, M + length, ...)`: what is before the row, then the row.
         """
         if not self.memory_length:
             return self.cut(x)
@@ -67,16 +61,7 @@ def _beside(x):
 
 
 def segments_of(memory_length, segment_length, visible):
-    """Returns the `Segments` of a layer; `None` where a row is attended to as a whole.
-
-    Args:
-        memory_length: tokens of a memory, 0 for none.
-        segment_length: tokens of a segment, `None` for as many as of the memory.
-        visible: the `Visible` of the layer, or `None` where all tokens see all.
-
-    Raises:
-        ValueError: if a length is impossible, or tokens see later ones or the beginning of a row.
-    """
+    """Returns the `Segments` of a layer; `None` where a row is attended to as a whole."""
     if not is_integer(memory_length) or memory_length < 0:
         raise ValueError(
             "`memory_length` must be an integer >= 0, where 0 means no memory. "
