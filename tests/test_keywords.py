@@ -38,7 +38,10 @@ FUNCTIONS = {name: item for name, item in PUBLIC.items() if inspect.isroutine(it
 # Whatever they are given is written down, under its name.
 TAKE_ANY = {"export.write_card"}
 # They hand keywords on to a class, which refuses what it does not know.
-TAKE_ANY |= {f"positions.{name}" for name in ("additive_method", "attention", "distance_method")}
+TAKE_ANY |= {
+    f"positions.{name}"
+    for name in ("additive_method", "attention", "attention_method", "distance_method")
+}
 # Their classes are Keras layers and dataclasses, which refuse what they do not know themselves.
 PLAIN = ("layers.", "positions.", "attention_patterns.", "objectives.")
 

@@ -1,9 +1,8 @@
 """The registry of attention patterns: who may attend to whom. One file in this folder is one.
 
-For whoever adds a pattern, or asks what one does. `PATTERNS` maps the names of the files to their
-records. `get` looks a name up, `load_file` adds a pattern from a file outside the package,
-`source_of` tells the content of such a file. All that the file of a pattern needs is here:
-`AttentionPattern`, the record that it fills, and `Visible`, which says it to the attention core.
+`PATTERNS` maps the names of the files to their records, `get` looks a name up, `load_file` adds a
+pattern from a file outside the package, and `source_of` tells the content of such a file. A file
+fills the record `AttentionPattern`, and says by `Visible` to the attention core who sees whom.
 """
 
 from keras_tupe._registry import Registry

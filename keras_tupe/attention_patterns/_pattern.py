@@ -15,15 +15,13 @@ class AttentionPattern:
         source: paper and section.
         equation: the condition under which query i sees key j, in LaTeX. Required.
         allowed: the condition in plain Python, which shares nothing with the layers: (i, j, length,
-            layer, options) -> boolean, for the positions of a query and a key, the number of tokens
-            and the number of the layer, from 0 on.
+            layer, options) -> boolean, for `length` tokens and the layer's number, from 0 on.
         visible: what the attention of a layer is told: (layer, options) -> `Visible`, or `None`
             where every token sees every token. It refuses impossible values of options.
         where: symbols of `equation`, in LaTeX -> meaning, in Markdown.
         options: what `pattern_options` may set, with the defaults.
         option_meanings: option -> meaning, in Markdown.
-        other_options: what to try beside the defaults when the pattern is checked: dictionaries of
-            options that are set together.
+        other_options: dictionaries of options to check the pattern with, beside the defaults.
     """
 
     summary: str
@@ -37,12 +35,5 @@ class AttentionPattern:
     other_options: tuple[Mapping, ...] = ()
 
     def resolve(self, options=None):
-        """Returns `options` over the pattern's defaults.
-
-        Raises:
-            TypeError: if `options` is not a dictionary.
-            ValueError: for an option that the pattern does not have.
-        """
-        return resolve_options(
-            options, self.options, noun="attention pattern", argument="pattern_options"
-        )
+        """Returns `options` over the defaults; `TypeError` or `ValueError` say what is wrong."""
+        return resolve_options(options, self.options, "attention pattern", "pattern_options")

@@ -22,8 +22,8 @@ class Visible:
         num_global: how many tokens at the beginning see all tokens and are seen by all.
         separate_global: whether global tokens have projections of their own to see with, as in
             Longformer (Beltagy et al. 2020, Sec. 3.1).
-        also: a further condition, or `None`: function of the positions i and j, int32 tensors that
-            broadcast, with Keras operations; returns booleans. It lets each i see itself.
+        also: a further condition, or `None`: function of i and j, as of `allowed`, with Keras
+            operations; returns booleans. It lets each i see itself.
     """
 
     left: int | None = None
@@ -47,23 +47,10 @@ class Visible:
         """Whether some queries see more than the others."""
         return self.num_global > 0 and not self.is_causal
 
-    def in_window(self, i, j):
-        """Returns which pairs see each other without global tokens, booleans, or `None` for all.
-
-        Args:
-            i: positions of queries, int32 tensor.
-            j: positions of keys, int32 tensor; the two broadcast.
-        """
-        left = None if self.left is None else j - i >= -self.left
-        return _both(left, None if self.right is None else j - i <= self.right)
-
     def allowed(self, i, j):
-        """Returns which pairs see each other, booleans of the shape of `j - i`; `None` for all.
-
-        Args:
-            i, j: as in `in_window`.
-        """
-        found = self.in_window(i, j)
+        """Returns which `i` see which `j` (int32, they broadcast), booleans; `None` for all."""
+        left = None if self.left is None else j - i >= -self.left
+        found = _both(left, None if self.right is None else j - i <= self.right)
         if found is not None and self.num_global:
             is_global = (i < self.num_global) | (j < self.num_global)
             found = found | (is_global & (j <= i) if self.is_causal else is_global)

@@ -1,27 +1,19 @@
 """The registry of positional methods: one file in this folder is one method.
 
 For whoever adds a method, or asks what one does. `METHODS` maps the names of the files to their
-records. `get` looks a name up, `load_file` adds a method from a file outside the package,
-`source_of` tells the content of such a file. All that the file of a method needs is here:
+records, `get` looks a name up, `load_file` adds a method from a file outside the package, and
+`source_of` tells the content of such a file. All that the file of a method needs is here: the
+record `PositionMethod` with `Dims` and `DeadWeight`, what makes its layers (`attention`,
+`combined_bias`) or all of it (`additive_method`, `attention_method`, `distance_method`), fills its
+fields, reads and checks its options (`check`), and pieces of equations in NumPy (`oracle`).
 
-- `PositionMethod`, the record that it fills, with `Dims` and `DeadWeight`;
-- `attention`, `plain_attention` and `combined_bias`, which make its layers, `additive_method` and
-  `distance_method`, which make whole records;
-- `is_untied`, `is_released` and `boolean`, which read its options, and `EITHER_CLS`;
-- `KEY_BIAS`, `THETA_ROW`, `additive_dead_weights`, `always` and `memory_unless_untied`, which fill
-  fields of the record;
-- `SYMBOLS` and `OPTION_MEANINGS`, which say what need not be explained in a record;
-- `check`, checks of options with one wording;
-- `oracle`, pieces of equations in NumPy.
-
-A folder in this folder is no method.
+A folder in this folder is not a method.
 """
 
 from keras_tupe import check
 from keras_tupe._registry import Registry
 from keras_tupe.positions import oracle
-from keras_tupe.positions._additive import additive_method
-from keras_tupe.positions._distance_table import distance_method
+from keras_tupe.positions._makers import additive_method, attention_method, distance_method
 from keras_tupe.positions._method import PositionMethod
 from keras_tupe.positions._parts import (
     EITHER_CLS,
@@ -55,6 +47,7 @@ __all__ = [
     "additive_method",
     "always",
     "attention",
+    "attention_method",
     "boolean",
     "check",
     "combined_bias",

@@ -13,9 +13,9 @@ from keras_tupe.positions._words import OPTION_MEANINGS
 class PositionMethod:
     """How an encoder knows the order of its tokens: one record, one file, one row of a table.
 
-    A method may act in four ways, each a factory that gets the `Dims` of the encoder and the
-    method's resolved options, and returns a Keras layer. What a method does not use stays `None`;
-    `shared` may also return `None`, where an option decides.
+    A method may act in four ways: `embed`, `bias`, `shared` and `attention` are factories that get
+    the `Dims` of the encoder and the method's resolved options, and return a Keras layer. What a
+    method does not use stays `None`; `shared` may also return `None`, where an option decides.
 
     Attributes:
         summary: one line, for help texts and tables.
@@ -25,42 +25,36 @@ class PositionMethod:
         logits_oracle: the paper's equation in NumPy float64, sharing nothing with the layers:
             (token vectors `(length, hidden_dim)`, weights by path, dims, options) -> attention
             logits `(num_heads, length, length)`.
-        scores_oracle: what makes attention scores of logits, in NumPy float64, for an attention
-            with a `normalized` of its own: (logits, of which those that are not seen are minus
-            infinity, weights by path, dims, options) -> scores of the same shape. Defaults to the
-            softmax over keys.
-        where: symbols of `equation`, in LaTeX -> meaning, in Markdown; of those that are not in
-            `keras_tupe.positions.SYMBOLS`, or mean something else here.
+        scores_oracle: the same for the scores of an attention with a `normalized` of its own:
+            (logits, minus infinity where a query does not see a key, weights by path, dims,
+            options) -> scores of the same shape. Defaults to the softmax over keys.
+        where: symbols of `equation`, in LaTeX -> meaning, in Markdown, if it is not the one in
+            `keras_tupe.positions.SYMBOLS`.
         options: what `position_options` may set, with the defaults.
-        option_meanings: option -> meaning, in Markdown; not of `cls` and `variant`, which mean the
-            same in every method.
+        option_meanings: option -> meaning, likewise, beside `keras_tupe.positions.OPTION_MEANINGS`.
         embed: layer named `position_embedding`, hidden states -> hidden states; added positions.
-        bias: layer named `position_bias`, hidden states -> position bias; called once per forward
-            pass.
+        bias: layer named `position_bias`, hidden states -> position bias, once per forward pass.
         shared: layer named `shared_positions`, hidden states -> position tensors that every
             attention layer receives.
         attention: layer, one per block.
         dead_weights: weights without a gradient, with the reason: (dims, options) -> records.
         has_length_limit: (options) -> whether a table bounds the length to `max_sequence_length`.
-        absolute_tables: ends of the paths of weights with one row per position, which can be
-            made longer (`keras_tupe.models.extend_positions`).
+        absolute_tables: ends of the paths of weights with one row per position, which
+            `keras_tupe.models.extend_positions` makes longer.
         other_options: what to try beside the defaults when the method is checked: dictionaries of
             options that are set together. Each option is in at least one.
         shift_invariant: whether the answers for all tokens stay the same when the whole sequence
-            moves by some positions, as with terms of the distance alone.
+            moves, as with terms of the distance alone.
         sees_order: whether another order of the tokens gives other answers.
         refused_patterns: attention pattern -> why the method is not defined for it, as a sentence
             without its period; see `keras_tupe.attention_patterns`.
         refused_memory: (options) -> why the method is not defined for a memory of earlier
-            segments, as a sentence without its period; empty if it is. By default it is not, and
-            with `embed` it never is.
-        prunes_heads: whether heads can be removed: `bias` and `shared` make those of `dims.heads`
-            alone, with widths of `dims.hidden_dim`, and `attention` takes its own of them by
-            `dims.shared_heads`, as the factories of `keras_tupe.positions` do; see
-            `keras_tupe.models.prune_heads`.
+            segments, likewise; empty if it is. By default it is not, and with `embed` it never is.
+        prunes_heads: whether `keras_tupe.models.prune_heads` can remove heads: `bias` and `shared`
+            make those of `dims.heads` alone, with widths of `dims.hidden_dim`, and `attention`
+            takes its own by `dims.shared_heads`, as the factories of `keras_tupe.positions` do.
         starts_as_none: whether an encoder with new weights answers as one without positions.
-        reads_words: whether `bias` or `shared` look at the hidden states, and not only at their
-            length.
+        reads_words: whether `bias` or `shared` look at hidden states, not only at their length.
         relative_step_time: time of a training step by that of `absolute`, at 128 tokens and at
             512, as `benchmarks.methods` measures it; (1, 1) costs next to nothing.
     """
@@ -84,9 +78,7 @@ class PositionMethod:
     shift_invariant: bool = False
     sees_order: bool = True
     refused_patterns: Mapping = dataclasses.field(default_factory=dict)
-    refused_memory: Callable = lambda options: (
-        "its record does not say that it is, by `refused_memory`"
-    )
+    refused_memory: Callable = lambda _: "its record does not say that it is, by `refused_memory`"
     prunes_heads: bool = False
     starts_as_none: bool = False
     reads_words: bool = False
@@ -97,23 +89,11 @@ class PositionMethod:
         return self.option_meanings.get(option, OPTION_MEANINGS.get(option, ""))
 
     def resolve(self, options=None):
-        """Returns `options` over the method's defaults.
-
-        Raises:
-            TypeError: if `options` is not a dictionary.
-            ValueError: for an option that the method does not have.
-        """
-        return resolve_options(
-            options, self.options, noun="position method", argument="position_options"
-        )
+        """Returns `options` over the defaults; `TypeError` or `ValueError` say what is wrong."""
+        return resolve_options(options, self.options, "position method", "position_options")
 
     def check_pattern(self, name, pattern):
-        """Raises `ValueError` if an attention pattern is one of `refused_patterns`.
-
-        Args:
-            name: name of the method, for the message.
-            pattern: name of the pattern.
-        """
+        """Raises `ValueError` if `pattern` is one of `refused_patterns` of the method `name`."""
         if pattern in self.refused_patterns:
             raise ValueError(
                 f"The position method {name!r} is not defined for the attention pattern "
@@ -122,11 +102,7 @@ class PositionMethod:
             )
 
     def why_no_memory(self, options):
-        """Returns why the method has no memory of earlier segments with resolved `options`.
-
-        Returns:
-            Text; empty if it has one.
-        """
+        """Returns why there is no memory with resolved `options`; an empty text if there is one."""
         if self.embed is None:
             return self.refused_memory(options)
         return (
@@ -135,14 +111,8 @@ class PositionMethod:
         )
 
     def check_memory(self, name, options):
-        """Raises `ValueError` if `why_no_memory` gives a reason.
-
-        Args:
-            name: name of the method, for the message.
-            options: its resolved options.
-        """
-        reason = self.why_no_memory(options)
-        if reason:
+        """Raises `ValueError` if the method `name` has no memory with resolved `options`."""
+        if reason := self.why_no_memory(options):
             raise ValueError(
                 f"The position method {name!r} is not defined for a memory of earlier segments: "
                 f"{reason}. Choose another method or option, or memory_length=0. Received: "
@@ -150,11 +120,7 @@ class PositionMethod:
             )
 
     def check_pruned(self, name):
-        """Raises `ValueError` if the record does not say that heads can be removed.
-
-        Args:
-            name: name of the method, for the message.
-        """
+        """Raises `ValueError` if the record of the method `name` lacks `prunes_heads`."""
         if not self.prunes_heads:
             raise ValueError(
                 f"The position method {name!r} does not say what it is without some of its heads: "
@@ -165,11 +131,8 @@ class PositionMethod:
     def with_options(self, summary, source, **changes):
         """Returns the same method under other default options, for a file of its own.
 
-        Args:
-            summary: as in the record, like `source`.
-            source: paper and equation number.
-            **changes: other defaults of options, and of the record `equation`, `where` and
-                `relative_step_time`.
+        Beside `summary` and `source`, `changes` may have other defaults of options, and of the
+        record `equation`, `where` and `relative_step_time`.
         """
         words = ("equation", "where", "relative_step_time")
         record = {name: changes.pop(name) for name in words if name in changes}

@@ -17,20 +17,13 @@ class Dims:
         num_heads: number of attention heads.
         key_dim: size of each head.
         max_sequence_length: longest sequence, in tokens, that tables provide for.
-        dropout: share of attention scores dropped in training, in [0, 1).
         initializer_range: standard deviation of new weights.
         layer_norm_epsilon: epsilon of layer normalizations.
         dtype: Keras dtype policy of the layers, `None` for the global one.
-        attention_pattern: name of the attention pattern, see `keras_tupe.attention_patterns`.
-        pattern_options: its options, over its defaults.
-        layer_index: number of the block that an attention layer is for, from 0 on.
-        memory_length: tokens of the memory before each segment, 0 for none; see `TupeBackbone`.
-        segment_length: tokens of a segment, `None` for as many as of the memory.
-        heads: numbers of the heads that are there, among those of the encoder before some were
-            removed; `None` if none was. There are `num_heads` of them.
+        dropout, attention_pattern, pattern_options, layer_index: as of `AbstractSelfAttention`.
+        memory_length, segment_length, shared_heads: likewise.
+        heads: numbers of the `num_heads` heads that are left of the encoder's; `None` for all.
         num_original_heads: heads before some were removed, `None` for `num_heads`.
-        shared_heads: of an attention layer, which heads of the position bias and of shared
-            positions are its own; `None` for all.
         is_causal: whether no token attends to a later one, in the first block; of the pattern.
     """
 
@@ -87,9 +80,7 @@ KEY_BIAS = DeadWeight(
 )
 # The logit from [CLS] to all tokens, which has no gradient where [CLS] is untied.
 THETA_ROW = DeadWeight(
-    "cls_reset/theta",
-    "it fills row 0 of the logits with one constant, which softmax ignores",
-    row=0,
+    "cls_reset/theta", "it fills row 0 of the logits with one constant, which softmax ignores", 0
 )
 
 # The two values of the option `cls`, for the field `other_options` of a record.
@@ -100,8 +91,7 @@ def plain_attention(dims, options):
     """Returns attention on content and a bias, if there is one: the default of `attention`.
 
     Args:
-        dims: the `Dims` of the encoder.
-        options: the method's options, not used.
+        dims, options: as of all factories of a record; options are not used.
     """
     return attention(PlainSelfAttention, dims)
 
@@ -141,64 +131,54 @@ def combined_bias(parts, dims, cls="tied", name="position_bias"):
 
 
 def is_untied(cls):
-    """Returns what the option `cls` says, as a boolean.
-
-    Args:
-        cls: `"tied"` or `"untied"`; others are refused.
-    """
+    """Returns whether the option `cls` is `"untied"`; refuses all else but `"tied"`."""
     check.choice("cls", cls, ("tied", "untied"))
     return cls == "untied"
 
 
 def is_released(variant):
-    """Returns what the option `variant` says, as a boolean.
+    """Returns whether an option is `"released"`; refuses all else but `"paper"`.
 
     Args:
-        variant: `"paper"` or `"released"`; others are refused.
+        variant: value of the option `variant`.
     """
     check.choice("variant", variant, ("paper", "released"))
     return variant == "released"
 
 
 def boolean(options, name):
-    """Returns an option that is `True` or `False`; others are refused.
+    """Returns an option that is `True` or `False`; refuses all else.
 
     Args:
-        options: the method's options.
-        name: which one.
+        options, name: the method's options, and which one.
     """
     check.boolean(name, options[name])
     return options[name]
 
 
 def additive_dead_weights(dims, options):
-    """Returns the weights without a gradient where there is a bias that `ClsReset` may reset.
-
-    For the field `dead_weights` of a record with the option `cls`.
+    """Returns `dead_weights` of a method whose bias `ClsReset` resets if the options untie [CLS].
 
     Args:
-        dims: the `Dims` of the encoder, not used.
-        options: the method's options.
+        dims, options: as of the field; only the option `cls` is used.
     """
     return (KEY_BIAS, THETA_ROW) if is_untied(options["cls"]) else (KEY_BIAS,)
 
 
 def always(options):
-    """Returns `True`: a table bounds the length. For the field `has_length_limit` of a record.
+    """Returns `True`, as `has_length_limit` of a method whose table bounds the length.
 
     Args:
-        options: the method's options, not used.
+        options: as of the field, not used.
     """
     return True
 
 
 def memory_unless_untied(options):
-    """Returns why there is no memory of earlier segments; empty if [CLS] is tied.
-
-    For the field `refused_memory` of a record.
+    """Returns `refused_memory` of a method that has a memory if [CLS] is tied.
 
     Args:
-        options: the method's options.
+        options: as of the field.
     """
     if not is_untied(options.get("cls", "tied")):
         return ""

@@ -4,16 +4,6 @@ from keras_tupe.layers import AbsolutePositionEmbedding
 from keras_tupe.positions import PositionMethod, always, oracle
 
 
-def embed(dims, options):
-    """Returns the layer that adds p_i."""
-    return AbsolutePositionEmbedding(
-        dims.max_sequence_length,
-        initializer=dims.initializer(),
-        dtype=dims.dtype,
-        name="position_embedding",
-    )
-
-
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (x_i + p_i) W^Q . (x_j + p_j) W^K / sqrt(d)."""
     tokens = tokens + weights["position_embedding/embeddings"][: len(tokens)]
@@ -31,7 +21,9 @@ METHOD = PositionMethod(
         "e_i": "embedding of token $i$",
         "p_i": "learned vector of position $i$, $D$ values, added once, before the first block",
     },
-    embed=embed,
+    embed=lambda dims, options: AbsolutePositionEmbedding(
+        dims.max_sequence_length, dims.initializer(), dtype=dims.dtype, name="position_embedding"
+    ),
     has_length_limit=always,
     prunes_heads=True,
     absolute_tables=("position_embedding/embeddings",),

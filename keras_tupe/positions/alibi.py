@@ -14,94 +14,67 @@ from keras_tupe.positions import additive_method, check, oracle
 class AlibiBias(PositionBias):
     """A penalty that grows linearly with distance, at a slope per head.
 
-    Equation (Press et al. 2022, Sec. 3; symmetric as in encoders):
+    Equation (Press et al. 2022, arXiv:2108.12409, Sec. 3; symmetric as in encoders):
 
         bias[h, i, j] = -slope_h * |j - i|
         slope_h = 2^(-8 h / H),  h = 1 .. H       for H a power of two
 
     For other H the published rule: the slopes of the next lower power of two P, then every other
     one of those of 2 P. With two slopes per head, keys to the left (j <= i) have slope_h, keys to
-    the right those of the heads in the other order, slope_(H + 1 - h) (ours): then a head sees
-    farther to one side than to the other. Learned slopes begin there; the weights are their
-    logarithms, so that they stay positive.
-
-    Args:
-        num_heads: number of attention heads H.
-        learned: whether the slopes are weights. Defaults to `False`.
-        sides: 1 for one slope per head, 2 for one to the left and one to the right. Defaults to 1.
-        heads: numbers, from 0 on, of those whose penalty is wanted, where others were removed.
-            Defaults to `None`: all.
-        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
-
-    Raises:
-        ValueError: if `num_heads` is not a positive integer, `sides` neither 1 nor 2, or `heads`
-            has numbers of no head.
-
-    References:
-        Press, Smith, Lewis. Train Short, Test Long. ICLR 2022. https://arxiv.org/abs/2108.12409
+    the right slope_(H + 1 - h) (ours): then a head sees farther to one side than to the other.
+    Learned slopes begin there; the weights are their logarithms, so that they stay positive.
+    `learned` and `sides` are the options below. Any length works.
     """
 
     def __init__(self, num_heads, learned=False, sides=1, heads=None, **kwargs):
         super().__init__(num_heads, heads=heads, **kwargs)
         check.integer("sides", sides, 1, 2)
-        self.learned = learned
-        self.sides = sides
+        self.learned, self.sides = learned, sides
 
     def build(self, hidden_states_shape):
         if self.learned:
+            first = self._first()
             self.log_slopes = self.add_table(
-                "log_slopes",
-                self._first().shape,
-                lambda shape, dtype=None: ops.cast(np.log(self._first()), dtype),
+                "log_slopes", first.shape, lambda shape, dtype=None: ops.cast(np.log(first), dtype)
             )
 
     def _first(self):
         """Returns the published slopes, `(sides, heads)`."""
-        slopes = _slopes(self.num_heads)
+        power = 2 ** int(math.log2(self.num_heads))
+        slopes = 2.0 ** (-8 * np.arange(1, power + 1) / power)
+        between = 2.0 ** (-8 * np.arange(1, 2 * power + 1, 2) / (2 * power))
+        slopes = np.concatenate([slopes, between])[: self.num_heads]
         slopes = np.stack([slopes, slopes[::-1]][: self.sides])
         return slopes if self.heads is None else slopes[:, self.heads]
 
     def parts(self, length):
-        offsets = ops.expand_dims(self.offsets(length), 0)
-        distances, slopes = ops.cast(ops.abs(offsets), self.table_dtype), self._first()
-        if self.learned:
-            slopes = ops.exp(ops.cast(self.log_slopes, self.table_dtype))
-        slopes = ops.split(ops.cast(slopes, self.table_dtype), self.sides, axis=0)
-        slopes = [ops.transpose(slope) for slope in slopes]
+        offsets, dtype = ops.expand_dims(self.offsets(length), 0), self.table_dtype
+        slopes = ops.exp(ops.cast(self.log_slopes, dtype)) if self.learned else self._first()
+        slopes = [ops.expand_dims(x, 1) for x in ops.unstack(ops.cast(slopes, dtype))]
         slope = ops.where(offsets > 0, slopes[1], slopes[0]) if self.sides == 2 else slopes[0]
-        return {"distances": -slope * distances}
-
-
-def _slopes(num_heads):
-    """Returns the slope of each head, `(num_heads,)`."""
-    power = 2 ** int(math.log2(num_heads))
-    slopes = 2.0 ** (-8 * np.arange(1, power + 1) / power)
-    between = 2.0 ** (-8 * np.arange(1, 2 * power + 1, 2) / (2 * power))
-    return np.concatenate([slopes, between])[:num_heads]
+        return {"distances": -slope * ops.cast(ops.abs(offsets), dtype)}
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) - slope_h |j - i|, with the slope of the side that j is on."""
-    power = 1
-    while power * 2 <= dims.num_heads:
-        power *= 2
+    power = 1 << dims.num_heads.bit_length() - 1
     slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
     slopes += [2 ** (-8 * h / (2 * power)) for h in range(1, 2 * power + 1, 2)]
-    added = np.empty((dims.num_heads, len(tokens), len(tokens)))
     learned = weights["position_bias/linear/log_slopes"] if options["learned"] else None
     has_right = options["sides"] == 2 and not (options["learned"] and dims.is_causal)
-    for h, i, j in np.ndindex(added.shape):
+
+    def penalty(h, i, j):
         is_right = has_right and j > i
         slope = slopes[dims.num_heads - 1 - h if is_right else h]
         if learned is not None:
             slope = math.exp(learned[1 if is_right else 0, h])
-        added[h, i, j] = -slope * abs(j - i)
-    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
-    return content + oracle.cls_option(added, weights, options)
+        return -slope * abs(j - i)
+
+    bias = oracle.per_pair(penalty, dims.num_heads, len(tokens))
+    return oracle.biased_logits(tokens, weights, dims, options, bias)
 
 
-def part(dims, options):
-    """Returns the penalty."""
+def _part(dims, options):
     learned = options["learned"]
     check.boolean("learned", learned)
     # no token sees the right under a causal pattern, and weights for it could not learn
@@ -111,7 +84,7 @@ def part(dims, options):
 
 
 METHOD = additive_method(
-    part,
+    _part,
     summary="a fixed linear penalty on distance, symmetric",
     source="Press et al. 2022, Sec. 3 (ALiBi)",
     logits_oracle=logits_oracle,

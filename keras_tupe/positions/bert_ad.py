@@ -1,19 +1,10 @@
 """TUPE's ablation BERT-A^d: positions have projections of their own, but all four terms stay."""
 
-import math
-
 import keras
 from keras import ops
 
 from keras_tupe.layers import AbstractSelfAttention, PositionProjection, rows_of
-from keras_tupe.positions import (
-    KEY_BIAS,
-    PositionMethod,
-    always,
-    attention,
-    memory_unless_untied,
-    oracle,
-)
+from keras_tupe.positions import PositionMethod, always, attention, memory_unless_untied, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -27,9 +18,6 @@ class FourTermAttention(AbstractSelfAttention):
     which is content-content, content-position, position-content and position-position. The
     position projections come from one `PositionProjection`, shared by all layers (our reading;
     the paper does not say).
-
-    All else is as of `AbstractSelfAttention`; `shared_positions`, the pair that
-    `PositionProjection` returns, is required.
     """
 
     num_terms = 4
@@ -49,34 +37,26 @@ class FourTermAttention(AbstractSelfAttention):
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (x_i W^Q + p_i U^Q) . (x_j W^K + p_j U^K) / sqrt(4d)."""
     query, key = oracle.queries_and_keys(tokens, weights, dims)
-    rows = weights["shared_positions/embeddings"][: len(tokens)]
-    position_query, position_key = oracle.position_queries_and_keys(
-        rows, weights, "shared_positions", dims
-    )
-    products = oracle.dot_products(query + position_query, key + position_key)
-    return products / math.sqrt(4 * dims.key_dim)
+    p = weights["shared_positions/embeddings"][: len(tokens)]
+    of_query, of_key = oracle.position_queries_and_keys(p, weights, "shared_positions", dims)
+    return oracle.dot_products(query + of_query, key + of_key) / (4 * dims.key_dim) ** 0.5
+
+
+def _shared(dims, options):
+    sizes = (dims.num_heads, dims.key_dim, dims.max_sequence_length)
+    given = {"epsilon": dims.layer_norm_epsilon, "initializer": dims.initializer()}
+    given |= {"width": dims.hidden_dim, "dtype": dims.dtype, "name": "shared_positions"}
+    return PositionProjection(*sizes, **given)
 
 
 METHOD = PositionMethod(
     summary="position projections of their own, all four terms kept",
     source="Ke et al. 2021, Sec. 4.3 (BERT-A^d)",
     logits_oracle=logits_oracle,
-    equation=(
-        r"s_{ij} = \frac{(q_i + \mathrm{LN}(p_i) U^Q) \cdot (k_j + \mathrm{LN}(p_j) U^K)}"
-        r"{\sqrt{4d}}"
-    ),
-    shared=lambda dims, options: PositionProjection(
-        dims.num_heads,
-        dims.key_dim,
-        dims.max_sequence_length,
-        epsilon=dims.layer_norm_epsilon,
-        initializer=dims.initializer(),
-        width=dims.hidden_dim,
-        dtype=dims.dtype,
-        name="shared_positions",
-    ),
+    equation=r"s_{ij} = \frac{(q_i + \mathrm{LN}(p_i) U^Q) \cdot (k_j + \mathrm{LN}(p_j) U^K)}"
+    r"{\sqrt{4d}}",
+    shared=_shared,
     attention=lambda dims, options: attention(FourTermAttention, dims),
-    dead_weights=lambda dims, options: (KEY_BIAS,),
     has_length_limit=always,
     prunes_heads=True,
     absolute_tables=("shared_positions/embeddings",),

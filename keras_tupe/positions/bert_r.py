@@ -16,13 +16,11 @@ METHOD = dataclasses.replace(
     summary="absolute positions at the input plus T5's relative bias",
     source="Ke et al. 2021, eq. 5 (BERT-R)",
     logits_oracle=logits_oracle,
-    equation=(
-        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + b_{\mathrm{bucket}(j - i)}, "
-        r"\quad x_i = e_i + p_i"
-    ),
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + b_{\mathrm{bucket}(j - i)}, "
+    r"\quad x_i = e_i + p_i",
     where={**absolute.METHOD.where, **t5.METHOD.where},
     shift_invariant=False,
-    embed=absolute.embed,
+    embed=absolute.METHOD.embed,
     has_length_limit=absolute.METHOD.has_length_limit,
     absolute_tables=absolute.METHOD.absolute_tables,
 )

@@ -1,50 +1,22 @@
 """DeBERTa's disentangled attention: content-content, content-position and position-content."""
 
-import math
-
 import keras
-import numpy as np
 from keras import ops
 
-from keras_tupe.layers import (
-    AbstractPositionTensors,
-    AbstractSelfAttention,
-    key_distances,
-    query_distances,
-    untied,
-)
-from keras_tupe.positions import (
-    EITHER_CLS,
-    DeadWeight,
-    PositionMethod,
-    attention,
-    check,
-    is_released,
-    is_untied,
-    memory_unless_untied,
-    oracle,
-)
+from keras_tupe import layers
+from keras_tupe.positions import DeadWeight, attention_method, check, is_released, is_untied, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class DistanceVectors(AbstractPositionTensors):
+class DistanceVectors(layers.AbstractPositionTensors):
     """DeBERTa's vectors of distances, one table for all layers.
 
     Equation (He et al. 2021, eq. 3): row delta(i, j) = clip(i - j + k, 0, 2k - 1).
 
-    Args:
-        max_distance: k, half the number of rows.
-        width: size of a vector, that of the hidden states.
-        untie_cls: whether [CLS] has two vectors of its own (ours), one for the pairs in which it is
-            the query, one for the others in which it is the key. Defaults to `False`.
-        initializer: Keras initializer. Defaults to a normal of deviation 0.02.
-        **kwargs: as of `AbstractPositionTensors`, like the call arguments. Any length works.
-
-    Returns:
-        Tensor `(2 k, width)` in at least float32; `(2 k + 2, width)` with those of [CLS] last.
-
-    Raises:
-        ValueError: if a size is not a positive integer.
+    The answer is `(2 k, width)` in at least float32, with k the `max_distance` and the width of the
+    hidden states, both positive integers. With `untie_cls` two more rows are [CLS]'s own (ours),
+    for the pairs in which it is the query, and for the others in which it is the key. Any length
+    works.
     """
 
     def __init__(self, max_distance, width, untie_cls=False, initializer=None, **kwargs):
@@ -63,32 +35,20 @@ class DistanceVectors(AbstractPositionTensors):
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class DisentangledAttention(AbstractSelfAttention):
+class DisentangledAttention(layers.AbstractSelfAttention):
     """Self-attention with separate vectors for content and distance, three of the four products.
 
-    Equation (He et al. 2021, eqs. 3 and 4):
+    Equation (He et al. 2021, arXiv:2006.03654, eqs. 3 and 4), with r of `DistanceVectors`:
 
         logits[h, i, j] = ( q_i . k_j + q_i . (r_{delta(i,j)} W^{Kr})
                             + k_j . (r_{delta(j,i)} W^{Qr}) ) / sqrt(3 d)
 
     Note delta(j, i) in the third term. The released model has delta(i, j) there, and a bias b in
-    the projection beside it: k_j . (r_{delta(i,j)} W^{Qr} + b). An untied [CLS] has vectors of its
-    own instead of r.
+    the projection beside it: k_j . (r_{delta(i,j)} W^{Qr} + b). With `untie_cls` [CLS] has vectors
+    of its own instead of r.
 
     Differences from the source: keys have a bias, as in all attention here; no enhanced mask
     decoder.
-
-    Args:
-        num_heads, key_dim, **kwargs: as of `AbstractSelfAttention`, like the call arguments;
-            `shared_positions`, the answer of `DistanceVectors`, is required.
-        untie_cls: whether its last two rows are [CLS]'s. Defaults to `False`.
-        variant: `"paper"`, the equation above, or `"released"`. Defaults to `"paper"`.
-
-    Raises:
-        ValueError: if `variant` is neither.
-
-    References:
-        He et al. DeBERTa. ICLR 2021. https://arxiv.org/abs/2006.03654
     """
 
     unrolls_blocks = True
@@ -111,21 +71,20 @@ class DisentangledAttention(AbstractSelfAttention):
         rows = of_query.shape[0] - (2 if self.untie_cls else 0)
         found = {"cls": (of_query[rows:], of_key[rows:])} if self.untie_cls else {}
         # from -k to k: distance k shares the row of k - 1
-        for name, x, is_flipped in (
-            ("query", of_query, True),  # by i - j, and here by j - i
-            ("key", of_key, is_released(self.variant)),
-        ):
+        flips = True, is_released(self.variant)  # what is by i - j, and here by j - i
+        for name, x, is_flipped in zip(("query", "key"), (of_query, of_key), flips, strict=True):
             table = ops.transpose(ops.concatenate([x[:rows], x[rows - 1 : rows]]), (1, 2, 0))
             found[name] = ops.flip(table, axis=-1) if is_flipped else table
         return found
 
     def logits(self, query, key, positions, block):
-        logits = self.products(query, key) + query_distances(query, positions["query"], block)
-        logits = logits + key_distances(key, positions["key"], block)
+        of_query = layers.query_distances(query, positions["query"], block)
+        of_key = layers.key_distances(key, positions["key"], block)
+        logits = self.products(query, key) + of_query + of_key
         if not self.untie_cls:
             return logits
         factors = list(zip(*(ops.unstack(x) for x in positions["cls"]), strict=True))
-        return untied(logits, query, key, block, self._pair_logits, factors)
+        return layers.untied(logits, query, key, block, self._pair_logits, factors)
 
     def _pair_logits(self, query, key, *factors):
         of_query, of_key = (vector[:, None, None] for vector in factors)
@@ -134,23 +93,26 @@ class DisentangledAttention(AbstractSelfAttention):
         return self.products(query, key) + of_query + of_key
 
 
-def max_distance(dims, options):
+def _max_distance(dims, options):
     """Returns k, an integer up to `max_sequence_length`, which `None` means."""
     k = dims.max_sequence_length if options["k"] is None else options["k"]
     check.integer("k", k, high=dims.max_sequence_length)
     return int(k)
 
 
-def dead_weights(dims, options):
-    """Returns the weights without a gradient."""
-    k, length = max_distance(dims, options), dims.max_sequence_length
-    path, rows = "shared_positions/embeddings", set()
-    if k == length:
-        rows.add(0)
+def _dead_weights(dims, options):
+    k, length = _max_distance(dims, options), dims.max_sequence_length
+    rows = {0} if k == length else set()
     if is_untied(options["cls"]) and k >= length - 1:
         rows |= {0, 1, -1} if k == length else {0}
     reason = "its distance does not occur, or only between [CLS] and the last token"
-    return tuple(DeadWeight(path, reason, row=row) for row in sorted(rows))
+    return tuple(DeadWeight("shared_positions/embeddings", reason, row) for row in sorted(rows))
+
+
+def _shared(dims, options):
+    sizes, untie_cls = (_max_distance(dims, options), dims.hidden_dim), is_untied(options["cls"])
+    given = {"dtype": dims.dtype, "name": "shared_positions"}
+    return DistanceVectors(*sizes, untie_cls, dims.initializer(), **given)
 
 
 def logits_oracle(tokens, weights, dims, options):
@@ -159,32 +121,31 @@ def logits_oracle(tokens, weights, dims, options):
     Released: k_j . (r_{delta(i,j)} W^Qr + b) instead of the third term.
     """
     query, key = oracle.queries_and_keys(tokens, weights, dims)
-    r, of_distance = (
-        weights[name] for name in ("shared_positions/embeddings", "attention/distance_query/kernel")
-    )
+    r, released = weights["shared_positions/embeddings"], options["variant"] == "released"
+    w_k, w_q = (weights[f"attention/distance_{side}/kernel"] for side in ("key", "query"))
     k = len(r) // 2
-    logits = np.empty((dims.num_heads, len(tokens), len(tokens)))
-    for h, i, j in np.ndindex(logits.shape):
+
+    def logit(h, i, j):
         r_ij, r_ji = (r[min(max(e + k, 0), 2 * k - 1)] for e in (i - j, j - i))
         if options["cls"] == "untied" and (i == 0 or j == 0):
             r_ij = r_ji = weights["shared_positions/cls_embeddings"][0 if i == 0 else 1]
-        of_key = (r_ij if options["variant"] == "released" else r_ji) @ of_distance[:, h]
-        if options["variant"] == "released":
+        of_key = (r_ij if released else r_ji) @ w_q[:, h]
+        if released:
             of_key = of_key + weights["attention/distance_query/bias"][h]
-        logit = query[h, i] @ key[h, j] + key[h, j] @ of_key
-        logit += query[h, i] @ (r_ij @ weights["attention/distance_key/kernel"][:, h])
-        logits[h, i, j] = logit / math.sqrt(3 * dims.key_dim)
-    return logits
+        terms = query[h, i] @ key[h, j], query[h, i] @ (r_ij @ w_k[:, h]), key[h, j] @ of_key
+        return sum(terms) / (3 * dims.key_dim) ** 0.5
+
+    return oracle.per_pair(logit, dims.num_heads, len(tokens))
 
 
-METHOD = PositionMethod(
+METHOD = attention_method(
+    DisentangledAttention,
+    lambda dims, options: {"variant": options["variant"]},
     summary="content and distance disentangled: content-position and position-content",
     source="He et al. 2021, eqs. 3 and 4 (DeBERTa)",
     logits_oracle=logits_oracle,
-    equation=(
-        r"s_{ij} = \frac{q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} W^{K,r} "
-        r"+ k_j \cdot r_{\delta(j,i)} W^{Q,r}}{\sqrt{3d}}"
-    ),
+    equation=r"s_{ij} = \frac{q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} W^{K,r} "
+    r"+ k_j \cdot r_{\delta(j,i)} W^{Q,r}}{\sqrt{3d}}",
     where={
         r"r_{\delta(i,j)}": "learned vector of a distance, shared by all blocks and heads, with "
         r"$\delta(i,j) = \min(\max(i - j + m, 0), 2m - 1)$ and $m$ the option `k`; note the "
@@ -192,28 +153,15 @@ METHOD = PositionMethod(
         "W^{K,r}": "projection of these vectors for queries to look at, one per head and block",
         "W^{Q,r}": "projection of these vectors for keys to look at, one per head and block",
     },
-    options={"variant": "paper", "k": None, "cls": "tied"},
+    options={"variant": "paper", "k": None},
     option_meanings={
         "k": "Half the number of distances that differ; farther ones share the outermost vectors. "
         "`None`: `max_sequence_length`.",
         "variant": '`"paper"`: the equation above. `"released"`: as in the authors\' code, '
         r"$r_{\delta(i,j)} W^{Q,r}$ plus a bias in the third term.",
     },
-    other_options=({"variant": "released"}, *EITHER_CLS, {"k": 3}),
-    shift_invariant=True,
-    prunes_heads=True,
+    other_options=({"variant": "released"}, {"k": 3}),
+    shared=_shared,
+    dead_weights=_dead_weights,
     relative_step_time=(1.20, 1.40),
-    shared=lambda dims, options: DistanceVectors(
-        max_distance(dims, options),
-        dims.hidden_dim,
-        untie_cls=is_untied(options["cls"]),
-        initializer=dims.initializer(),
-        dtype=dims.dtype,
-        name="shared_positions",
-    ),
-    attention=lambda dims, options: attention(
-        DisentangledAttention, dims, untie_cls=is_untied(options["cls"]), variant=options["variant"]
-    ),
-    dead_weights=dead_weights,
-    refused_memory=memory_unless_untied,
 )

@@ -1,7 +1,5 @@
 """DIET-REL: a free scalar per distance, head and layer."""
 
-import math
-
 import keras
 
 from keras_tupe.layers import AbstractDistanceAttention, distance_values
@@ -12,13 +10,11 @@ from keras_tupe.positions import distance_method, oracle
 class DistanceBiasAttention(AbstractDistanceAttention):
     """Self-attention with a learned scalar per distance added, in every layer its own.
 
-    Equation (Chen et al. 2021, DIET-REL), the scalar unscaled:
+    Equation (Chen et al. 2021, arXiv:2104.08698, DIET-REL), the scalar unscaled:
 
         logits[h, i, j] = q_i . k_j / sqrt(d) + a_{j - i}
 
     Differences from T5: no buckets, and no sharing by layers.
-
-    All else is as of `AbstractDistanceAttention`; the table has the width 1.
     """
 
     table_widths = (1,)
@@ -32,9 +28,8 @@ class DistanceBiasAttention(AbstractDistanceAttention):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) + R[j - i]."""
-    query, key = oracle.queries_and_keys(tokens, weights, dims)
     a = oracle.distance_vectors(len(tokens), weights, dims, options)
-    return oracle.dot_products(query, key) / math.sqrt(dims.key_dim) + a[..., 0]
+    return oracle.content_logits(tokens, weights, dims, num_terms=1) + a[..., 0]
 
 
 METHOD = distance_method(

@@ -17,7 +17,7 @@ _MOST_BLOCKS = 32  # where the graph knows the length
 class FireBias(PositionBias):
     """A network of the distance, as a share of the farthest that a token of its place may have.
 
-    Equation (Li et al. 2024):
+    Equation (Li et al. 2024, arXiv:2310.04418):
 
         bias[h, i, j] = v_h . relu(w x_ij + b)
         x_ij = psi(|j - i|) / psi(max(L, i, j)),  psi(x) = ln(c x + 1)
@@ -29,25 +29,13 @@ class FireBias(PositionBias):
     Differences from the source: it is for decoders, where j <= i and so max(L, i, j) is its
     max(L, i). With max(L, i, j) the bias is symmetric, and padding changes nothing, as it would if
     the length stood there. The last layer has no bias, which softmax would ignore. c and L are
-    positive, as what they are at first times the exponential of a weight. 1e-6 is added to what is
-    divided by, as in released code.
+    their first values times the exponential of a weight, hence positive. 1e-6 is added to the
+    divisor, as in released code.
 
-    The bias is no function of the distance and has no low rank: it is one matrix, once for all
-    blocks. The network answers for up to 64 queries at a time, and again in the backward pass, so
-    that its hidden layer is never there for all pairs but in a saved function.
-
-    Args:
-        num_heads: number of attention heads H.
-        threshold: L at first, in tokens, above 0.
-        width: size of the vectors. Defaults to 32.
-        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
-
-    Raises:
-        ValueError: if a size is not a positive integer, or the threshold not a positive number.
-
-    References:
-        Li et al. Functional Interpolation for Relative Positions Improves Long Context
-        Transformers. ICLR 2024. https://arxiv.org/abs/2310.04418
+    The bias is one matrix for all blocks, as it depends on more than distance and has no low rank.
+    The network answers for up to 64 queries at a time, and again in the backward pass: only in a
+    saved function is its hidden layer there for all pairs. `threshold` and `width` are the options
+    below. Any length works.
     """
 
     kinds = ("matrix",)
@@ -56,15 +44,13 @@ class FireBias(PositionBias):
         super().__init__(num_heads, **kwargs)
         check.integer("width", width)
         check.number("threshold", threshold, above=0)
-        self.threshold = threshold
-        self.width = width
+        self.threshold, self.width = threshold, width
 
     def build(self, hidden_states_shape):
         uniform, share = keras.initializers.RandomUniform, self.width**-0.5
         self.hidden = self.add_table("hidden", (2, self.width), uniform(-1.0, 1.0))  # w and b
-        self.output_kernel = self.add_table(
-            "output_kernel", (self.num_heads, self.width), uniform(-share, share)
-        )
+        outputs = (self.num_heads, self.width)
+        self.output_kernel = self.add_table("output_kernel", outputs, uniform(-share, share))
         self.log_factors = self.add_table("log_factors", (2, 1), "zeros")  # of c and L
 
     def parts(self, length):
@@ -107,37 +93,30 @@ def logits_oracle(tokens, weights, dims, options):
     kernel, bias = weights[f"{prefix}/hidden"]
     of_c, of_threshold = weights[f"{prefix}/log_factors"][:, 0]
     c, threshold = 0.1 * math.exp(of_c), options["threshold"] * math.exp(of_threshold)
-    added = np.empty((dims.num_heads, len(tokens), len(tokens)))
-    for h, i, j in np.ndindex(added.shape):
+
+    def network(h, i, j):
         normalizer = math.log(c * max(threshold, i, j) + 1) + 1e-6
         x = math.log(c * abs(j - i) + 1) / normalizer
         hidden = [max(0.0, w * x + b) for w, b in zip(kernel, bias, strict=True)]
-        added[h, i, j] = np.dot(weights[f"{prefix}/output_kernel"][h], hidden)
-    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
-    return content + oracle.cls_option(added, weights, options)
+        return weights[f"{prefix}/output_kernel"][h] @ hidden
+
+    added = oracle.per_pair(network, dims.num_heads, len(tokens))
+    return oracle.biased_logits(tokens, weights, dims, options, added)
 
 
-def part(dims, options):
-    """Returns the network's bias."""
-    return FireBias(
-        dims.num_heads,
-        options["threshold"],
-        width=options["width"],
-        dtype=dims.dtype,
-        name="interpolation",
-    )
+def _part(dims, options):
+    sizes = (dims.num_heads, options["threshold"], options["width"])
+    return FireBias(*sizes, dtype=dims.dtype, name="interpolation")
 
 
 METHOD = additive_method(
-    part,
+    _part,
     summary="a small network of the distance, interpolated by the position",
     source="Li et al. 2024 (FIRE)",
     logits_oracle=logits_oracle,
-    equation=(
-        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + v_h \cdot \mathrm{relu}\left("
-        r"\frac{\psi(|j - i|)}{\psi(\max(L, i, j))} \, w + b\right), \quad "
-        r"\psi(x) = \ln(c x + 1)"
-    ),
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + v_h \cdot \mathrm{relu}\left("
+    r"\frac{\psi(|j - i|)}{\psi(\max(L, i, j))} \, w + b\right), \quad "
+    r"\psi(x) = \ln(c x + 1)",
     where={
         "v_h": "learned vector of head $h$, shared by all blocks, of the size `width`",
         "w": "learned vector, shared by all heads and blocks",

@@ -3,47 +3,32 @@
 import math
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_tupe.layers import PositionBias
 from keras_tupe.positions import additive_method, check, oracle
-
-KERNELS = ("log", "power")
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class KerpleBias(PositionBias):
     """A penalty that grows with distance as each head learns.
 
-    Equation (Chi et al. 2022, the power and the logarithmic variant):
+    Equation (Chi et al. 2022, arXiv:2205.09921, the power and the logarithmic variant):
 
         bias[h, i, j] = -r_1 ln(1 + r_2 |j - i|)      kernel "log",   r_1 > 0, r_2 > 0
         bias[h, i, j] = -r_1 |j - i|^r_2              kernel "power", r_1 > 0, 0 < r_2 < 2
 
     with r_1 and r_2 per head. Here r_1 = softplus(a), and r_2 = softplus(b), or 2 sigmoid(b) for
-    the power, of free weights a and b.
+    the power, of free weights a and b. `kernel` is the option below. Any length works.
 
     Differences from the source: all blocks share the bias; the released code has one per block,
     and keeps r_1 and r_2 positive by setting what is below 0.01 to 0.01 in every step. It starts
     with r_1 uniform below 2 and r_2 below 1, the other way round for the power, whose r_2 it cuts
     at 2 too; here a and b are uniform from -2 to 2.
-
-    Args:
-        num_heads: number of attention heads H.
-        kernel: `"log"` or `"power"`. Defaults to `"log"`.
-        initializer: Keras initializer of a and b. Defaults to a uniform one from -2 to 2.
-        **kwargs: as of `PositionBias`, like the call arguments and the answer. Any length works.
-
-    Raises:
-        ValueError: if `num_heads` is not a positive integer, or the kernel is not known.
-
-    References:
-        Chi, Fan, Ramadge, Rudnicky. KERPLE. NeurIPS 2022. https://arxiv.org/abs/2205.09921
     """
 
     def __init__(self, num_heads, kernel="log", initializer=None, **kwargs):
-        check.choice("kernel", kernel, KERNELS)
+        check.choice("kernel", kernel, ("log", "power"))
         if initializer is None:
             initializer = keras.initializers.RandomUniform(-2.0, 2.0)
         super().__init__(num_heads, initializer, **kwargs)
@@ -54,11 +39,9 @@ class KerpleBias(PositionBias):
         self.growth = self.add_table("growth", (self.num_heads,))  # b
 
     def parts(self, length):
-        distances = ops.expand_dims(ops.cast(ops.abs(self.offsets(length)), self.table_dtype), 0)
-        magnitude, growth = (
-            ops.expand_dims(ops.cast(weight, self.table_dtype), 1)
-            for weight in (self.magnitude, self.growth)
-        )
+        found = (self.magnitude, self.growth, ops.abs(self.offsets(length)))
+        magnitude, growth, distances = (ops.cast(x, self.table_dtype) for x in found)
+        magnitude, growth = (ops.expand_dims(x, 1) for x in (magnitude, growth))
         if self.kernel == "log":
             grown = ops.log(1 + ops.softplus(growth) * distances)
         else:  # of distance 1 and more, as the derivative of 0^r is no number
@@ -69,28 +52,23 @@ class KerpleBias(PositionBias):
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) - r_1 ln(1 + r_2 |j - i|), or - r_1 |j - i|^r_2."""
-    added = np.empty((dims.num_heads, len(tokens), len(tokens)))
-    for h, i, j in np.ndindex(added.shape):
+
+    def penalty(h, i, j):
         a = weights["position_bias/kernel_of_distance/magnitude"][h]
         b = weights["position_bias/kernel_of_distance/growth"][h]
         r_1 = math.log(1 + math.exp(a))
         if options["kernel"] == "log":
-            added[h, i, j] = -r_1 * math.log(1 + math.log(1 + math.exp(b)) * abs(j - i))
-        else:
-            added[h, i, j] = -r_1 * abs(j - i) ** (2 / (1 + math.exp(-b)))
-    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
-    return content + oracle.cls_option(added, weights, options)
+            return -r_1 * math.log(1 + math.log(1 + math.exp(b)) * abs(j - i))
+        return -r_1 * abs(j - i) ** (2 / (1 + math.exp(-b)))
 
-
-def part(dims, options):
-    """Returns the penalty."""
-    return KerpleBias(
-        dims.num_heads, kernel=options["kernel"], dtype=dims.dtype, name="kernel_of_distance"
-    )
+    bias = oracle.per_pair(penalty, dims.num_heads, len(tokens))
+    return oracle.biased_logits(tokens, weights, dims, options, bias)
 
 
 METHOD = additive_method(
-    part,
+    lambda dims, options: KerpleBias(
+        dims.num_heads, options["kernel"], dtype=dims.dtype, name="kernel_of_distance"
+    ),
     summary="a penalty on distance with a learned kernel, a logarithm or a power",
     source="Chi et al. 2022 (KERPLE, both variants)",
     logits_oracle=logits_oracle,

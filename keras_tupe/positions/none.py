@@ -13,9 +13,7 @@ METHOD = PositionMethod(
     source="baseline (NoPE)",
     logits_oracle=logits_oracle,
     equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}",
-    where={
-        "x_i": "vector of token $i$, which says nothing about its position",
-    },
+    where={"x_i": "vector of token $i$, which says nothing about its position"},
     shift_invariant=True,
     sees_order=False,
     prunes_heads=True,

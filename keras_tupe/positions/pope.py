@@ -7,15 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractPositionTensors, AbstractSelfAttention, rows_of, untied
-from keras_tupe.positions import (
-    EITHER_CLS,
-    PositionMethod,
-    attention,
-    check,
-    is_untied,
-    memory_unless_untied,
-    oracle,
-)
+from keras_tupe.positions import attention_method, check, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -24,23 +16,14 @@ class PolarAngles(AbstractPositionTensors):
 
     Equation (Gopalakrishnan et al. 2025): the phase of position i and channel t is i / theta^(t/d).
 
-    Args:
-        key_dim: size of each head d.
-        theta: base of the wavelengths. Defaults to 10000.
-        **kwargs: as of `AbstractPositionTensors`, like the call arguments. Any length works.
-
-    Returns:
-        Pair of tensors `(length, key_dim)`, cosines and sines, in at least float32.
-
-    Raises:
-        ValueError: if `theta` is not a number above 1.
+    The answer is a pair `(length, key_dim)`, cosines and sines, in at least float32. `theta` is the
+    option below, `key_dim` is d. Any length works.
     """
 
     def __init__(self, key_dim, theta=10000.0, **kwargs):
         super().__init__(**kwargs)
         check.number("theta", theta, above=1)
-        self.key_dim = key_dim
-        self.theta = theta
+        self.key_dim, self.theta = key_dim, theta
 
     def tensors(self, length):
         rate = float(self.theta) ** -(np.arange(self.key_dim) / self.key_dim)
@@ -53,25 +36,17 @@ class PolarAngles(AbstractPositionTensors):
 class PolarAttention(AbstractSelfAttention):
     """Self-attention on complex channels: how large by the words, which angle by the position.
 
-    Equation (Gopalakrishnan et al. 2025), with mu = softplus and the phases of `PolarAngles`:
+    Equation (Gopalakrishnan et al. 2025, arXiv:2509.10534), with mu = softplus and the phases of
+    `PolarAngles`:
 
         logits[h, i, j] = sum over t of
             mu(q_it) mu(k_jt) cos((j - i) / theta^(t / d) + delta_ht) / sqrt(d)
 
-    with delta learned, per head and layer, 0 at first. An untied [CLS] has
+    with delta learned, per head and layer, 0 at first. With `untie_cls` [CLS] has
     mu(q_i) . mu(k_j) / sqrt(d) in its row and its column.
 
     Differences from the source: released code cuts delta to [-2 pi, 0], where what reaches an end
     stays. Those are all angles that there are, so nothing is cut here.
-
-    Args:
-        num_heads, key_dim, **kwargs: as of `AbstractSelfAttention`, like the call arguments;
-            `shared_positions`, the answer of `PolarAngles`, is required.
-        untie_cls: whether [CLS] is freed from position. Defaults to `False`.
-
-    References:
-        Gopalakrishnan, Csordas, Schmidhuber, Mozer. Decoupling the "What" and "Where" With Polar
-        Coordinate Positional Embeddings. 2025. https://arxiv.org/abs/2509.10534
     """
 
     def __init__(self, num_heads, key_dim, untie_cls=False, **kwargs):
@@ -99,34 +74,31 @@ class PolarAttention(AbstractSelfAttention):
 
     def logits(self, query, key, positions, block):
         logits = self.products(query[0], key[0])
-        if not self.untie_cls:
-            return logits
-        return untied(logits, query[1], key[1], block, self.products)
+        return untied(logits, query[1], key[1], block, self.products) if self.untie_cls else logits
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = sum over t of mu(q_it) mu(k_jt) cos((j - i) / theta^(t / d) + delta_t) / sqrt(d)."""
-    query, key = oracle.queries_and_keys(tokens, weights, dims)
-    length, d = len(tokens), dims.key_dim
-    logits = np.zeros((dims.num_heads, length, length))
-    for h, i, j in np.ndindex(logits.shape):
-        is_free = options["cls"] == "untied" and (i == 0 or j == 0)
+    (query, key), d = oracle.queries_and_keys(tokens, weights, dims), dims.key_dim
+
+    def logit(h, i, j):
+        is_free, total = options["cls"] == "untied" and (i == 0 or j == 0), 0
         for t in range(d):
             size = math.log(1 + math.exp(query[h, i, t])) * math.log(1 + math.exp(key[h, j, t]))
             turn = (j - i) / options["theta"] ** (t / d) + weights["attention/phase"][h, t]
-            angle = 0.0 if is_free else turn
-            logits[h, i, j] += size * math.cos(angle) / math.sqrt(d)
-    return logits
+            total += size * math.cos(0 if is_free else turn)
+        return total / math.sqrt(d)
+
+    return oracle.per_pair(logit, dims.num_heads, len(tokens))
 
 
-METHOD = PositionMethod(
+METHOD = attention_method(
+    PolarAttention,
     summary="magnitudes from the words, phases from the positions",
     source="Gopalakrishnan et al. 2025 (PoPE)",
     logits_oracle=logits_oracle,
-    equation=(
-        r"s_{ij} = \frac{1}{\sqrt{d}} \sum_{t} \mu(q_i)_t \, \mu(k_j)_t \, "
-        r"\cos((j - i) \, \omega_t + \delta_t)"
-    ),
+    equation=r"s_{ij} = \frac{1}{\sqrt{d}} \sum_{t} \mu(q_i)_t \, \mu(k_j)_t \, "
+    r"\cos((j - i) \, \omega_t + \delta_t)",
     where={
         r"\mu": r"softplus, $\mu(x) = \ln(1 + e^x)$: magnitudes, never negative",
         "t": "number of a channel, from 0",
@@ -134,18 +106,12 @@ METHOD = PositionMethod(
         "channel has its own, twice as many as in RoPE",
         r"\delta_t": "learned phase per head and block, 0 at first",
     },
-    options={"theta": 10000.0, "cls": "tied"},
+    options={"theta": 10000.0},
     option_meanings={"theta": "Base of the wavelengths."},
-    other_options=(*EITHER_CLS, {"theta": 50.0}),
-    shift_invariant=True,
+    other_options=({"theta": 50.0},),
     shared=lambda dims, options: PolarAngles(
-        dims.key_dim, theta=options["theta"], dtype=dims.dtype, name="shared_positions"
-    ),
-    attention=lambda dims, options: attention(
-        PolarAttention, dims, untie_cls=is_untied(options["cls"])
+        dims.key_dim, options["theta"], dtype=dims.dtype, name="shared_positions"
     ),
     dead_weights=lambda dims, options: (),
-    prunes_heads=True,
-    refused_memory=memory_unless_untied,
     relative_step_time=(1.10, 1.19),
 )

@@ -1,16 +1,13 @@
 """Huang's method 1: query-key products times a scalar per distance, unsigned."""
 
-import math
-
 from keras_tupe.layers import QKRMultiplicativeAttention
 from keras_tupe.positions import distance_method, oracle
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (q_i . k_j) a_{|j - i|} / sqrt(d)."""
-    query, key = oracle.queries_and_keys(tokens, weights, dims)
     a = oracle.distance_vectors(len(tokens), weights, dims, options, signed=False)
-    return oracle.dot_products(query, key) * a[..., 0] / math.sqrt(dims.key_dim)
+    return oracle.content_logits(tokens, weights, dims, num_terms=1) * a[..., 0]
 
 
 METHOD = distance_method(

@@ -1,9 +1,5 @@
 """Huang's method 3: query-key products times a vector per distance."""
 
-import math
-
-import numpy as np
-
 from keras_tupe.layers import QKRMultiplicativeAttention
 from keras_tupe.positions import distance_method, oracle
 
@@ -12,10 +8,8 @@ def logits_oracle(tokens, weights, dims, options):
     """s_ij = sum_t q_it k_jt a_{j - i, t} / sqrt(d)."""
     query, key = oracle.queries_and_keys(tokens, weights, dims)
     a = oracle.distance_vectors(len(tokens), weights, dims, options)
-    logits = np.empty(a.shape[:3])
-    for h, i, j in np.ndindex(logits.shape):
-        logits[h, i, j] = np.sum(query[h, i] * key[h, j] * a[h, i, j]) / math.sqrt(dims.key_dim)
-    return logits
+    products = query[:, :, None] * key[:, None] * a  # (h, i, j, t)
+    return products.sum(axis=-1) / dims.key_dim**0.5
 
 
 METHOD = distance_method(

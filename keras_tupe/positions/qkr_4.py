@@ -1,9 +1,5 @@
 """Huang's method 4: the three dot products of query, key and a vector per distance."""
 
-import math
-
-import numpy as np
-
 from keras_tupe.layers import QKRPairwiseAttention
 from keras_tupe.positions import distance_method, oracle
 
@@ -12,11 +8,12 @@ def logits_oracle(tokens, weights, dims, options):
     """s_ij = (q_i . k_j + q_i . a_{j - i} + k_j . a_{j - i}) / sqrt(d)."""
     query, key = oracle.queries_and_keys(tokens, weights, dims)
     a = oracle.distance_vectors(len(tokens), weights, dims, options)
-    logits = np.empty(a.shape[:3])
-    for h, i, j in np.ndindex(logits.shape):
+
+    def logit(h, i, j):
         q, k, r = query[h, i], key[h, j], a[h, i, j]
-        logits[h, i, j] = (np.dot(q, k) + np.dot(q, r) + np.dot(k, r)) / math.sqrt(dims.key_dim)
-    return logits
+        return (q @ k + q @ r + k @ r) / dims.key_dim**0.5
+
+    return oracle.per_pair(logit, dims.num_heads, len(tokens))
 
 
 METHOD = distance_method(

@@ -7,60 +7,35 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers import AbstractPositionTensors, AbstractSelfAttention, rows_of, untied
-from keras_tupe.positions import (
-    EITHER_CLS,
-    PositionMethod,
-    attention,
-    check,
-    is_untied,
-    memory_unless_untied,
-    oracle,
-)
-
-SCALINGS = ("none", "linear", "ntk", "yarn")
+from keras_tupe.positions import attention_method, check, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class RotaryAngles(AbstractPositionTensors):
     """Cosines and sines of the rotations of all positions, once for all layers.
 
-    Equation (Su et al. 2021, eq. 15): the angle of position i and pair t is i / theta^(2t / d),
-    where d is the number of channels that rotate. For s times longer texts than in training (s is
-    `factor`):
+    Equation (Su et al. 2021, arXiv:2104.09864, eq. 15): the angle of position i and pair t is
+    i / theta^(2t / d), where d is the number of channels that rotate. For s times longer texts than
+    in training (s is `factor`):
 
-        linear  the angles divided by s (Chen et al. 2023)
+        linear  the angles divided by s (Chen et al. 2023, arXiv:2306.15595)
         ntk     theta s^(d / (d - 2)) in place of theta, which keeps the fastest pair and slows the
                 slowest down by s (bloc97 2023)
         yarn    pairs that turn often within `original_length` as they are, those that do not even
                 turn once divided by s, between them a ramp over the pairs; and all waves times
-                0.1 ln(s) + 1, so that the logits are multiplied by its square (Peng et al. 2024)
+                0.1 ln(s) + 1, so that the logits are multiplied by its square (Peng et al. 2024,
+                arXiv:2309.00071)
 
     Differences from the source: YaRN's ramp goes over pairs, from 32 turns to 1, with its ends
     rounded outwards, as released code has it; the paper's goes over turns.
 
-    Args:
-        key_dim: size of each head d.
-        theta: base of the wavelengths. Defaults to 10000.
-        partial: share of the channels that rotate, rounded down, at least a pair. Defaults to 1.
-        scaling: `"none"`, the default, `"linear"`, `"ntk"` or `"yarn"`.
-        factor: s. Defaults to 1.
-        original_length: length of training, in tokens, for `"yarn"` alone. Defaults to `None`.
-        local_theta: base of local layers, never scaled. Defaults to `None`: there are none.
-        **kwargs: as of `AbstractPositionTensors`, like the call arguments. Any length works.
-
-    Returns:
-        Pair of tensors `(length, pairs)`, cosines and sines, in at least float32; with
-        `local_theta` two more, those of local layers.
+    The answer is a pair `(length, pairs)`, cosines and sines, in at least float32; with
+    `local_theta` two more, those of local layers (Warner et al. 2024, arXiv:2412.13663). Of the
+    `key_dim` channels of a head the share `partial`, rounded down, rotates, at least a pair. The
+    other arguments are the options below. Any length works.
 
     Raises:
         ValueError: if a setting is impossible, or does not fit the others.
-
-    References:
-        Su et al. RoFormer. 2021. https://arxiv.org/abs/2104.09864
-        Chen et al. Extending Context Window of Large Language Models via Positional Interpolation.
-        2023. https://arxiv.org/abs/2306.15595
-        Peng, Quesnelle, Fan, Shippole. YaRN. ICLR 2024. https://arxiv.org/abs/2309.00071
-        Warner et al. ModernBERT. 2024. https://arxiv.org/abs/2412.13663
     """
 
     def __init__(
@@ -80,7 +55,7 @@ class RotaryAngles(AbstractPositionTensors):
         check.number("factor", factor, at_least=1)
         if local_theta is not None:
             check.number("local_theta", local_theta, above=1)
-        check.choice("scaling", scaling, SCALINGS)
+        check.choice("scaling", scaling, ("none", "linear", "ntk", "yarn"))
         if original_length is not None:
             check.integer("original_length", original_length)
         is_scaled, is_yarn, has_length = scaling != "none", scaling == "yarn", original_length
@@ -104,30 +79,21 @@ class RotaryAngles(AbstractPositionTensors):
 
     def tensors(self, length):
         scaling = (self.scaling, self.factor, self.original_length)
-        found = self._waves(length, *rates(self.width, float(self.theta), *scaling))
+        found, waves = [rates(self.width, float(self.theta), *scaling)], []
         if self.local_theta is not None:
-            found += self._waves(length, *rates(self.width, float(self.local_theta)))
-        return found
-
-    def _waves(self, length, rate, multiplier):
-        """Returns cosines and sines of the angles, times a number, each `(length, pairs)`."""
+            found.append(rates(self.width, float(self.local_theta)))
         position = ops.arange(length, dtype="int32")
-        angle = ops.outer(*(ops.cast(x, self.table_dtype) for x in (position, rate)))
-        waves = ops.cos(angle), ops.sin(angle)
-        if multiplier == 1:
-            return waves
-        times = ops.cast(np.float64(multiplier), self.table_dtype)  # Keras makes numbers float32
-        return tuple(times * wave for wave in waves)
+        for rate, multiplier in found:
+            angle = ops.outer(*(ops.cast(x, self.table_dtype) for x in (position, rate)))
+            both = [ops.cos(angle), ops.sin(angle)]
+            if multiplier != 1:  # as a tensor, since Keras makes numbers float32
+                both = [ops.cast(np.float64(multiplier), self.table_dtype) * x for x in both]
+            waves += both
+        return tuple(waves)
 
 
 def rates(width, theta, scaling="none", factor=1.0, original_length=None):
-    """Returns the angle per position of each pair, float64 `(width // 2,)`, and YaRN's multiplier.
-
-    Args:
-        width: channels that rotate.
-        theta: base of the wavelengths.
-        scaling, factor, original_length: as of `RotaryAngles`.
-    """
+    """Returns the angle per position of each pair of `width` channels, and YaRN's multiplier."""
     pair = np.arange(width // 2)
     if scaling == "ntk" and width > 2:
         theta = theta * factor ** (width / (width - 2))
@@ -150,22 +116,17 @@ def rates(width, theta, scaling="none", factor=1.0, original_length=None):
 class RotaryAttention(AbstractSelfAttention):
     """Self-attention on rotated queries and keys.
 
-    Equation (Su et al. 2021, eq. 16):
+    Equation (Su et al. 2021, eq. 16), with the angles of `RotaryAngles`:
 
         logits[h, i, j] = (R_i q_i) . (R_j k_j) / sqrt(d)
 
     where R_i turns the channels t and t + d // 2 as a pair, or those of the first channels alone if
-    only these rotate. An untied [CLS] has q_i . k_j / sqrt(d) in its row and its column: not
-    rotating [CLS] alone would change nothing, as its angle is 0.
+    only these rotate. With `untie_cls` [CLS] has q_i . k_j / sqrt(d) in its row and its column: not
+    rotating [CLS] alone would change nothing, as its angle is 0. With `is_local` the angles are
+    those of local layers.
 
     Differences from the source: the pairs are t and t + d // 2, as released models have them, in
     place of neighbors. The last channel of an odd d is not rotated.
-
-    Args:
-        num_heads, key_dim, **kwargs: as of `AbstractSelfAttention`, like the call arguments;
-            `shared_positions`, the answer of `RotaryAngles`, is required.
-        untie_cls: whether [CLS] is freed from position. Defaults to `False`.
-        is_local: whether it takes the angles of local layers. Defaults to `False`.
     """
 
     def __init__(self, num_heads, key_dim, untie_cls=False, is_local=False, **kwargs):
@@ -191,8 +152,7 @@ class RotaryAttention(AbstractSelfAttention):
     def logits(self, query, key, positions, block):
         if not self.untie_cls:
             return self.products(query, key)
-        logits = self.products(query[0], key[0])
-        return untied(logits, query[1], key[1], block, self.products)
+        return untied(self.products(query[0], key[0]), query[1], key[1], block, self.products)
 
 
 def _rotate(x, cosines, sines):
@@ -204,7 +164,7 @@ def _rotate(x, cosines, sines):
     return ops.concatenate([*turned, *rest], axis=-1)
 
 
-def is_local(dims, options):
+def _is_local(dims, options):
     """Returns whether a layer takes `local_theta`; refuses half a pair of options."""
     every, theta = options["every"], options["local_theta"]
     if (every is None) != (theta is None):
@@ -215,9 +175,7 @@ def is_local(dims, options):
     return every is not None and dims.layer_index % every != 0
 
 
-def shared(dims, options):
-    """Returns the layer of the angles."""
-    is_local(dims, options)
+def _shared(dims, options):
     angles = {name: value for name, value in options.items() if name not in ("cls", "every")}
     return RotaryAngles(dims.key_dim, **angles, dtype=dims.dtype, name="shared_positions")
 
@@ -240,19 +198,17 @@ def angle_oracle(t, width, dims, options):
 
     first = max(0, math.floor(pair_with_turns(32)))
     last = min(width - 1, math.ceil(pair_with_turns(1)))
-    share = (t - first) / (0.001 if first == last else last - first)
-    share = min(1, max(0, share))
+    share = min(1, max(0, (t - first) / (0.001 if first == last else last - first)))
     return rate * (1 - share) + rate / s * share, 1 + math.log(s) / 10
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = (R_i q_i) . (R_j k_j) / sqrt(d)."""
-    query, key = oracle.queries_and_keys(tokens, weights, dims)
-    length, d = len(tokens), dims.key_dim
+    (query, key), d = oracle.queries_and_keys(tokens, weights, dims), dims.key_dim
     width = max(math.floor(options["partial"] * d), 2 if d > 1 else 1)
     half = width // 2
-    logits = np.empty((dims.num_heads, length, length))
-    for h, i, j in np.ndindex(logits.shape):
+
+    def logit(h, i, j):
         q, k = query[h, i], key[h, j]
         is_free = options["cls"] == "untied" and (i == 0 or j == 0)
         total = q[2 * half :] @ k[2 * half :]
@@ -262,11 +218,14 @@ def logits_oracle(tokens, weights, dims, options):
             turn, times = (0, 1) if is_free else ((i - j) * rate, times**2)
             pair = complex(q[t], q[t + half]) * complex(k[t], -k[t + half])
             total += times * (pair * complex(math.cos(turn), math.sin(turn))).real
-        logits[h, i, j] = total / math.sqrt(d)
-    return logits
+        return total / math.sqrt(d)
+
+    return oracle.per_pair(logit, dims.num_heads, len(tokens))
 
 
-METHOD = PositionMethod(
+METHOD = attention_method(
+    RotaryAttention,
+    lambda dims, options: {"is_local": _is_local(dims, options)},
     summary="queries and keys rotated by their positions",
     source="Su et al. 2021, eq. 16 (RoPE)",
     logits_oracle=logits_oracle,
@@ -277,16 +236,8 @@ METHOD = PositionMethod(
         r"$(a \cos \varphi - b \sin \varphi, \; a \sin \varphi + b \cos \varphi)$",
         "R_j": "the same rotation at position $j$",
     },
-    options={
-        "theta": 10000.0,
-        "partial": 1.0,
-        "scaling": "none",
-        "factor": 1.0,
-        "original_length": None,
-        "local_theta": None,
-        "every": None,
-        "cls": "tied",
-    },
+    options={"theta": 10000.0, "partial": 1.0, "scaling": "none", "factor": 1.0}
+    | dict.fromkeys(("original_length", "local_theta", "every")),
     option_meanings={
         "theta": "Base of the wavelengths, in place of 10000.",
         "partial": "Share of the channels of a head that rotate, the first ones.",
@@ -300,7 +251,6 @@ METHOD = PositionMethod(
         "ModernBERT; `None`: all have `theta`.",
     },
     other_options=(
-        *EITHER_CLS,
         {"theta": 50.0},
         {"partial": 0.5},
         {"scaling": "linear", "factor": 4.0},
@@ -308,12 +258,6 @@ METHOD = PositionMethod(
         {"scaling": "yarn", "factor": 2.5, "original_length": 40},
         {"local_theta": 20.0, "every": 2},
     ),
-    shift_invariant=True,
-    prunes_heads=True,
-    shared=shared,
-    attention=lambda dims, options: attention(
-        RotaryAttention, dims, untie_cls=is_untied(options["cls"]), is_local=is_local(dims, options)
-    ),
+    shared=_shared,
     dead_weights=lambda dims, options: (),
-    refused_memory=memory_unless_untied,
 )

@@ -1,9 +1,6 @@
 """Shaw's relative positions: a learned vector per distance, added to the keys."""
 
-import math
-
 import keras
-import numpy as np
 
 from keras_tupe.layers import AbstractDistanceAttention, query_distances
 from keras_tupe.positions import distance_method, oracle
@@ -19,8 +16,6 @@ class ShawAttention(AbstractDistanceAttention):
 
     Differences from the source: only the keys; Shaw's vectors of the values are left out, as in
     Huang et al., where no method changes the values.
-
-    All else is as of `AbstractDistanceAttention`; the table has the width `key_dim`.
     """
 
     def distance_logits(self, query, key, table, block):
@@ -34,10 +29,8 @@ def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . (k_j + a_{j - i}) / sqrt(d)."""
     query, key = oracle.queries_and_keys(tokens, weights, dims)
     a = oracle.distance_vectors(len(tokens), weights, dims, options)
-    logits = np.empty(a.shape[:3])
-    for h, i, j in np.ndindex(logits.shape):
-        logits[h, i, j] = np.dot(query[h, i], key[h, j] + a[h, i, j]) / math.sqrt(dims.key_dim)
-    return logits
+    products = query[:, :, None] * (key[:, None] + a)  # (h, i, j, t)
+    return products.sum(axis=-1) / dims.key_dim**0.5
 
 
 METHOD = distance_method(

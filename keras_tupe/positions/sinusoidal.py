@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.positions import PositionMethod, check, oracle
+from keras_tupe.positions import PositionMethod, absolute, check, oracle
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -21,21 +21,9 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
     Vaswani et al. multiply the token vectors by sqrt(D) before; where a layer normalization of
     the sum follows, waves of the height a = 1 / sqrt(D) are the same to a factor that it removes.
 
-    Differs from `keras_hub.layers.SinePositionEncoding` in that angles are computed in at
-    least float32 under every precision policy (float16 holds no integer above 2048 exactly).
-
-    Args:
-        scale: a, the height of the waves, finite and above 0. Defaults to 1.0.
-
-    Raises:
-        ValueError: if `scale` is not such a number.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`, any length.
-        start_index: position of the first of them, an integer or a scalar tensor. Defaults to 0.
-
-    Returns:
-        Tensor of the same shape and dtype.
+    `scale` is a, finite and above 0; call arguments and answer are as of
+    `AbsolutePositionEmbedding`, of any length. Unlike in `keras_hub.layers.SinePositionEncoding`
+    angles are computed in at least float32 (float16 holds no integer above 2048 exactly).
     """
 
     def __init__(self, scale=1.0, **kwargs):
@@ -61,13 +49,10 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
 
 def logits_oracle(tokens, weights, dims, options):
     """As `absolute`, with p_i a fixed wave."""
-    waved = tokens.copy()
-    width = tokens.shape[1]
-    for i in range(len(tokens)):
-        for channel in range(width):
-            t = channel // 2
-            wave = math.sin if channel % 2 == 0 else math.cos
-            waved[i, channel] += options["scale"] * wave(i / 10000 ** (2 * t / width))
+    waved, width = tokens.copy(), tokens.shape[1]
+    for i, channel in np.ndindex(waved.shape):
+        t, wave = channel // 2, math.sin if channel % 2 == 0 else math.cos
+        waved[i, channel] += options["scale"] * wave(i / 10000 ** (2 * t / width))
     return oracle.content_logits(waved, weights, dims, num_terms=1)
 
 
@@ -75,15 +60,11 @@ METHOD = PositionMethod(
     summary="fixed sines and cosines, added to the token vectors",
     source="Vaswani et al. 2017, Sec. 3.5; Huang et al. 2020, eqs. 1 and 2",
     logits_oracle=logits_oracle,
-    equation=(
-        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}, \quad x_i = e_i + p_i, \quad "
-        r"p_{i,2t} = a \sin \frac{i}{10000^{2t/D}}, \quad "
-        r"p_{i,2t+1} = a \cos \frac{i}{10000^{2t/D}}"
-    ),
+    equation=r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}, \quad x_i = e_i + p_i, \quad "
+    r"p_{i,2t} = a \sin \frac{i}{10000^{2t/D}}, \quad "
+    r"p_{i,2t+1} = a \cos \frac{i}{10000^{2t/D}}",
     where={
-        "x_i": "vector of token $i$ with its position; the first block receives it after layer "
-        "normalization",
-        "e_i": "embedding of token $i$",
+        **absolute.METHOD.where,
         "p_i": "fixed vector of position $i$, added once, before the first block",
         "t": "number of a pair of channels, from 0",
         "a": "`scale`, the height of the waves",
@@ -95,7 +76,7 @@ METHOD = PositionMethod(
     option_meanings={
         "scale": "Height of the waves. Beside token vectors that are as small as this trunk's at "
         r"first, waves of 1 drown them: $1 / \sqrt{D}$ is what the paper has, which multiplies "
-        r"token vectors by $\sqrt{D}$.",
+        r"token vectors by $\sqrt{D}$."
     },
     other_options=({"scale": 0.125},),
     prunes_heads=True,

@@ -5,7 +5,7 @@ from keras_tupe.positions import DeadWeight, additive_dead_weights, additive_met
 
 
 def bucket_part(dims, options):
-    """Returns the bucket bias as a part of a sum."""
+    """Returns the bucket bias."""
     return RelativeBucketBias(
         dims.num_heads,
         num_buckets=options["num_buckets"],
@@ -17,26 +17,21 @@ def bucket_part(dims, options):
     )
 
 
-def dead_weights(dims, options):
-    """Returns the weights without a gradient."""
+def _dead_weights(dims, options):
     buckets, farthest = options["num_buckets"], options["max_distance"]
+    distances = range(-farthest, 1 if dims.is_causal else farthest + 1)
+    used = {oracle.bucket(x, buckets, farthest, dims.is_causal) for x in distances}
     # The bucket of distance 0 to the right; others too where there are more buckets than distances.
-    unused = set(range(buckets)) - {
-        oracle.bucket(distance, buckets, farthest, dims.is_causal)
-        for distance in range(-farthest, 1 if dims.is_causal else farthest + 1)
-    }
-    return additive_dead_weights(dims, options) + tuple(
-        DeadWeight("relative/embeddings", "no distance has this bucket", row=row)
-        for row in sorted(unused)
-    )
+    unused = sorted(set(range(buckets)) - used)
+    rows = (DeadWeight("relative/embeddings", "no distance has this bucket", x) for x in unused)
+    return (*additive_dead_weights(dims, options), *rows)
 
 
 def logits_oracle(tokens, weights, dims, options):
     """s_ij = q_i . k_j / sqrt(d) + b[bucket(j - i)]."""
     table = weights["position_bias/relative/embeddings"]
-    added = oracle.bucket_bias(len(tokens), table, dims, options)
-    content = oracle.content_logits(tokens, weights, dims, num_terms=1)
-    return content + oracle.cls_option(added, weights, options)
+    bias = oracle.bucket_bias(len(tokens), table, dims, options)
+    return oracle.biased_logits(tokens, weights, dims, options, bias)
 
 
 METHOD = additive_method(
@@ -51,7 +46,7 @@ METHOD = additive_method(
         "is for one distance each, the other is logarithmic up to `max_distance`; by default "
         r"$\mathrm{bucket}(e) = f(|e|)$, plus 16 if $e > 0$, where $f(m) = m$ for $m < 8$, else "
         r"$\min(15, 8 + \lfloor 8 \ln(m / 8) / \ln 16 \rfloor)$. Under a causal pattern all "
-        r"buckets are for $j \le i$, as in T5's decoder",
+        r"buckets are for $j \le i$, as in T5's decoder"
     },
     options={"num_buckets": 32, "max_distance": 128},
     option_meanings={
@@ -60,5 +55,5 @@ METHOD = additive_method(
     },
     other_options=({"num_buckets": 8, "max_distance": 11}, {"max_distance": 19}),
     shift_invariant=True,
-    dead_weights=dead_weights,
+    dead_weights=_dead_weights,
 )

@@ -1,7 +1,8 @@
 """Pieces of equations in NumPy float64, for the oracles only.
 
-Nothing here is used by a layer, and nothing here uses one: an oracle is the second, independent
-writing of a paper's equation. Loops over heads and positions stand where they are nearest to it.
+No layer uses them, and they use none: an oracle is the second, independent writing of a paper's
+equation. Loops over heads and positions stand where they are nearest to it. Most pieces take the
+arguments of `PositionMethod.logits_oracle`.
 """
 
 import math
@@ -9,6 +10,7 @@ import math
 import numpy as np
 
 __all__ = [
+    "biased_logits",
     "bucket",
     "bucket_bias",
     "clip",
@@ -17,6 +19,7 @@ __all__ = [
     "distance_vectors",
     "dot_products",
     "layer_norm",
+    "per_pair",
     "position_queries_and_keys",
     "queries_and_keys",
     "reset_cls",
@@ -24,23 +27,36 @@ __all__ = [
 ]
 
 
+def per_pair(function, num_heads, length):
+    """Returns `function(h, i, j)` for all heads and pairs, `(num_heads, length, length)`.
+
+    Args:
+        function: (head, query position, key position) -> number, or vector, which is a last axis.
+        num_heads, length: numbers of heads and of positions.
+    """
+    places = range(length)
+    return np.array(
+        [[[function(h, i, j) for j in places] for i in places] for h in range(num_heads)]
+    )
+
+
 def queries_and_keys(tokens, weights, dims):
     """Returns q_i and k_j per head, each `(heads, length, key_dim)`.
 
     Args:
-        tokens: vectors, `(length, hidden_dim)`.
-        weights: dictionary of arrays by path.
-        dims: the `Dims` of the encoder.
+        tokens, weights, dims: as of `logits_oracle`.
     """
-    query = np.empty((dims.num_heads, len(tokens), dims.key_dim))
-    key = np.empty_like(query)
-    for h in range(dims.num_heads):
-        for i, token in enumerate(tokens):
-            query[h, i] = token @ weights["attention/query/kernel"][:, h]
-            query[h, i] += weights["attention/query/bias"][h]
-            key[h, i] = token @ weights["attention/key/kernel"][:, h]
-            key[h, i] += weights["attention/key/bias"][h]
-    return query, key
+    return _projections(tokens, weights, "attention", dims, has_bias=True)
+
+
+def _projections(rows, weights, prefix, dims, has_bias):
+    found = np.empty((2, dims.num_heads, len(rows), dims.key_dim))
+    for side, name in enumerate(("query", "key")):
+        for h, i in np.ndindex(dims.num_heads, len(rows)):
+            found[side, h, i] = rows[i] @ weights[f"{prefix}/{name}/kernel"][:, h]
+            if has_bias:
+                found[side, h, i] += weights[f"{prefix}/{name}/bias"][h]
+    return found
 
 
 def dot_products(query, key):
@@ -49,32 +65,37 @@ def dot_products(query, key):
     Args:
         query, key: `(heads, length, key_dim)`.
     """
-    heads, length, _ = query.shape
-    products = np.empty((heads, length, length))
-    for h in range(heads):
-        for i in range(length):
-            for j in range(length):
-                products[h, i, j] = np.dot(query[h, i], key[h, j])
-    return products
+    return per_pair(lambda h, i, j: query[h, i] @ key[h, j], *query.shape[:2])
 
 
 def content_logits(tokens, weights, dims, num_terms):
     """Returns q_i . k_j / sqrt(num_terms * d).
 
     Args:
-        tokens, weights, dims: as in `queries_and_keys`.
+        tokens, weights, dims: as of `logits_oracle`.
         num_terms: number of dot products that the logits sum up.
     """
     query, key = queries_and_keys(tokens, weights, dims)
     return dot_products(query, key) / math.sqrt(num_terms * dims.key_dim)
 
 
+def biased_logits(tokens, weights, dims, options, bias, num_terms=1):
+    """Returns content logits plus a bias, in which the options may reset [CLS].
+
+    Args:
+        tokens, weights, dims, options: as of `logits_oracle`.
+        bias: `(heads, length, length)`.
+        num_terms: as of `content_logits`.
+    """
+    content = content_logits(tokens, weights, dims, num_terms)
+    return content + cls_option(bias, weights, options)
+
+
 def layer_norm(row, gamma, beta, epsilon):
     """Returns one vector, normalized.
 
     Args:
-        row: the vector.
-        gamma, beta: its scale and shift, of the same size.
+        row, gamma, beta: the vector, its scale and its shift, of one size.
         epsilon: added to the variance.
     """
     centered = row - row.mean()
@@ -86,26 +107,12 @@ def position_queries_and_keys(rows, weights, prefix, dims):
 
     Args:
         rows: the vectors p, `(rows, width)`.
-        weights: dictionary of arrays by path.
+        weights, dims: as of `logits_oracle`.
         prefix: beginning of the paths of U^Q, U^K and LN.
-        dims: the `Dims` of the encoder.
     """
-    query = np.empty((dims.num_heads, len(rows), dims.key_dim))
-    key = np.empty_like(query)
-    for i, row in enumerate(rows):
-        normalized = layer_norm(
-            row,
-            weights[f"{prefix}/layer_norm/gamma"],
-            weights[f"{prefix}/layer_norm/beta"],
-            dims.layer_norm_epsilon,
-        )
-        for h in range(dims.num_heads):
-            query[h, i] = normalized @ weights[f"{prefix}/query/kernel"][:, h]
-            key[h, i] = normalized @ weights[f"{prefix}/key/kernel"][:, h]
-            if f"{prefix}/query/bias" in weights:
-                query[h, i] += weights[f"{prefix}/query/bias"][h]
-                key[h, i] += weights[f"{prefix}/key/bias"][h]
-    return query, key
+    gamma, beta = (weights[f"{prefix}/layer_norm/{name}"] for name in ("gamma", "beta"))
+    rows = [layer_norm(row, gamma, beta, dims.layer_norm_epsilon) for row in rows]
+    return _projections(rows, weights, prefix, dims, f"{prefix}/query/bias" in weights)
 
 
 def bucket(distance, num_buckets, max_distance, is_causal=False):
@@ -115,14 +122,12 @@ def bucket(distance, num_buckets, max_distance, is_causal=False):
         distance: j - i.
         num_buckets: rows of the table.
         max_distance: from which on all distances share one bucket.
-        is_causal: whether keys to the right have no buckets but that of distance 0. Defaults to
-            `False`.
+        is_causal: whether keys to the right have the bucket of distance 0.
     """
     half = num_buckets if is_causal else num_buckets // 2
     if is_causal and distance > 0:
         return 0
-    exact = half // 2
-    size = abs(distance)
+    exact, size = half // 2, abs(distance)
     if size >= exact:
         ratio = math.log(size / exact) / math.log(max_distance / exact)
         # The rounding undoes the last bit of the logarithm where the quotient is a whole number.
@@ -136,15 +141,10 @@ def bucket_bias(length, table, dims, options):
     Args:
         length: tokens of the sequence.
         table: the b, `(num_buckets, heads)`.
-        dims: the `Dims` of the encoder.
-        options: with `num_buckets` and `max_distance`.
+        dims, options: as of `logits_oracle`.
     """
-    bias = np.empty((dims.num_heads, length, length))
-    for i in range(length):
-        for j in range(length):
-            row = bucket(j - i, options["num_buckets"], options["max_distance"], dims.is_causal)
-            bias[:, i, j] = table[row]
-    return bias
+    sizes = options["num_buckets"], options["max_distance"], dims.is_causal
+    return per_pair(lambda h, i, j: table[bucket(j - i, *sizes), h], dims.num_heads, length)
 
 
 def reset_cls(bias, theta_1, theta_2):
@@ -155,9 +155,8 @@ def reset_cls(bias, theta_1, theta_2):
         theta_1, theta_2: one number per head each.
     """
     bias = bias.copy()
-    for h in range(len(bias)):
-        bias[h, :, 0] = theta_2[h]
-        bias[h, 0, :] = theta_1[h]
+    for h, thetas in enumerate(zip(theta_1, theta_2, strict=True)):
+        bias[h, 0, :], bias[h, 1:, 0] = thetas
     return bias
 
 
@@ -166,8 +165,7 @@ def cls_option(bias, weights, options):
 
     Args:
         bias: `(heads, length, length)`.
-        weights: dictionary of arrays by path.
-        options: with `cls`, `"tied"` or `"untied"`.
+        weights, options: as of `logits_oracle`.
     """
     if options["cls"] == "tied":
         return bias
@@ -178,8 +176,7 @@ def clip(distance, reach):
     """Returns a distance, at most `reach` to either side.
 
     Args:
-        distance: j - i.
-        reach: largest distance to keep.
+        distance, reach: j - i, and the largest distance to keep.
     """
     return max(-reach, min(reach, distance))
 
@@ -189,33 +186,28 @@ def distance_vectors(length, weights, dims, options, signed=True):
 
     Args:
         length: tokens of the sequence.
-        weights: dictionary of arrays by path.
-        dims: the `Dims` of the encoder.
-        options: with `share_layers` and `cls`.
-        signed: whether left and right differ. Defaults to `True`.
+        weights, dims, options: as of `logits_oracle`.
+        signed: whether left and right differ.
     """
     prefix = "shared_positions" if options["share_layers"] else "attention/position_table"
     table = weights[f"{prefix}/distance_embeddings"]
-    rows, heads, width = table.shape
-    vectors = np.empty((dims.num_heads, length, length, width))
-    for h, i, j in np.ndindex(vectors.shape[:3]):
+    rows, heads, _ = table.shape
+
+    def vector(h, i, j):
         head = h if heads > 1 else 0
-        if signed:
-            reach = (rows - 1) // 2
-            vectors[h, i, j] = table[clip(j - i, reach) + reach, head]
-        else:
-            vectors[h, i, j] = table[min(abs(j - i), rows - 1), head]
         if options["cls"] == "untied" and (i == 0 or j == 0):
-            vectors[h, i, j] = weights[f"{prefix}/cls_embeddings"][0 if i == 0 else 1, head]
-    return vectors
+            return weights[f"{prefix}/cls_embeddings"][0 if i == 0 else 1, head]
+        reach = (rows - 1) // 2
+        return table[clip(j - i, reach) + reach if signed else min(abs(j - i), rows - 1), head]
+
+    return per_pair(vector, dims.num_heads, length)
 
 
 def softmax(logits, weights, dims, options):
     """Returns the attention scores of logits, the default of a record's `scores_oracle`.
 
     Args:
-        logits: `(heads, length, length)`, minus infinity where a query does not see a key.
-        weights, dims, options: as of `scores_oracle`, not used.
+        logits, weights, dims, options: as of `scores_oracle`.
     """
     scores = np.empty_like(logits)
     for h, i in np.ndindex(logits.shape[:2]):
