@@ -191,7 +191,7 @@ def _options(command):
     Raises:
         ValueError: if an option has no help text.
     """
-    settings, found = command.settings(), {}
+    settings, found, heading = command.settings(), {}, "Options"
     sections = _sections(settings)
     for field in dataclasses.fields(settings):
         if "help" not in field.metadata:
@@ -202,7 +202,7 @@ def _options(command):
                 "An option of a command must have a help text. Received: "
                 f"{field.name!r} of {command.module}"
             )
-        heading = sections.get(field.name, "Options")
+        heading = sections.get(field.name, heading)  # a field of the trunk is under that before it
         row = [_written(field), *_kind_and_default(field), docstrings.inline(_help(text), _link)]
         found.setdefault(heading, []).append([cell.replace("|", "\\|") for cell in row])
     return found

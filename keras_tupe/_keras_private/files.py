@@ -9,19 +9,15 @@ def in_safe_mode():
 
     A layer that runs what a file names must refuse to in safe mode, as Keras's `Lambda` does.
 
-    Public name: none; `keras.saving.load_model` takes it, and would do if it handed it to
-    `from_config`.
+    Public name: none; `keras.saving.load_model` would do if it handed it to `from_config`.
     """
     return keras.src.saving.serialization_lib.in_safe_mode()
 
 
 def preset_file(preset, name):
-    """Returns the path of a file of a preset, fetched if it must be.
+    """Returns the path of a preset's file, fetched if it must be, or raises `FileNotFoundError`.
 
     Files are checked before KerasHub makes what they name, and `from_preset` will fetch the same.
-
-    Raises:
-        FileNotFoundError: if the preset has no such file.
 
     Public name: none; `keras_hub.utils.get_file` would be one.
     """

@@ -6,11 +6,7 @@ import keras
 def in_symbolic_scope():
     """Returns whether Keras computes shapes, or builds a model on data that is not real.
 
-    Under a strategy it builds models on the mean of the replicas' ids, fractions, which checks of
-    ids must let pass.
-
-    Public name: none; `keras.SymbolicScope` makes such a scope, and a function beside it that asks
-    for it would do.
+    Public name: none; a function beside `keras.SymbolicScope` would do.
     """
     return keras.src.backend.common.symbolic_scope.in_symbolic_scope()
 
@@ -34,8 +30,7 @@ def track_variable(owner, variable):
 def without_autocast():
     """Returns a scope in which variables are read as they are stored.
 
-    What a layer computes in mixed precision reads each weight in the compute dtype; whoever reads
-    all weights of a layer at once must not, since some of its layers compute in float32.
+    A weight is read in the compute dtype of the outer layer, where its own computes in float32.
 
     Public name: none; `Variable.value` would do if it could be asked for without the cast.
     """

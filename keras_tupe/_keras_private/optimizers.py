@@ -11,12 +11,11 @@ _BackendOptimizer = keras.optimizers.Optimizer.__bases__[0]
 class InPlaceOptimizer(_BackendOptimizer):
     """Part of a Keras optimizer on TensorFlow whose `apply_in_place` is that of one replica.
 
-    Keras's own merges the replicas for every variable; the trainer reduces the gradients itself,
-    before they are clipped. Variables are written by their handles: this replica's own copy. The
-    part takes the place of what Keras adds for `tf.distribute`, below any optimizer of its own.
+    Keras's own merges the replicas for every variable; the trainer reduces the gradients before
+    they are clipped, and writes this replica's own copy of a variable, by its handle. The part
+    takes the place of what Keras adds for `tf.distribute`, below any optimizer of its own.
 
-    Public name: none; `keras.optimizers.Optimizer` would do if it were not that of strategies on
-    TensorFlow.
+    Public name: none; `keras.optimizers.Optimizer` would do if it knew of no strategies.
     """
 
     @staticmethod
@@ -34,24 +33,15 @@ class InPlaceOptimizer(_BackendOptimizer):
             if value is not None:
                 self.assign(variable, value)
 
-    def assign(self, variable, value):
+    def _write(self, op, variable, value):
         import tensorflow as tf
 
         handle, dtype = self.handle_of(variable)
-        tf.raw_ops.AssignVariableOp(resource=handle, value=tf.cast(value, dtype))
+        getattr(tf.raw_ops, op)(resource=handle, value=tf.cast(value, dtype))
 
-    def assign_add(self, variable, value):
-        import tensorflow as tf
-
-        handle, dtype = self.handle_of(variable)
-        tf.raw_ops.AssignAddVariableOp(resource=handle, value=tf.cast(value, dtype))
-
-    def assign_sub(self, variable, value):
-        import tensorflow as tf
-
-        handle, dtype = self.handle_of(variable)
-        tf.raw_ops.AssignSubVariableOp(resource=handle, value=tf.cast(value, dtype))
-
+    assign = functools.partialmethod(_write, "AssignVariableOp")
+    assign_add = functools.partialmethod(_write, "AssignAddVariableOp")
+    assign_sub = functools.partialmethod(_write, "AssignSubVariableOp")
     _backend_update_step = _Optimizer._backend_update_step
 
     def _clip_gradients(self, grads):
@@ -114,11 +104,6 @@ class InPlaceAdam:
         exact = [tf.pow(tf.constant(beta, "float64"), steps) for beta in (self.beta_1, self.beta_2)]
         first, second = ((1 - a) / (1 - b) for a, b in zip(powers, exact, strict=True))
         rate = tf.cast(self.learning_rate, "float64") * tf.sqrt(second) / first
-        return {
-            "beta1_power": tf.cast(powers[0], dtype),
-            "beta2_power": tf.cast(powers[1], dtype),
-            "lr": tf.cast(rate, dtype),
-            "beta1": betas[0],
-            "beta2": betas[1],
-            "epsilon": tf.cast(self.epsilon * tf.sqrt(second), dtype),
-        }
+        values = (*powers, rate, *betas, self.epsilon * tf.sqrt(second))
+        names = ("beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon")
+        return {name: tf.cast(x, dtype) for name, x in zip(names, values, strict=True)}

@@ -4,20 +4,15 @@ import keras
 
 
 def loss_of_function(function):
-    """Returns a function (targets, outputs) -> losses as a `keras.losses.Loss`.
+    """Returns a function (targets, outputs) -> losses as a loss that makes their ranks fit.
 
-    It makes the ranks of targets and outputs fit, as `compile` does for a function.
-
-    Public name: none; `keras.losses.LossFunctionWrapper` if it were exported, as
-    `keras.metrics.MeanMetricWrapper` is.
+    Public name: none; `keras.losses.LossFunctionWrapper` if it were exported.
     """
     return keras.src.losses.losses.LossFunctionWrapper(function)
 
 
 def loss_tracker(model):
-    """Returns the metric that holds the mean loss of a compiled model.
-
-    Steps of one's own have to update what `fit` shows as "loss".
+    """Returns the metric with the mean loss of a compiled model, which `fit` shows as "loss".
 
     Public name: `Model.metrics[0]`, once its order is promised.
     """
@@ -27,8 +22,7 @@ def loss_tracker(model):
 def has_own_strategy(model):
     """Returns whether a model on TensorFlow was made in the scope of a strategy.
 
-    Public name: none; `Model.distribute_strategy` would do if it were `None` without one, and not
-    the current strategy.
+    Public name: none; `Model.distribute_strategy` would do if it were `None` without one.
     """
     return model._distribute_strategy is not None
 
@@ -36,8 +30,8 @@ def has_own_strategy(model):
 def queued_dataset(iterator):
     """Returns the `PyDataset` that a running queue reads for `fit`, or `None`.
 
-    Keras takes a first batch to see its shape. Out of a queue, where it does not go back to, the
-    first batch would come last; the data set gives it again.
+    Keras takes a first batch to see its shape, and does not put it back: out of a queue it would
+    come last. The data set gives it again.
 
     Public name: none; not needed once Keras puts that batch back.
     """
@@ -46,15 +40,10 @@ def queued_dataset(iterator):
 
 
 def put_jax_state(model, state):
-    """Assigns the arrays of a JAX step to the variables of a model in `fit`.
+    """Assigns to the variables of a model in `fit` what its `train_step` on JAX returned.
 
     The compiled step took over the memory of the earlier ones, and `fit` assigns the new ones only
     after a step that returned.
-
-    Args:
-        model: a Keras model.
-        state: what a `train_step` returns: arrays of trainable, non-trainable, optimizer and
-            metrics variables.
 
     Public name: none; `Model.jax_state_sync` would do if it took a state.
     """
@@ -83,9 +72,8 @@ class TensorFlowFit:
 class JaxFit:
     """Part of a Keras model on JAX: `fit` calls compiled train steps by `call_step`.
 
-    `train_step` is what is compiled, and the function from `make_train_function` may be several
-    steps; whatever has to see the result of each step stands in between. Metrics are built on
-    the data set's own first batch, see `queued_dataset`.
+    The function from `make_train_function` may be several steps: what has to see the result of each
+    stands in between. Metrics are built on the data set's own first batch, see `queued_dataset`.
 
     Public name: none; `Model.make_train_function` would do if it took what wraps a compiled step.
     """
@@ -93,7 +81,6 @@ class JaxFit:
     _makes_training = False
 
     def make_train_function(self, force=False):
-        """Makes, and returns, the function (state, iterator) -> (logs, state)."""
         if self.train_function is None or force:
             self._makes_training = True
             super().make_train_function(force)
@@ -108,7 +95,6 @@ class JaxFit:
         )
 
     def _symbolic_build(self, iterator=None, data_batch=None):
-        dataset = queued_dataset(iterator)
-        if dataset is not None:
+        if (dataset := queued_dataset(iterator)) is not None:
             iterator, data_batch = None, dataset[0]
         super()._symbolic_build(iterator=iterator, data_batch=data_batch)

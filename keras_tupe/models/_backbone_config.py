@@ -1,7 +1,6 @@
 """Record of the encoder beside its SavedModel, from which it can be made again."""
 
 import json
-import os
 import pathlib
 
 import keras
@@ -11,20 +10,13 @@ from keras_tupe.models.tupe_backbone import TupeBackbone
 
 FILE = pathlib.PurePath("assets.extra", "keras_tupe_backbone.json")  # TensorFlow leaves it alone
 FORMAT = 1
+# `has_length_limit`: whether position tables end at `max_sequence_length`
 KEYS = {"format": int, "has_length_limit": bool, "config": dict}
 SIZES = ("vocabulary_size", "max_sequence_length", "num_segments")
 
 
 def write_backbone_config(backbone, folder):
-    """Writes the config of a `TupeBackbone` into the folder of its SavedModel.
-
-    The file is `assets.extra/keras_tupe_backbone.json` with the keys `format`, `has_length_limit`
-    (whether position tables end at `max_sequence_length`) and `config`.
-
-    Args:
-        backbone: a `TupeBackbone`.
-        folder: folder of the SavedModel.
-    """
+    """Writes `KEYS` of a `TupeBackbone` as the `FILE` in the folder of its SavedModel."""
     facts = {
         "format": FORMAT,
         "has_length_limit": bool(backbone.has_length_limit),
@@ -32,23 +24,11 @@ def write_backbone_config(backbone, folder):
     }
     file = pathlib.Path(folder) / FILE
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-    partial.replace(file)
+    file.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
 
 def read_backbone_config(folder):
-    """Returns what `write_backbone_config` wrote, or `None` if the folder has no such file.
-
-    Args:
-        folder: folder of a SavedModel.
-
-    Returns:
-        Dictionary with the keys `format`, `has_length_limit` and `config`.
-
-    Raises:
-        ValueError: if the file cannot be read or was written by a later version.
-    """
+    """Returns the `KEYS` of a SavedModel's `FILE`; `None` without one."""
     file = pathlib.Path(folder) / FILE
     if not file.is_file():
         return None
@@ -64,7 +44,13 @@ def read_backbone_config(folder):
             f"The encoder was exported by a later keras_tupe (format {facts['format']}; this one "
             f"reads {FORMAT}). Install that version. Received: {str(file)!r}"
         )
-    if not _is_complete(facts):
+    config = facts.get("config")
+    is_complete = (
+        all(type(facts.get(name)) is kind for name, kind in KEYS.items())
+        and all(type(config.get(name)) is int for name in SIZES)
+        and isinstance(config.get("position"), str)
+    )
+    if not is_complete:
         raise ValueError(
             f"The config of an exported encoder must hold {sorted(KEYS)}, and in `config` "
             f"{sorted(SIZES)} and `position`. Export it again. Received: {str(file)!r}"
@@ -72,21 +58,8 @@ def read_backbone_config(folder):
     return facts
 
 
-def _is_complete(facts):
-    return (
-        all(type(facts.get(name)) is kind for name, kind in KEYS.items())
-        and all(type(facts["config"].get(name)) is int for name in SIZES)
-        and isinstance(facts["config"].get("position"), str)
-    )
-
-
 def new_backbone(facts):
-    """Returns a `TupeBackbone` with new weights from what `read_backbone_config` returned.
-
-    Raises:
-        ValueError: if the positional method is not known here, see `keras_tupe.positions.get`, or
-            an entry is not what a `TupeBackbone` takes.
-    """
+    """Returns a `TupeBackbone` with new weights from what `read_backbone_config` returned."""
     try:
         return TupeBackbone.from_config(facts["config"])
     except Exception as error:  # what Keras raises for an entry of another kind is open

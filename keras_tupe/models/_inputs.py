@@ -10,19 +10,10 @@ def input_names(model):
 
 
 def check_optimizer(optimizer, model):
-    """Checks that Keras can clip a task's gradients together, which it does in one dtype only.
-
-    Args:
-        optimizer: what `compile` was given.
-        model: the task.
-
-    Raises:
-        ValueError: on TensorFlow, if the optimizer has a `global_clipnorm` and the weights are of
-            several dtypes, as under a pure half-precision policy, where those of some position
-            terms stay in float32.
-    """
+    """Refuses `global_clipnorm` on TensorFlow where Keras could not clip all gradients together."""
     if keras.backend.backend() != "tensorflow":
         return
+    # under a pure half-precision policy those of some position terms stay in float32
     dtypes = sorted({weight.dtype for weight in model.trainable_variables})
     if getattr(optimizer, "global_clipnorm", None) and len(dtypes) > 1:
         raise ValueError(
@@ -33,18 +24,7 @@ def check_optimizer(optimizer, model):
 
 
 def check_preprocessor(preprocessor, backbone):
-    """Checks that what a preprocessor makes is what a backbone takes.
-
-    Args:
-        preprocessor: a preprocessor, or `None`.
-        backbone: a `TupeBackbone`.
-
-    Raises:
-        ValueError: if the preprocessor makes longer rows than the backbone has positions for,
-            makes segment ids for a backbone without or none for one with segments, or has a larger
-            vocabulary (an id outside the backbone's would go unseen inside a compiled graph), or
-            puts no [CLS] first for a backbone that frees the first token from positions.
-    """
+    """Refuses a preprocessor, if there is one, that makes what a backbone does not take."""
     if preprocessor is None:
         return
     length, limit = preprocessor.sequence_length, backbone.max_sequence_length
@@ -65,7 +45,7 @@ def check_preprocessor(preprocessor, backbone):
             "which must be [CLS]. Make the preprocessor with `add_start_token=True`, or the "
             "backbone with position_options={'cls': 'tied'}. Received: add_start_token=False"
         )
-    tokenizer = preprocessor.tokenizer
+    tokenizer = preprocessor.tokenizer  # a larger id would go unseen inside a compiled graph
     if tokenizer.has_vocabulary and tokenizer.vocabulary_size() > backbone.vocabulary_size:
         raise ValueError(
             "The tokenizer's vocabulary must not be larger than the backbone's, which has "

@@ -15,13 +15,11 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
     """A BERT encoder whose way of knowing positions is an argument.
 
     The trunk is BERT's: token (and segment) embeddings, layer normalization, dropout, encoder
-    blocks, a tanh pooler over [CLS]. What the positional method does is asked of its record in
-    `keras_tupe.positions`: it may add to the embeddings, make one bias that all blocks
-    share, or replace the attention. The bias is computed once per forward pass.
+    blocks (`EncoderBlock` has their equation), a tanh pooler over [CLS]. What the positional method
+    does is asked of its record in `keras_tupe.positions`: it may add to the embeddings, make one
+    bias that all blocks share, once per forward pass, or replace the attention.
 
-    Equation of a block: see `EncoderBlock`; of the pooler:
-
-        pooled_output = tanh(sequence_output[:, 0] W + b)
+    Equation of the pooler: `pooled_output = tanh(sequence_output[:, 0] W + b)`.
 
     Differences from the sources: the defaults are TUPE's trunk, that is BERT with every layer
     normalization epsilon 1e-5 (BERT: 1e-12) and no segment embeddings. TUPE's released code
@@ -33,46 +31,38 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         num_heads: number of attention heads; must divide `hidden_dim`.
         hidden_dim: width of the hidden states.
         intermediate_dim: width of the feed-forward networks.
-        position: name of a positional method, see `keras_tupe.positions.METHODS`. Defaults to
-            `"tupe_r"`.
+        position: name of a positional method, see `keras_tupe.positions.METHODS`.
         position_options: dictionary of the method's options, over its defaults.
         dropout: dropout rate of embeddings, attention scores and sublayer outputs, in [0, 1).
-            Defaults to 0.1.
-        max_sequence_length: rows of position tables, in tokens. Methods without a table run at
-            any length. Defaults to 512.
+        max_sequence_length: rows of position tables, in tokens; without one, any length is right.
         num_segments: number of segments; 0 means that the model takes no `segment_ids`.
-        normalize_first: pre-LN blocks and a last layer normalization. Defaults to `False`.
-        initializer_range: standard deviation of all new weights. Defaults to 0.02.
-        layer_norm_epsilon: epsilon of every layer normalization. Defaults to 1e-5.
+        normalize_first: pre-LN blocks and a last layer normalization.
+        initializer_range: standard deviation of all new weights.
+        layer_norm_epsilon: epsilon of every layer normalization.
         zero_padded_embeddings: whether padded tokens enter the blocks as zeros.
-        attention_pattern: name of the attention pattern, that is who attends to whom, see
-            `keras_tupe.attention_patterns.PATTERNS`. Defaults to `"full"`.
+        attention_pattern: who attends to whom, see `keras_tupe.attention_patterns.PATTERNS`.
         pattern_options: dictionary of the pattern's options, over its defaults.
-        activation: of the feed-forward networks: `"gelu"`, the exact one, or `"gelu_approximate"`,
-            GPT-2's by tanh. Defaults to `"gelu"`.
-        normalize_embeddings: whether a layer normalization is applied to the embeddings, as in
-            BERT; GPT-2 has none. Defaults to `True`.
+        activation: `"gelu"`, the exact one, or `"gelu_approximate"`, GPT-2's by tanh.
+        normalize_embeddings: whether the embeddings are normalized, as in BERT; GPT-2's are not.
         embedding_dim: width of token, segment and added position vectors and of their layer
-            normalization, which a dense layer then maps to `hidden_dim` (ALBERT, ELECTRA). Defaults
-            to `None`: they have `hidden_dim`, and there is no such layer.
-        num_groups: number of blocks that have weights of their own, which must divide
-            `num_layers`; num_layers / num_groups layers in a row use the same (ALBERT). Whatever
-            tables a method has in its blocks are then shared like them. Defaults to `None`: each
-            layer has its own.
+            normalization, which a dense layer then maps to `hidden_dim` (ALBERT, ELECTRA). `None`:
+            `hidden_dim`, without such a layer.
+        num_groups: blocks that have weights of their own, a divisor of `num_layers`: as many layers
+            in a row use the same (ALBERT), tables of the method in them included. `None`: all.
         memory_length: tokens before each segment of a row that it attends to in every block,
             without a gradient to their hidden states (Transformer-XL); see `call_with_memory`.
-            Position tables have a row for each token of memory and segment. Defaults to 0.
-        segment_length: tokens of the segments that a row of any length is cut into. Defaults to
-            `memory_length`, and without a memory to whole rows.
-        kept_heads: for each layer the list of its heads, by their numbers from 0 to `num_heads` -
-            1, where others were removed (see `prune_heads`); position terms that layers share
-            have the heads that any layer has. Defaults to `None`: all.
+            Position tables have a row for each token of memory and segment.
+        segment_length: tokens of the segments of a row. `None`: those of the memory, or whole rows.
+        kept_heads: for each layer the list of its heads, numbers in [0, num_heads), where others
+            were removed, see `prune_heads`. `None`: all.
         token_embedding: a `TokenEmbedding` of another model to use as it is, of the same sizes.
-            Not part of the configuration: what is loaded from files has one of its own. Defaults
-            to `None`: a new one.
-        dtype: Keras dtype policy. Attention logits, biases and softmax are in at least
-            float32 under every policy.
+            Not part of the configuration: what is loaded from files has one of its own.
+        dtype: Keras dtype policy. Attention logits, biases and softmax are at least float32.
         **kwargs: `name` and `trainable`.
+
+    Attributes:
+        has_length_limit: whether position tables bound the length to `max_sequence_length`.
+        is_causal: whether no token attends to a later one, in any layer.
 
     Call arguments:
         inputs: dictionary of `token_ids` `(batch, length)` integers in [0, vocabulary_size),
@@ -144,52 +134,32 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
     ):
         config = TrunkConfig.of(locals())
         trunk = Trunk(config, dtype, token_embedding)
-        inputs = {
-            name: keras.Input((None,), dtype="int32", name=name) for name in config.input_names
-        }
-        x = trunk(inputs)
-        pooler = Dense(
-            config.hidden_dim,
-            activation="tanh",
-            kernel_initializer=config.dims(dtype).initializer(),
-            dtype=dtype,
-            name="pooled_dense",
-        )
-        outputs = {"sequence_output": x, "pooled_output": pooler(x[:, 0, :])}
+        names = config.input_names
+        inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
+        x, initializer = trunk(inputs), config.dims(dtype).initializer()
+        pooler = {"activation": "tanh", "kernel_initializer": initializer, "name": "pooled_dense"}
+        pooled = Dense(config.hidden_dim, dtype=dtype, **pooler)(x[:, 0, :])
+        outputs = {"sequence_output": x, "pooled_output": pooled}
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
         self.config, self.trunk = config, trunk  # Keras finds the layers in the graph
-        self.token_embedding = trunk.token_embedding
-        self.position_bias = trunk.position_bias  # a layer, or None
-        for setting, value in self._settings().items():
-            setattr(self, setting, value)
-
-    def _settings(self):
-        settings = self.config.as_json()
-        del settings["scale_embeddings"]  # of encoders with a decoder
-        return settings
+        self.has_length_limit, self.is_causal = config.has_length_limit, config.is_causal
+        self.token_embedding, self.position_bias = trunk.token_embedding, trunk.position_bias
+        for name, value in config.arguments_of(TupeBackbone).items():
+            setattr(self, name, value)
 
     @property
     def blocks(self):
         """The `EncoderBlock` of each layer, in order; layers of one group have the same."""
         return list(self.trunk.blocks)
 
-    @property
-    def has_length_limit(self):
-        """Whether position tables bound the length to `max_sequence_length`."""
-        return self.config.has_length_limit
-
-    @property
-    def is_causal(self):
-        """Whether no token attends to a later one, in any layer."""
-        return self.config.is_causal
-
     def call(self, inputs, training=None, mask=None, output_positions=None):
         names = self.config.input_names
         check_inputs(inputs, names)
-        self.config.check_length(inputs["token_ids"].shape[1])
+        shape = tuple(inputs["token_ids"].shape)
+        self.config.check_length(shape[1])
         if output_positions is None:
             return super().call(inputs, training=training, mask=mask)
-        check_positions("output_positions", output_positions, tuple(inputs["token_ids"].shape))
+        check_positions("output_positions", output_positions, shape)
         inputs = {name: keras.ops.cast(inputs[name], "int32") for name in names}
 
         def each(layer, block, x, terms):
@@ -207,4 +177,4 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         return {"sequence_output": keras.KerasTensor(shape, self.compute_dtype)}
 
     def get_config(self):
-        return {**super().get_config(), **self._settings()}
+        return {**super().get_config(), **self.config.arguments_of(TupeBackbone)}

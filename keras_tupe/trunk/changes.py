@@ -21,16 +21,7 @@ def backbone_of(model):
 
 
 def changed(model, rule=lambda value, old, new: value, **fields):
-    """Returns a new model of the same class, with other fields of its encoder's `TrunkConfig`.
-
-    A preprocessor is handed over as it is; the model is not compiled as the old one was.
-
-    Args:
-        model: a `TupeBackbone`, or a task with one. It stays as it is.
-        rule: (value of a weight, NumPy, the weight, the new weight) -> the value of the new one.
-            Defaults to the same value.
-        **fields: what differs.
-    """
+    """Returns a new model with other fields; `rule` gives its weights, from NumPy's of the old."""
     backbone = backbone_of(model)
     made = type(backbone).from_config({**backbone.get_config(), **fields})
     if model is not backbone:
@@ -41,27 +32,21 @@ def changed(model, rule=lambda value, old, new: value, **fields):
     return made
 
 
-# Another memory
-
-
 def with_memory_length(model, memory_length, segment_length=None):
     """Returns a copy of a model with a memory of another length.
 
-    All weights are copied. A longer memory than that of training is how Transformer-XL is evaluated
-    (Dai et al. 2019, Sec. 4.3).
+    All weights are copied. Transformer-XL is evaluated with a longer memory than it was trained
+    with (Dai et al. 2019, Sec. 4.3). The copy has the preprocessor, and is not compiled as the old
+    model was.
 
     Args:
         model: a `TupeBackbone`, or a task with one, such as `TupeCausalLM`. It stays as it is.
         memory_length: tokens of the memory before each segment, 0 for none.
         segment_length: tokens of a segment. Defaults to those of the model.
 
-    Returns:
-        A new model of the same class, not compiled as the old one was, with its preprocessor.
-
     Raises:
-        TypeError: if `model` is no such model.
-        ValueError: if a length is impossible, the position method has no memory or absolute
-            positions in it, or its tables are too short.
+        TypeError, ValueError: for another model, an impossible length, a position method without a
+            memory or with absolute positions in it, or tables that are too short.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(
@@ -90,9 +75,6 @@ def with_memory_length(model, memory_length, segment_length=None):
     return changed(model, memory_length=memory_length, segment_length=segment_length)
 
 
-# Longer tables
-
-
 def extend_positions(model, new_length, how="interpolate"):
     """Returns a copy of a model that takes longer sequences than its position tables allow.
 
@@ -104,25 +86,21 @@ def extend_positions(model, new_length, how="interpolate"):
         drop_absolute  all rows, p_0 too, become zero vectors of any length: what is known of
                        absolute positions is dropped, to be learned anew; relative terms stay
 
-    All other weights are copied. Fine-tune afterwards: no way is exact.
+    All other weights are copied. Fine-tune afterwards: no way is exact. The copy is not compiled
+    as the old model was, and has its preprocessor; longer rows need one with a longer
+    `sequence_length`.
 
     Sources: repeating is how Longformer starts (Beltagy et al. 2020, Sec. 5); Huang et al. (2020,
     Table 5) drop the absolute vectors of BERT before they graft relative ones onto it.
 
     Args:
-        model: a `TupeBackbone`, or a task with one (`TupeMaskedLM`, `TupeTextClassifier`). It
-            stays as it is.
+        model: a `TupeBackbone`, or a task with one. It stays as it is.
         new_length: longest sequence afterwards N, in tokens, more than `max_sequence_length`.
         how: `"interpolate"`, `"repeat"` or `"drop_absolute"`.
 
-    Returns:
-        A new model of the same class, not compiled as the old one was. A preprocessor is
-        handed over as it is: make one with a longer `sequence_length` for longer rows.
-
     Raises:
-        TypeError: if `model` is no such model.
-        ValueError: if `new_length` is not longer, `how` is unknown, or the positional method has no
-            table with a row per position.
+        TypeError, ValueError: for another model, a length that is not longer, an unknown `how`, or
+            a positional method without a table that has a row per position.
 
     Example:
         >>> model = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, max_sequence_length=512)
@@ -130,19 +108,10 @@ def extend_positions(model, new_length, how="interpolate"):
         704
     """
     config = backbone_of(model).config
-    _check_extension(config, new_length, how)
-    tables = config.method.absolute_tables
-
-    def rule(value, old, new):
-        return _HOW[how](value, new_length) if old.path.endswith(tables) else value
-
-    return changed(model, rule, max_sequence_length=int(new_length))
-
-
-def _check_extension(config, new_length, how):
-    if how not in _HOW:
-        raise ValueError(f"`how` must be one of {list(_HOW)}. Received: how={how!r}")
-    if not config.method.absolute_tables:
+    old_length, tables = config.max_sequence_length, config.method.absolute_tables
+    if how not in (ways := ["interpolate", "repeat", "drop_absolute"]):
+        raise ValueError(f"`how` must be one of {ways}. Received: how={how!r}")
+    if not tables:
         reason = "takes sequences of any length as it is"
         if config.has_length_limit:
             reason = "has tables that cannot be made longer; build it with what you need"
@@ -154,7 +123,6 @@ def _check_extension(config, new_length, how):
             f"it {reason}. Methods with one: {extendable}. Received: a model with "
             f"position={config.position!r}, position_options={config.position_options!r}"
         )
-    old_length = config.max_sequence_length
     if not is_integer(new_length) or new_length <= old_length:
         raise ValueError(
             "`new_length` must be an integer above the model's max_sequence_length="
@@ -166,21 +134,17 @@ def _check_extension(config, new_length, how):
             f"Received: a model with max_sequence_length={old_length}"
         )
 
+    def rule(table, old, new):
+        if not old.path.endswith(tables):
+            return table
+        last, shape = len(table) - 1, (-1, *[1] * (table.ndim - 1))
+        if how == "drop_absolute":
+            return np.zeros((new_length, *table.shape[1:]), table.dtype)
+        if how == "repeat":
+            return np.concatenate([table[:1], table[1 + np.arange(new_length - 1) % last]])
+        places = np.linspace(1, last, new_length - 1)
+        before, share = np.floor(places).astype(int), (places % 1).reshape(shape)
+        after = np.minimum(before + 1, last)
+        return np.concatenate([table[:1], (1 - share) * table[before] + share * table[after]])
 
-def _interpolate(table, length):
-    places = np.linspace(1, len(table) - 1, length - 1)
-    before = np.floor(places).astype(int)
-    after = np.minimum(before + 1, len(table) - 1)
-    share = (places - before).reshape(-1, *[1] * (table.ndim - 1))
-    return np.concatenate([table[:1], (1 - share) * table[before] + share * table[after]])
-
-
-def _repeat(table, length):
-    return np.concatenate([table[:1], table[1 + np.arange(length - 1) % (len(table) - 1)]])
-
-
-def _drop(table, length):
-    return np.zeros((length, *table.shape[1:]), table.dtype)
-
-
-_HOW = {"interpolate": _interpolate, "repeat": _repeat, "drop_absolute": _drop}
+    return changed(model, rule, max_sequence_length=int(new_length))

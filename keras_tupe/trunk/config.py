@@ -1,278 +1,261 @@
-"""Settings of a trunk: one record, from which arguments, files, checks and sizes follow."""
+"""Settings of a trunk, from which arguments, files, checks, sizes and commands' options follow."""
 
+import copy
 import dataclasses
+import inspect
+import math
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING
 
 import numpy as np
 
-from keras_tupe import attention_patterns, positions
-from keras_tupe.layers._checks import is_integer, is_number
-from keras_tupe.layers.gelu import activation_of
+# Commands read the fields before Keras is there: these are then empty, and nothing asks them.
+from keras_tupe import attention_patterns, check, positions
 
 
-def setting(check, help, default=dataclasses.MISSING):
-    """Returns a field with its check, (name, value) -> the value to keep, and what it means."""
-    return dataclasses.field(default=default, metadata={"check": check, "help": help})
+def setting(rule, help, default=None, ask=True):
+    """Returns a field. Its rule, (name, value), returns the value to keep; some commands ask it."""
+    ask = ask and default is not MISSING  # the sizes have a name, and the data a vocabulary
+    return dataclasses.field(default=default, metadata={"rule": rule, "help": help, "ask": ask})
 
 
-def _checked(words, holds, keep=lambda value: value):
-    def check(name, value):
+def _rule(words, holds, keep=lambda value: value, of_option=None):
+    def rule(name, value):
         if not holds(value):
             raise ValueError(f"`{name}` must be {words}. Received: {name}={value!r}")
         return keep(value)
 
-    return check
+    rule.of_option = of_option  # what a command says that its option must be, and whether it is
+    return rule
 
 
-def whole(least=1, none=False, words=None):
-    """Returns the check of an integer, of NumPy's too, which is kept as Python's."""
-    words = words or ("a positive integer" if least == 1 else f"an integer >= {least}")
-    return _checked(
-        f"{words} or None" if none else words,
-        lambda value: (none and value is None) or (is_integer(value) and value >= least),
-        lambda value: value if value is None else int(value),
+def _whole(words, least, none=False):
+    return _rule(
+        words,
+        lambda value: (none and value is None) or (check.is_integer(value) and value >= least),
+        lambda value: value if value is None else int(value),  # of NumPy's too
+        (f"an integer >= {least}", lambda value: value >= least),
     )
 
 
-def known(find):
-    """Returns the check of a name that a function finds, or refuses in its own words."""
-    return lambda name, value: find(value) and value
+def _activation(name):
+    from keras_tupe.layers.gelu import activation_of  # needs Keras
+
+    return activation_of(name)
 
 
-def _anything(name, value):
-    return value
-
-
-FLAG = _checked("True or False", lambda value: isinstance(value, bool | np.bool_), bool)
-SHARE = _checked("a number in [0, 1)", lambda value: is_number(value) and 0 <= value < 1)
-NOT_NEGATIVE = _checked("a number >= 0", lambda value: is_number(value) and value >= 0)
+ANY = _rule("anything", lambda value: True)
+COUNT = _whole("a positive integer", 1)
+MAYBE = _whole("a positive integer or None", 1, none=True)
+ACTIVATION = _rule("known", _activation)
+METHOD = _rule("known", lambda name: positions.get(name))
+PATTERN = _rule("known", lambda name: attention_patterns.get(name))
+SEGMENTS = _whole("an integer >= 0, where 0 means that the model takes no `segment_ids`", 0)
+MEMORY = _whole("an integer >= 0, where 0 means no memory", 0)
+FLAG = _rule("True or False", lambda value: isinstance(value, bool | np.bool_), bool)
+SHARE = _rule(
+    "a number in [0, 1)",
+    lambda value: check.is_number(value) and 0 <= value < 1,
+    of_option=("from 0 to below 1", lambda value: 0 <= value < 1),
+)
+SCALE = _rule(
+    "a number >= 0",
+    lambda value: check.is_number(value) and value >= 0,
+    of_option=("a number above 0", lambda value: 0 < value < math.inf),  # at 0 nothing is learned
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class TrunkConfig:
-    """What a stack of blocks is made of; `TupeBackbone` explains each field.
+    """What a stack of blocks is made of; `TupeBackbone` explains each field, and what is refused.
 
     Options are resolved, NumPy's integers are Python's, and fields that say nothing are `None`:
     equal trunks have equal configurations.
-
-    Raises:
-        ValueError: for impossible values, unknown methods, patterns or options, or fields that do
-            not fit each other.
-        TypeError: if the options are not a dictionary.
-
-    Example:
-        >>> config = TrunkConfig(100, 2, 4, 16, 32, "rope", num_groups=1)
-        >>> config.group(1), config.dims(dtype="float32").key_dim
-        (0, 4)
     """
 
-    vocabulary_size: int = setting(whole(), "number of tokens")
-    num_layers: int = setting(whole(), "number of blocks")
-    num_heads: int = setting(whole(), "number of attention heads")
-    hidden_dim: int = setting(whole(), "width of the hidden states")
-    intermediate_dim: int = setting(whole(), "width of the feed-forward networks")
-    position: str = setting(known(positions.get), "name of a positional method", "tupe_r")
-    position_options: dict | None = setting(_anything, "its options, over its defaults", None)  # noqa: RUF009
-    dropout: float = setting(SHARE, "rate of embeddings, scores and sublayer outputs", 0.1)
-    max_sequence_length: int = setting(whole(), "rows of position tables, in tokens", 512)
-    num_segments: int = setting(
-        whole(0, words="an integer >= 0, where 0 means that the model takes no `segment_ids`"),
-        "number of segments, 0 for no `segment_ids`",
+    vocabulary_size: int = setting(COUNT, "Number of tokens.", MISSING)
+    num_layers: int = setting(COUNT, "Number of blocks.", MISSING)
+    num_heads: int = setting(COUNT, "Number of attention heads.", MISSING)
+    hidden_dim: int = setting(COUNT, "Width of the hidden states.", MISSING)
+    intermediate_dim: int = setting(COUNT, "Width of the feed-forward networks.", MISSING)
+    position: str = setting(METHOD, "Positional method, see `keras-tupe methods`.", "tupe_r")
+    position_options: Mapping | None = setting(ANY, "Options of the positional method.")
+    dropout: float = setting(SHARE, "Dropout rate, 0 to below 1.", 0.1)
+    max_sequence_length: int = setting(COUNT, "Rows of position tables, tokens >= 1.", 512)
+    num_segments: int = setting(SEGMENTS, "Segments of a row; 0: no `segment_ids`.", 0, ask=False)
+    normalize_first: bool = setting(FLAG, "Whether blocks are pre-LN instead of post-LN.", False)
+    initializer_range: float = setting(SCALE, "Standard deviation of new weights, > 0.", 0.02)
+    layer_norm_epsilon: float = setting(
+        SCALE, "Epsilon of every LayerNorm, > 0: TUPE's code has 1e-5, BERT 1e-12.", 1e-5
+    )
+    zero_padded_embeddings: bool = setting(
+        FLAG, "Whether padded tokens enter the blocks as zeros.", False, ask=False
+    )
+    attention_pattern: str = setting(PATTERN, "Who attends to whom.", "full")
+    pattern_options: Mapping | None = setting(ANY, "Options of the attention pattern.")
+    activation: str = setting(ACTIVATION, "Of the feed-forward networks.", "gelu", ask=False)
+    normalize_embeddings: bool = setting(
+        FLAG, "Whether there is a layer normalization after the embeddings.", True, ask=False
+    )
+    embedding_dim: int | None = setting(
+        MAYBE, "Width of the embeddings, mapped to the hidden states, >= 1. Default: the same."
+    )
+    num_groups: int | None = setting(
+        MAYBE, "Blocks with weights of their own; must divide the layers. Default: each layer's."
+    )
+    memory_length: int = setting(
+        MEMORY,
+        "Tokens before each segment of a row that it attends to as well, without a gradient to "
+        "them, >= 0.",
         0,
     )
-    normalize_first: bool = setting(FLAG, "pre-LN blocks and a last normalization", False)
-    initializer_range: float = setting(NOT_NEGATIVE, "standard deviation of new weights", 0.02)
-    layer_norm_epsilon: float = setting(NOT_NEGATIVE, "epsilon of layer normalizations", 1e-5)
-    zero_padded_embeddings: bool = setting(FLAG, "padded tokens enter the blocks as zeros", False)
-    attention_pattern: str = setting(known(attention_patterns.get), "who attends to whom", "full")
-    pattern_options: dict | None = setting(_anything, "its options, over its defaults", None)  # noqa: RUF009
-    activation: str = setting(known(activation_of), "of the feed-forward networks", "gelu")
-    normalize_embeddings: bool = setting(FLAG, "layer normalization of the embeddings", True)
-    embedding_dim: int | None = setting(whole(none=True), "width of embeddings, if another", None)
-    num_groups: int | None = setting(whole(none=True), "blocks with weights of their own", None)
-    memory_length: int = setting(
-        whole(0, words="an integer >= 0, where 0 means no memory"), "tokens before a segment", 0
+    segment_length: int | None = setting(
+        MAYBE,
+        "Tokens of the segments that rows are cut into, >= 1. Default: `memory_length`, and "
+        "without a memory whole rows.",
     )
-    segment_length: int | None = setting(whole(none=True), "tokens of a segment", None)
-    kept_heads: list | None = setting(_anything, "heads that each layer has, if not all", None)  # noqa: RUF009
-    scale_embeddings: bool = setting(FLAG, "token vectors times sqrt(hidden_dim)", False)
+    kept_heads: Sequence | None = setting(ANY, "Heads of each layer, if not all.", ask=False)
+    scale_embeddings: bool = setting(
+        FLAG, "Whether token vectors are multiplied by the root of their width.", False, ask=False
+    )
 
     def __post_init__(self):
+        own = vars(self)  # frozen for everyone else
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            self._keep(field.name, field.metadata["check"](field.name, value))
-        self._keep("position_options", self.method.resolve(self.position_options))
-        self._keep("pattern_options", self.pattern.resolve(self.pattern_options))
-        self._keep("segment_length", self.segment_length or self.memory_length or None)
-        for holds, sentence, *names in self._relations():
+            own[field.name] = field.metadata["rule"](field.name, own[field.name])
+        own["position_options"] = self.method.resolve(self.position_options)
+        own["pattern_options"] = self.pattern.resolve(self.pattern_options)
+        own["segment_length"] = self.segment_length or self.memory_length or None
+        for holds, why, *names in self._relations():
             if not holds:
-                received = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-                raise ValueError(f"{sentence} Received: {received}")
+                received = ", ".join(f"{name}={own[name]!r}" for name in names)
+                raise ValueError(f"{why} Received: {received}")
         self.method.check_pattern(self.position, self.attention_pattern)
         if self.frame:
             self.method.check_memory(self.position, self.position_options)
         if self.kept_heads is not None:
             kept = [[int(head) for head in heads] for heads in self.kept_heads]
-            is_whole = all(len(heads) == self.num_heads for heads in kept)
-            self._keep("kept_heads", None if is_whole else kept)
-        if self.kept_heads is not None:
-            self.method.check_pruned(self.position)
-
-    def _keep(self, name, value):
-        object.__setattr__(self, name, value)
+            some = any(len(heads) < self.num_heads for heads in kept)
+            own["kept_heads"] = kept if some else None
+            if some:
+                self.method.check_pruned(self.position)
 
     @classmethod
     def of(cls, values):
         """Returns the configuration of those values of a dictionary that are its fields."""
-        names = {field.name for field in dataclasses.fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in names})
+        return cls(**{f.name: values[f.name] for f in dataclasses.fields(cls) if f.name in values})
+
+    def arguments_of(self, owner):
+        """Returns the fields that the constructor of a class takes, a dictionary for a file."""
+        names = inspect.signature(owner).parameters
+        return {name: copy.deepcopy(x) for name, x in vars(self).items() if name in names}
 
     def _relations(self):
-        """Yields (whether it holds, sentence, names of the fields); later ones rely on earlier."""
+        """Yields (whether it holds, why it must, names of the fields); later rely on earlier."""
         layers, heads, longest = self.num_layers, self.num_heads, self.max_sequence_length
-        sentence = (
+        why = (
             "`hidden_dim` must be divisible by `num_heads`, because every head gets an equal share."
         )
-        yield self.hidden_dim % heads == 0, sentence, "hidden_dim", "num_heads"
-        sentence = (
-            "`num_groups` must divide `num_layers`: the same number of layers uses each block."
-        )
-        yield layers % (self.num_groups or 1) == 0, sentence, "num_groups", "num_layers"
-        rows = [*filter(is_integer, self.position_options.values())]
-        rows += [longest] if self._has_tables else []
-        count, memory = max([least_weights(vars(self)), *rows]), _memory()
-        sentence = (
+        yield self.hidden_dim % heads == 0, why, "hidden_dim", "num_heads"
+        why = "`num_groups` must divide `num_layers`: the same number of layers uses each block."
+        yield layers % (self.num_groups or 1) == 0, why, "num_groups", "num_layers"
+        rows = [longest if self._has_tables else 0, *self.position_options.values()]
+        count, memory = max(least_weights(vars(self)), *filter(check.is_integer, rows)), _memory()
+        why = (
             f"The weights of this encoder would take more than this machine's {memory / 2**30:.1f} "
             f"GiB of memory: there are at least {readable(count)} of them. Choose smaller sizes."
         )
         sizes = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim", "num_segments")
         sizes += ("embedding_dim", "max_sequence_length", "position_options")
-        yield 4 * count <= memory, sentence, *sizes
-        kept = self.kept_heads
+        yield 4 * count <= memory, why, *sizes
+        kept, firsts = self.kept_heads, [self.group(i) * self._group_size for i in range(layers)]
         is_list = isinstance(kept, list | tuple) and len(kept) == layers
-        fits = kept is None or (is_list and all(_are_heads(some, heads) for some in kept))
-        sentence = (
+        why = (
             f"`kept_heads` must be a list of {layers} lists, one for each layer, of ascending "
             f"numbers of heads from 0 to {heads - 1}, at least one in each, since a layer keeps "
             "one head."
         )
-        yield fits, sentence, "kept_heads"
-
-        def is_one(values):
-            first = (self.group(layer) * self._group_size for layer in range(layers))
-            return all(value == values[at] for value, at in zip(values, first, strict=True))
-
-        sentence = "Layers that share a block must keep the same heads."
-        fits = kept is None or is_one([*map(list, kept)])
-        yield fits, sentence, "kept_heads", "num_layers", "num_groups"
+        are_lists = is_list and all(_are_heads(some, heads) for some in kept)
+        yield kept is None or are_lists, why, "kept_heads"
+        why = "Layers that share a block must keep the same heads."
+        fits = kept is None or all(list(kept[i]) == list(kept[j]) for i, j in enumerate(firsts))
+        yield fits, why, "kept_heads", "num_layers", "num_groups"
         seen = self._seen()  # refuses impossible options
-        sentence = (
+        why = (
             "There must not be more global tokens than a sequence has tokens, "
             "`max_sequence_length`."
         )
         most = max((one.num_global for one in seen if one), default=0)
-        yield most <= longest, sentence, "pattern_options", "max_sequence_length"
-        sentence = (
+        yield most <= longest, why, "pattern_options", "max_sequence_length"
+        why = (
             f"Layers that share a block must see the same tokens, and the pattern "
             f"{self.attention_pattern!r} differs between them. Choose other groups or options."
         )
-        yield is_one(seen), sentence, "num_groups", "num_layers", "pattern_options"
+        fits = all(seen[i] == seen[j] for i, j in enumerate(firsts))
+        yield fits, why, "num_groups", "num_layers", "pattern_options"
         if not self.frame:
             return
-        sentence = (
+        why = (
             "Segments with a memory need an attention pattern in which no token sees later ones, "
             "and what it sees depends on the distance alone, such as 'causal', or "
             "'sliding_window' with causal=True and no global tokens."
         )
         fits = self.is_causal and not any(one.num_global or one.also for one in seen)
-        lengths = ("memory_length", "segment_length")
-        yield fits, sentence, "attention_pattern", "pattern_options", *lengths
-        sentence = (
+        names = ("attention_pattern", "pattern_options", "memory_length", "segment_length")
+        yield fits, why, *names
+        why = (
             f"The position tables of {self.position!r} need a row for each token of memory and "
             f"segment: make max_sequence_length at least memory_length + segment_length = "
             f"{self.frame}."
         )
-        yield not self._has_tables or self.frame <= longest, sentence, "max_sequence_length"
+        yield not self._has_tables or self.frame <= longest, why, "max_sequence_length"
 
     # What follows from the fields
 
-    @property
-    def method(self):
-        """The `PositionMethod`."""
-        return positions.get(self.position)
+    method = property(lambda self: positions.get(self.position))
+    pattern = property(lambda self: attention_patterns.get(self.attention_pattern))
+    embedding_width = property(lambda self: self.embedding_dim or self.hidden_dim)
+    # tokens of memory and segment together; `None` where a row is attended to as a whole
+    frame = property(lambda self: self.segment_length and self.memory_length + self.segment_length)
+    _has_tables = property(lambda self: self.method.has_length_limit(self.position_options))
+    _group_size = property(lambda self: self.num_layers // (self.num_groups or self.num_layers))
+    # with segments, tables have rows for memory and segment, and a row has any length
+    has_length_limit = property(lambda self: not self.frame and self._has_tables)
+    # whether no token attends to a later one, in any layer
+    is_causal = property(lambda self: all(seen and seen.is_causal for seen in self._seen()))
 
-    @property
-    def pattern(self):
-        """The `AttentionPattern`."""
-        return attention_patterns.get(self.attention_pattern)
+    # numbers of the heads of each layer, and of those that any has: of shared position terms
+    heads = property(lambda self: self.kept_heads or [[*range(self.num_heads)]] * self.num_layers)
+    heads_of_any = property(lambda self: tuple(sorted({one for own in self.heads for one in own})))
 
     def _seen(self):
         layers = range(self.num_layers)
         return [self.pattern.visible(layer, self.pattern_options) for layer in layers]
 
     @property
-    def is_causal(self):
-        """Whether no token attends to a later one, in any layer."""
-        return all(visible is not None and visible.is_causal for visible in self._seen())
-
-    @property
-    def _has_tables(self):
-        return self.method.has_length_limit(self.position_options)
-
-    @property
-    def has_length_limit(self):
-        """Whether position tables bound the length to `max_sequence_length`."""
-        # with segments they have rows for memory and segment, and a row has any length
-        return not self.frame and self._has_tables
-
-    @property
-    def frame(self):
-        """Tokens of memory and segment together; `None` where a row is attended to as a whole."""
-        return self.segment_length and self.memory_length + self.segment_length
-
-    @property
-    def embedding_width(self):
-        """Size of the token vectors."""
-        return self.embedding_dim or self.hidden_dim
-
-    @property
     def input_names(self):
         """Names of the inputs, all integers `(batch, length)`."""
         return ("token_ids", "padding_mask", *(("segment_ids",) if self.num_segments else ()))
 
-    @property
-    def _group_size(self):
-        return self.num_layers // (self.num_groups or self.num_layers)
-
     def group(self, layer):
-        """Returns the number of the block that a layer uses."""
+        """Returns the number of the block that a layer uses; ALBERT's layers share them."""
         return layer // self._group_size
-
-    @property
-    def heads(self):
-        """Heads of each layer by their numbers, a list of lists."""
-        return self.kept_heads or [list(range(self.num_heads)) for _ in range(self.num_layers)]
-
-    @property
-    def heads_of_any(self):
-        """Heads that any layer has, ascending: those of shared position terms."""
-        return tuple(sorted({head for heads in self.kept_heads or self.heads for head in heads}))
 
     def dims(self, dtype, layer=None):
         """Returns the `Dims` of what layers share, or of the attention of a layer."""
         names = {field.name for field in dataclasses.fields(positions.Dims) if field.init}
         given = {name: value for name, value in vars(self).items() if name in names}
         given |= {"key_dim": self.hidden_dim // self.num_heads, "dtype": dtype}
-        heads = self.heads_of_any if self.kept_heads else None
-        if heads is not None:
-            given |= {"num_heads": len(heads), "num_original_heads": self.num_heads}
         if layer is not None:
             given["layer_index"] = layer
-        if layer is not None and heads is not None:
-            shared, heads = heads, tuple(self.kept_heads[layer])
-            given["num_heads"] = len(heads)
-            given["shared_heads"] = None if heads == shared else tuple(map(shared.index, heads))
-        return positions.Dims(**given, heads=heads)
+        if self.kept_heads:
+            given["heads"] = shared = self.heads_of_any
+            if layer is not None:
+                given["heads"] = own = tuple(self.kept_heads[layer])
+                given["shared_heads"] = None if own == shared else tuple(map(shared.index, own))
+            given |= {"num_heads": len(given["heads"]), "num_original_heads": self.num_heads}
+        return positions.Dims(**given)
 
     def check_length(self, length):
         """Refuses a known length of fewer tokens than there are global ones."""
@@ -283,23 +266,11 @@ class TrunkConfig:
                 f"num_global={count}. Pad them. Received: a length of {length}"
             )
 
-    def as_json(self):
-        """Returns all fields as a dictionary for a file."""
-        return {
-            **vars(self),
-            "position_options": dict(self.position_options),
-            "pattern_options": dict(self.pattern_options),
-            "kept_heads": self.kept_heads and [list(heads) for heads in self.kept_heads],
-        }
 
-
-def _are_heads(heads, num_heads):
-    return (
-        isinstance(heads, list | tuple)
-        and len(heads) > 0
-        and all(is_integer(head) and 0 <= head < num_heads for head in heads)
-        and list(heads) == sorted(set(heads))
-    )
+def _are_heads(heads, count):
+    is_list = isinstance(heads, list | tuple) and len(heads) > 0
+    are_some = is_list and all(check.is_integer(head) and 0 <= head < count for head in heads)
+    return are_some and list(heads) == sorted(set(heads))
 
 
 def _memory():
@@ -312,17 +283,17 @@ def _memory():
 
 def least_weights(sizes):
     """Returns how many weights a trunk of unchecked settings has at least, positions left out."""
-    names = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim", "num_segments")
-    vocabulary, layers, hidden, intermediate, segments, width, groups, heads = (
-        max(0, int(sizes[name])) if is_integer(sizes.get(name)) else 0
-        for name in (*names, "embedding_dim", "num_groups", "num_heads")
-    )
-    kept = sizes.get("kept_heads")
+
+    def size(name):
+        return max(0, int(sizes[name])) if check.is_integer(sizes.get(name)) else 0
+
+    hidden, width, heads = size("hidden_dim"), size("embedding_dim"), size("num_heads")
+    blocks, kept = size("num_groups") or size("num_layers"), sizes.get("kept_heads")
     counts = [len(x) for x in kept if isinstance(x, list)] if isinstance(kept, list) else []
     share = min(1, min(counts) / heads) if counts and heads else 1
-    embeddings = (vocabulary + segments) * (width or hidden) + width * hidden
-    blocks = (groups or layers) * 2 * hidden * intermediate
-    return embeddings + blocks + int((groups or layers) * 3 * hidden * hidden * share)
+    rows = size("vocabulary_size") + size("num_segments")
+    of_blocks = blocks * 2 * hidden * size("intermediate_dim") + int(blocks * 3 * hidden**2 * share)
+    return rows * (width or hidden) + width * hidden + of_blocks
 
 
 def readable(number):

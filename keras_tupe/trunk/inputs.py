@@ -16,6 +16,7 @@ def check_inputs(inputs, names, floats=()):
             f"The model takes a dictionary with the inputs {sorted(names)}. A preprocessor makes "
             f"it from text. Received: {received}"
         )
+    shapes = {name: tuple(inputs[name].shape) for name in names}
     for name in names:
         dtype = keras.backend.standardize_dtype(inputs[name].dtype)
         is_mask = name.endswith("padding_mask")
@@ -24,39 +25,30 @@ def check_inputs(inputs, names, floats=()):
             raise TypeError(
                 f"`{name}` must hold {expected}. Cast it to int32. Received: dtype {dtype}"
             )
-    for name in names:
         side, kind = split_name(name)
-        if kind not in ("token_ids", "padding_mask", "segment_ids"):
-            continue
-        ids, shapes = f"{side}token_ids", [tuple(inputs[f"{side}{kind}"].shape)]
-        shapes.append(tuple(inputs[ids].shape))
-        if not _fits(*shapes):
+        ids, shape = f"{side}token_ids", shapes[name]
+        is_row = kind in ("token_ids", "padding_mask", "segment_ids")
+        if is_row and not (len(shape) == len(shapes[ids]) == 2 and _same(shape, shapes[ids])):
             raise ValueError(
                 f"`{ids}` must have the shape (batch, length) and `{name}` must have the same. "
-                f"Received: {ids} of shape {shapes[1]}, {name} of shape {shapes[0]}"
+                f"Received: {ids} of shape {shapes[ids]}, {name} of shape {shape}"
             )
-
     if "encoder_token_ids" in names:
-        shapes = [tuple(inputs[f"{side}_token_ids"].shape) for side in ("encoder", "decoder")]
-        if not _same(shapes[0][:1], shapes[1][:1]):
+        source, target = shapes["encoder_token_ids"], shapes["decoder_token_ids"]
+        if not _same(source[:1], target[:1]):
             raise ValueError(
                 "There must be as many sources as targets: `encoder_token_ids` and "
-                f"`decoder_token_ids` have one row for each pair. Received: shapes {shapes[0]} and "
-                f"{shapes[1]}"
+                f"`decoder_token_ids` have one row for each pair. Received: shapes {source} and "
+                f"{target}"
             )
-
     if "mask_positions" in names:
-        check_positions(
-            "mask_positions", inputs["mask_positions"], tuple(inputs["token_ids"].shape)
-        )
+        check_positions("mask_positions", inputs["mask_positions"], shapes["token_ids"])
 
 
 def split_name(name):
     """Returns the side, empty in a model of one side, and the kind: `("encoder_", "token_ids")`."""
-    for side in ("encoder_", "decoder_"):
-        if name.startswith(side):
-            return side, name.removeprefix(side)
-    return "", name
+    side = next((side for side in ("encoder_", "decoder_") if name.startswith(side)), "")
+    return side, name.removeprefix(side)
 
 
 def check_positions(name, positions, shape):
@@ -79,13 +71,10 @@ def check_positions(name, positions, shape):
 
 def check_range(name, values, size, bounds=""):
     """Refuses integers outside of [0, size); `bounds` leads over to the numbers in the message."""
-    if not values.size:
-        return
-    low, high = values.min(), values.max()
-    if low < 0 or high >= size:
+    if values.size and not 0 <= values.min() <= values.max() < size:
         raise ValueError(
             f"`{name}` must lie in {bounds}[0, {size}). Was the data made for another model? "
-            f"Received: {low if low < 0 else high}"
+            f"Received: {values.min() if values.min() < 0 else values.max()}"
         )
 
 
@@ -94,10 +83,6 @@ def check_token_ids(inputs, size):
     for name, values in inputs.items():
         if split_name(name)[1] == "token_ids":
             check_range(name, keras.ops.convert_to_numpy(values), size)
-
-
-def _fits(shape, token_shape):
-    return len(shape) == len(token_shape) == 2 and _same(shape, token_shape)
 
 
 def _same(shape, token_shape):

@@ -16,16 +16,14 @@ def call_with_memory(backbone, inputs, memory=None):
 
         queries of h_l,  keys and values of [SG(m_l), h_l]
 
-    Parts are read as rows are: cut into segments, each with its own memory. So texts in parts whose
-    lengths are multiples of the segments' get the hidden states of one long row. There is no
-    dropout.
+    Parts are cut into segments, as rows are: if their lengths are multiples of the segments', a
+    text gets the hidden states of one long row. There is no dropout.
 
     Args:
         backbone: a `TupeBackbone` with a memory.
         inputs: as of the backbone, `(batch, length)`: the next tokens of each text.
-        memory: what this function returned for the tokens before, of the same texts in the same
-            rows. Defaults to `None`: the texts begin. Where another text begins in some row, set
-            the `mask` of that row to zeros.
+        memory: what this function returned for the tokens before of the same rows, `None` where
+            the texts begin. If another text begins in some row, set the `mask` there to zeros.
 
     Returns:
         Hidden states `(batch, length, hidden_dim)`, and a dictionary: `hidden_states`
@@ -33,9 +31,8 @@ def call_with_memory(backbone, inputs, memory=None):
         tokens, and `mask` `(batch, memory_length)`, 1 = token.
 
     Raises:
-        TypeError: if `backbone` is none.
-        ValueError: if it has no memory, the inputs do not fit it, or they do not continue the
-            memory: it is of other rows or sizes, or ends with padding.
+        TypeError, ValueError: if `backbone` is none with a memory, the inputs do not fit it, or the
+            memory is of other rows or sizes, or ends with padding.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(
@@ -61,10 +58,10 @@ def call_with_memory(backbone, inputs, memory=None):
             "Texts are read on with a memory. Make the backbone with `memory_length`, or change it "
             "by `with_memory_length`. Received: a backbone with memory_length=0"
         )
-    names = backbone.config.input_names
+    names, kept = backbone.config.input_names, []
     check_inputs(inputs, names)
     inputs = {name: ops.cast(inputs[name], "int32") for name in names}
-    memory, kept = _checked(backbone.trunk, ops.shape(inputs["token_ids"])[0], memory), []
+    memory = _checked(backbone.trunk, ops.shape(inputs["token_ids"])[0], memory)
     mask, before = inputs["padding_mask"], ops.unstack(memory["hidden_states"])
 
     def each(layer, block, x, terms):
@@ -78,13 +75,9 @@ def call_with_memory(backbone, inputs, memory=None):
 
 def _checked(trunk, batch, memory):
     """Returns the memory as tensors, of zeros if there is none."""
-    config, dtype = trunk.config, trunk.dtype.compute_dtype
-    size = config.memory_length
-    shapes = {
-        "hidden_states": (config.num_layers, batch, size, config.hidden_dim),
-        "mask": (batch, size),
-    }
-    dtypes = {"hidden_states": dtype, "mask": "int32"}
+    config, rows = trunk.config, (batch, trunk.config.memory_length)
+    shapes = {"hidden_states": (config.num_layers, *rows, config.hidden_dim), "mask": rows}
+    dtypes = {"hidden_states": trunk.dtype.compute_dtype, "mask": "int32"}
     if memory is None:
         return {name: ops.zeros(shape, dtypes[name]) for name, shape in shapes.items()}
     if not isinstance(memory, dict) or set(memory) != set(shapes):
@@ -95,10 +88,9 @@ def _checked(trunk, batch, memory):
         )
     for name, shape in shapes.items():
         received = tuple(memory[name].shape)
-        if len(received) != len(shape) or any(
-            isinstance(wanted, int) and size not in (wanted, None)
-            for size, wanted in zip(received, shape, strict=True)
-        ):
+        sizes = zip(received, shape, strict=False)
+        wrong = [isinstance(size, int) and got not in (size, None) for got, size in sizes]
+        if len(received) != len(shape) or any(wrong):
             raise ValueError(
                 "The inputs must continue what the memory is of: the same texts in the same rows, "
                 f"read by the same model. `{name}` must have the shape {shape}. Received: "
@@ -118,6 +110,5 @@ def _checked(trunk, batch, memory):
 
 def _last(before, x):
     """Returns the last positions of a memory and what comes after it, as many as it has."""
-    size = before.shape[1]
     both = ops.concatenate([before, ops.cast(x, before.dtype)], axis=1)
-    return both[:, -size:]
+    return both[:, -before.shape[1] :]

@@ -6,35 +6,28 @@ import numpy as np
 from keras_tupe.layers._checks import is_integer, is_number
 from keras_tupe.trunk.changes import backbone_of, changed
 
-# Fewer heads
-
 
 def prune_heads(model, heads):
     """Returns a copy of a model without some of its attention heads.
 
-    The weights of these heads are not there any more: their projections of queries, keys and
-    values, their rows of the output projection, and what a position method has for each of them.
-    Of position terms that all layers share, heads are removed that no layer has any more. The
+    What is theirs is removed: projections, rows of the output projection, what a position method
+    has for each of them; of position terms that layers share, the heads that no layer has. The
     answers are those of the model with the gates of these heads at zero (Michel et al. 2019):
 
         out = concat over h of (xi_h scores_h v_h) W^O + b^O,   xi_h = 0 for the removed ones
 
     Heads keep their numbers: `kept_heads` of the new encoder says which are there, and a pruned
-    model may be pruned again. Like any other it is trained, saved, loaded and exported.
+    model may be pruned again. Like any other it is trained, saved, loaded and exported; it is not
+    compiled as the old one was.
 
     Args:
-        model: a `TupeBackbone`, or a task with one (`TupeMaskedLM`, `TupeTextClassifier`). It
-            stays as it is.
+        model: a `TupeBackbone`, or a task with one. It stays as it is.
         heads: dictionary: number of a layer -> numbers of the heads to remove. Layers that share a
             block (`num_groups`) lose the same ones.
 
-    Returns:
-        A new model of the same class, not compiled as the old one was.
-
     Raises:
-        TypeError: if `model` is no such model, or `heads` is not a dictionary.
-        ValueError: for layers or heads that are not there, a layer that would lose all its heads,
-            or a position method that does not say what it is without some of them.
+        TypeError, ValueError: for another model, heads that are not there, a layer that would lose
+            all of its own, or a method that does not say what it is without some.
 
     Example:
         >>> model = keras_tupe.TupeBackbone(100, 2, 4, 16, 32)
@@ -47,13 +40,22 @@ def prune_heads(model, heads):
     """
     config = backbone_of(model).config
     before = config.heads
-    removed = _checked_heads(heads, before)
-    after = [
-        [head for head in kept if head not in removed.get(layer, ())]
-        for layer, kept in enumerate(before)
-    ]
-    empty = [layer for layer, kept in enumerate(after) if not kept]
-    if empty:
+    if not isinstance(heads, dict):
+        raise TypeError(
+            "`heads` must be a dictionary, number of a layer -> numbers of the heads to remove, "
+            f"such as {{0: [1, 3]}}. Received: heads={heads!r}"
+        )
+    for layer, numbers in heads.items():
+        there = before[layer] if is_integer(layer) and 0 <= layer < len(before) else []
+        is_list = isinstance(numbers, list | tuple | set | np.ndarray)
+        if not there or not is_list or not all(is_integer(x) and x in there for x in numbers):
+            raise ValueError(
+                f"`heads` must have numbers of layers, from 0 to {len(before) - 1}, and for each a "
+                f"list of heads that it has, here {there}. Received: {layer!r}: {numbers!r}"
+            )
+    removed = [heads.get(layer, ()) for layer in range(len(before))]
+    after = [[head for head in kept if head not in removed[i]] for i, kept in enumerate(before)]
+    if empty := [layer for layer, kept in enumerate(after) if not kept]:
         raise ValueError(
             "A layer must keep at least one head; leave one of each out of `heads`. "
             f"Received: heads={heads!r}, which takes all heads of the layers {empty}"
@@ -75,20 +77,18 @@ def prune_heads(model, heads):
 def lowest_heads(importance, share, num_groups=None):
     """Returns the heads of least importance in all layers together, for `prune_heads`.
 
-    Heads are taken in the order of their importance, the lowest first, until the share of all that
-    are there is reached. The most important one of each layer is passed over, since a layer keeps
-    one head; so there may be fewer than asked for.
+    The lowest are taken first, until the share of all that are there is reached. The most important
+    one of each layer is passed over, since a layer keeps one: there may be fewer than asked for.
 
     Args:
         importance: real numbers `(num_layers, num_heads)`, NaN for a head that is not there, as
             `keras_tupe.analysis.head_importance` returns them.
         share: share of the heads, in [0, 1).
         num_groups: number of blocks that the layers share, if they do: their heads are taken
-            together, by the first layer of each. Defaults to `None`.
+            together, by the first layer of each.
 
     Returns:
-        Dictionary: number of a layer -> ascending numbers of heads. Layers that lose none are left
-        out.
+        Dictionary: number of a layer that loses heads -> their numbers, ascending.
 
     Raises:
         ValueError: if the share is outside of [0, 1), or `importance` has another shape.
@@ -98,7 +98,7 @@ def lowest_heads(importance, share, num_groups=None):
         {0: [1], 1: [0]}
     """
     _check_share(share)
-    values = np.asarray(importance, "float64")
+    values = np.array(importance, "float64")
     if values.ndim != 2 or np.isnan(values).all(axis=1).any():
         raise ValueError(
             "`importance` must have the shape (num_layers, num_heads), with a number for at least "
@@ -107,11 +107,10 @@ def lowest_heads(importance, share, num_groups=None):
     size = len(values) // (num_groups or len(values))
     values = values[::size]
     count = round(share * np.count_nonzero(~np.isnan(values)))
-    keeps = set(enumerate(np.nanargmax(values, axis=1).tolist()))
-    order = [divmod(int(index), values.shape[1]) for index in np.argsort(values, None, "stable")]
-    chosen = [head for head in order if head not in keeps and not np.isnan(values[head])][:count]
+    values[np.arange(len(values)), np.nanargmax(values, axis=1)] = np.nan  # which each layer keeps
+    chosen = [i for i in np.argsort(values, None, "stable")[:count] if not np.isnan(values.flat[i])]
     found = {}
-    for block, head in sorted(chosen):
+    for block, head in sorted(divmod(int(index), values.shape[1]) for index in chosen):
         for layer in range(size * block, size * (block + 1)):
             found.setdefault(layer, []).append(head)
     return found
@@ -125,27 +124,6 @@ def _check_share(share):
         )
 
 
-def _checked_heads(heads, before):
-    """Returns the heads to remove, a dictionary of sets, of layers that have them."""
-    if not isinstance(heads, dict):
-        raise TypeError(
-            "`heads` must be a dictionary, number of a layer -> numbers of the heads to remove, "
-            f"such as {{0: [1, 3]}}. Received: heads={heads!r}"
-        )
-    for layer, numbers in heads.items():
-        there = before[layer] if is_integer(layer) and 0 <= layer < len(before) else []
-        is_list = isinstance(numbers, list | tuple | set | np.ndarray)
-        if not there or not is_list or not all(is_integer(x) and x in there for x in numbers):
-            raise ValueError(
-                f"`heads` must have numbers of layers, from 0 to {len(before) - 1}, and for each a "
-                f"list of heads that it has, here {there}. Received: {layer!r}: {numbers!r}"
-            )
-    return {layer: set(map(int, numbers)) for layer, numbers in heads.items()}
-
-
-# Weights at zero
-
-
 def prune_weights(model, share, seed=None):
     """Returns a copy of a model with the smallest weights of its encoder set to zero.
 
@@ -154,20 +132,16 @@ def prune_weights(model, share, seed=None):
         W_i = 0 for the round(share n) smallest |W_i|
 
     Embeddings, biases and layer normalizations stay. Shapes stay too, so that the model is not
-    faster for it; a compressed file is smaller. `keep_zeros` keeps the zeros in training.
+    faster for it; a compressed file is smaller. `keep_zeros` keeps the zeros in training. The copy
+    is not compiled as the old model was.
 
     Args:
         model: a `TupeBackbone`, or a task with one. It stays as it is.
         share: share of the weights of each kernel, in [0, 1).
-        seed: an integer: then weights are drawn at random in place of the smallest, to compare
-            with. Defaults to `None`.
-
-    Returns:
-        A new model of the same class, not compiled as the old one was.
+        seed: an integer draws weights at random in place of the smallest, to compare with.
 
     Raises:
-        TypeError: if `model` is no such model.
-        ValueError: if the share is outside of [0, 1).
+        TypeError, ValueError: for another model, or a share outside of [0, 1).
 
     Example:
         >>> model = prune_weights(keras_tupe.TupeBackbone(100, 1, 2, 16, 32), 0.25)
@@ -195,11 +169,7 @@ def prune_weights(model, share, seed=None):
 
 
 def kernels(model):
-    """Returns the weights of an encoder that `prune_weights` prunes: all kernels.
-
-    Args:
-        model: a `TupeBackbone`, or a task with one.
-    """
+    """Returns the weights of an encoder, or of that of a task, that `prune_weights` prunes."""
     return [weight for weight in backbone_of(model).weights if weight.name == "kernel"]
 
 
@@ -214,20 +184,14 @@ def share_of_zeros(model):
 
 
 def keep_zeros(model):
-    """Keeps the zeros of pruned weights in all training of a model from now on.
+    """Keeps the zeros of pruned weights in all training of a model from now on, and returns it.
 
     Each kernel gets a `KeepZeros` of its zeros of now as its constraint, which Keras's optimizers
     apply after each update, weight decay included. The masks are not saved: they are the zeros of
     the model that training starts from, so call this whenever it is loaded.
 
     Args:
-        model: a `TupeBackbone`, or a task with one.
-
-    Returns:
-        The model.
-
-    Raises:
-        TypeError: if `model` is no such model.
+        model: a `TupeBackbone`, or a task with one; others raise a `TypeError`.
 
     Example:
         >>> model = keep_zeros(prune_weights(keras_tupe.TupeBackbone(100, 1, 2, 16, 32), 0.25))
@@ -240,13 +204,7 @@ def keep_zeros(model):
 
 
 class KeepZeros(keras.constraints.Constraint):
-    """Sets a weight to zero where a mask says so.
-
-    Equation, with the mask M: `W <- M W`.
-
-    Args:
-        mask: booleans of the weight's shape, `False` where the weight is zero.
-    """
+    """Sets a weight to zero where a mask, booleans of its shape, is `False`: `W <- M W`."""
 
     def __init__(self, mask):
         self.mask = np.asarray(mask, bool)
@@ -254,11 +212,3 @@ class KeepZeros(keras.constraints.Constraint):
     def __call__(self, w):
         w = keras.ops.convert_to_tensor(w)  # Keras hands the variable
         return keras.ops.where(self.mask, w, keras.ops.zeros_like(w))
-
-    def __eq__(self, other):
-        return isinstance(other, KeepZeros) and np.array_equal(self.mask, other.mask)
-
-    __hash__ = None
-
-    def get_config(self):
-        return {"mask": self.mask.tolist()}

@@ -6,14 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe.layers import (
-    CombinedPositionBias,
-    CrossAttention,
-    DecoderBlock,
-    Dropout,
-    EncoderBlock,
-    TokenEmbedding,
-)
+from keras_tupe import layers
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
 
@@ -31,109 +24,73 @@ class Trunk:
     Names of layers and the order in which they are made are a format: files of weights go by the
     names, and an initializer draws its seed when it is made.
 
-    Args:
-        config: a `TrunkConfig`.
-        dtype: Keras dtype policy of all layers, `None` for the global one.
-        token_embedding: the `TokenEmbedding` of another trunk, to share it.
-        cross_attention: whether each block attends to the states of an encoder too.
-
-    Call arguments:
-        inputs: dictionary, symbolic or not, of `token_ids`, `padding_mask` and, if there are
-            segments, `segment_ids`, integers `(batch, length)`; of a decoder also `encoder_states`
-            and `encoder_padding_mask`.
-        each: what is done with a block: (number of the layer, block, hidden states, terms) -> the
-            next hidden states. Defaults to calling it.
-        terms: what `position_terms` returned, where it is known already.
-        start: position of the first token. Defaults to 0.
-
-    Returns:
-        Hidden states `(batch, length, hidden_dim)`.
-
-    Raises:
-        TypeError, ValueError: for a `token_embedding` that is none or has other sizes, or a layer
-            of a position method that does not heed what it is told.
+    A call takes a dictionary, symbolic or not, of `token_ids`, `padding_mask` and, if there are
+    segments, `segment_ids`, integers `(batch, length)`; of a decoder also `encoder_states` and
+    `encoder_padding_mask`. It returns hidden states `(batch, length, hidden_dim)`. Users differ in
+    `each`, what is done with a block: (number of the layer, block, hidden states, terms) -> the
+    next hidden states; in `terms`, where those of `position_terms` are known already; and in
+    `start`, the position of the first token.
     """
 
     def __init__(self, config, dtype=None, token_embedding=None, cross_attention=False):
         self.config, self.dtype = config, keras.dtype_policies.get(dtype)
         method, dims = config.method, config.dims(dtype)
 
-        def layer_of(factory):
+        def made(kind, *args, name, if_=True, **kwargs):
+            return kind(*args, dtype=dtype, name=name, **kwargs) if if_ else None
+
+        def of_method(factory):
             return factory(dims, config.position_options) if factory else None
 
-        def norm(name):
-            return LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name=name)
+        def norm(name, if_):
+            return made(LayerNormalization, epsilon=config.layer_norm_epsilon, name=name, if_=if_)
 
         def embedding(rows, name):
             width, initializer = config.embedding_width, dims.initializer()
-            return TokenEmbedding(rows, width, initializer=initializer, dtype=dtype, name=name)
+            return made(layers.TokenEmbedding, rows, width, initializer=initializer, name=name)
 
-        if token_embedding is not None:
-            _check_token_embedding(token_embedding, config)
-        self.token_embedding = token_embedding or embedding(
-            config.vocabulary_size, "token_embedding"
-        )
-        self.position_embedding = layer_of(method.embed)
+        if token_embedding is None:
+            token_embedding = embedding(config.vocabulary_size, "token_embedding")
+        self.token_embedding = _checked_embedding(token_embedding, config)
+        self.position_embedding = of_method(method.embed)
         if self.position_embedding:
             _check_embed(self.position_embedding)
-        self.position_bias = layer_of(method.bias)
-        self.shared_positions = layer_of(method.shared)
-        blocks = {}
+        self.position_bias, self.shared_positions = of_method(method.bias), of_method(method.shared)
+        self.blocks = []
         for layer in range(config.num_layers):
-            if config.group(layer) not in blocks:
-                blocks[config.group(layer)] = self._block(layer, dims, cross_attention)
-        self.blocks = [blocks[config.group(layer)] for layer in range(config.num_layers)]
-        self.scale = self.segment_embedding = self.sum = self.projection = None
-        if config.scale_embeddings:
-            scale = np.float64(config.hidden_dim**0.5)  # Keras makes a float32 of a plain number
-            self.scale = keras.layers.Rescaling(scale, dtype=dtype, name="embeddings_scale")
-        if config.num_segments:
-            self.segment_embedding = embedding(config.num_segments, "segment_embedding")
-            self.sum = keras.layers.Add(dtype=dtype, name="embeddings_sum")
-        self.embeddings_norm = (
-            norm("embeddings_layer_norm") if config.normalize_embeddings else None
-        )
-        self.dropout = Dropout(config.dropout, dtype=dtype, name="embeddings_dropout")
+            if config.group(layer) != config.group(layer - 1):
+                block = self._block(layer, dims, cross_attention)
+            self.blocks.append(block)
+        root = np.float64(config.hidden_dim**0.5)  # Keras makes a float32 of a plain number
+        scales = config.scale_embeddings
+        self.scale = made(keras.layers.Rescaling, root, name="embeddings_scale", if_=scales)
+        rows = config.num_segments
+        self.segment_embedding = embedding(rows, "segment_embedding") if rows else None
+        self.sum = made(keras.layers.Add, name="embeddings_sum", if_=rows)
+        self.embeddings_norm = norm("embeddings_layer_norm", config.normalize_embeddings)
+        self.dropout = made(layers.Dropout, config.dropout, name="embeddings_dropout")
+        self.projection = None
         if config.embedding_dim:
-            self.projection = Dense(
-                config.hidden_dim,
-                kernel_initializer=dims.initializer(),
-                dtype=dtype,
-                name="embeddings_projection",
-            )
-        self.zero_padded = _ZeroPadded(dtype=dtype, name="zero_padded")
-        self.framed = _MemoryAndSegment(config.frame, dtype=dtype, name="one_segment")
-        self.final_norm = norm("final_layer_norm") if config.normalize_first else None
+            own = {"kernel_initializer": dims.initializer(), "name": "embeddings_projection"}
+            self.projection = made(Dense, config.hidden_dim, **own)
+        self.zero_padded = made(_ZeroPadded, name="zero_padded")
+        self.framed = made(_MemoryAndSegment, config.frame, name="one_segment")
+        self.final_norm = norm("final_layer_norm", config.normalize_first)
 
     def _block(self, layer, dims, cross_attention):
         """Returns the block that a layer is the first to use."""
-        config, own = self.config, self.config.dims(dims.dtype, layer)
-        across = []
+        config, own, parts = self.config, self.config.dims(dims.dtype, layer), []
         if cross_attention:
-            across = [
-                CrossAttention(
-                    dims.num_heads,
-                    dims.key_dim,
-                    dropout=config.dropout,
-                    kernel_initializer=dims.initializer(),
-                    dtype=dims.dtype,
-                    name="cross_attention",
-                )
-            ]
+            given = {"kernel_initializer": dims.initializer(), "name": "cross_attention"}
+            given |= {"dropout": config.dropout, "dtype": dims.dtype}
+            parts.append(layers.CrossAttention(dims.num_heads, dims.key_dim, **given))
         attention = config.method.attention(own, config.position_options)
         check_attention(attention, own)
-        return (DecoderBlock if cross_attention else EncoderBlock)(
-            attention,
-            *across,
-            config.intermediate_dim,
-            dropout=config.dropout,
-            normalize_first=config.normalize_first,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            kernel_initializer=dims.initializer(),
-            activation=config.activation,
-            dtype=dims.dtype,
-            name=f"block_{config.group(layer)}",
-        )
+        given = {"kernel_initializer": dims.initializer(), "name": f"block_{config.group(layer)}"}
+        for name in ("dropout", "normalize_first", "layer_norm_epsilon", "activation"):
+            given[name] = getattr(config, name)
+        kind = layers.DecoderBlock if cross_attention else layers.EncoderBlock
+        return kind(attention, *parts, config.intermediate_dim, dtype=dims.dtype, **given)
 
     def __call__(self, inputs, each=None, terms=None, start=0):
         given = {name: x for name, x in inputs.items() if name.startswith("encoder_")}
@@ -166,11 +123,10 @@ class Trunk:
             x = ops.zeros((1, self.config.frame or length, width), self.dtype.compute_dtype)
         elif self.config.frame:
             x = self.framed(x)
-        parts = {"as_parts": True} if isinstance(self.position_bias, CombinedPositionBias) else {}
-        return {
-            "position_bias": self.position_bias(x, **parts) if self.position_bias else None,
-            "shared_positions": self.shared_positions(x) if self.shared_positions else None,
-        }
+        bias, shared = self.position_bias, self.shared_positions
+        parts = {"as_parts": True} if isinstance(bias, layers.CombinedPositionBias) else {}
+        bias = bias and bias(x, **parts)
+        return {"position_bias": bias, "shared_positions": shared and shared(x)}
 
 
 def check_attention(attention, dims):
@@ -208,8 +164,8 @@ def _check_embed(layer):
         )
 
 
-def _check_token_embedding(layer, config):
-    if not isinstance(layer, TokenEmbedding):
+def _checked_embedding(layer, config):
+    if not isinstance(layer, layers.TokenEmbedding):
         raise TypeError(
             "`token_embedding` must be a `keras_tupe.layers.TokenEmbedding`, such as that of "
             f"another backbone. Received: {type(layer).__name__}"
@@ -221,6 +177,7 @@ def _check_token_embedding(layer, config):
             f"width, here {sizes[0]} and {sizes[1]}. Received: {layer.vocabulary_size} and "
             f"{layer.hidden_dim}"
         )
+    return layer
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -232,11 +189,7 @@ class _MemoryAndSegment(keras.layers.Layer):
         self.length = length
 
     def call(self, hidden_states):
-        width = hidden_states.shape[-1]
-        return ops.zeros((1, self.length, width), hidden_states.dtype)
-
-    def compute_output_spec(self, hidden_states):
-        return keras.KerasTensor((1, self.length, hidden_states.shape[-1]), hidden_states.dtype)
+        return ops.zeros((1, self.length, hidden_states.shape[-1]), hidden_states.dtype)
 
     def get_config(self):
         return {**super().get_config(), "length": self.length}

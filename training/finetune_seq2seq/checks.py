@@ -21,6 +21,7 @@ from training.command.settings import COMMAND_LINE
 from training.command.without_keras import without_keras
 from training.presets.checks import preset_problems, read_object
 from training.pretrain.method import method_problems
+from training.pretrain.trunk import RANGES
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -28,19 +29,20 @@ with without_keras():
 SCHEDULES = ("linear", "inverse_sqrt")
 FILES = ("train", "valid", "test")
 BACKBONE = "TupeSeq2SeqBackbone"
-# What the new model is made of; a preset brings its own.
-MODEL = (
-    *("size", "position", "position_options", "vocabulary_size", "lowercase"),
-    *("normalize_first", "initializer_range", "normalize_embeddings", "scale_embeddings"),
+# Fields of the trunk that the command asks for.
+TRUNK = (
+    *("position", "position_options", "normalize_first", "initializer_range"),
+    *("normalize_embeddings", "scale_embeddings"),
 )
+# What the new model is made of; a preset brings its own.
+MODEL = ("size", *TRUNK, "vocabulary_size", "lowercase")
 _CHOICES = {"size": SIZES, "schedule": SCHEDULES, **MACHINE_CHOICES}
 _LENGTH = ("an integer >= 2", lambda value: value >= 2)
 _RANGES = {
     "vocabulary_size": ("an integer >= 100", lambda value: value >= 100),
-    "initializer_range": POSITIVE,
+    **{name: RANGES[name] for name in ("dropout", *TRUNK) if name in RANGES},
     "max_source_length": _LENGTH,
     "max_target_length": _LENGTH,
-    "dropout": SHARE,
     "label_smoothing": SHARE,
     "learning_rate": POSITIVE,
     "steps": COUNT,

@@ -12,6 +12,7 @@ from keras_tupe.models import (
     TupeSeq2SeqLM,
     TupeSeq2SeqLMPreprocessor,
 )
+from training.finetune_seq2seq.checks import TRUNK
 from training.presets.folder import preset_digest
 
 
@@ -63,13 +64,10 @@ class _New(_Start):
         config = {
             "vocabulary_size": tokenizer.vocabulary_size(),
             **dataclasses.asdict(SIZES[settings.size]),
+            **{name: getattr(settings, name) for name in TRUNK},
             "position": settings.method_name(),
             "position_options": settings.method_options(),
             "max_sequence_length": max(settings.max_source_length, settings.max_target_length),
-            "normalize_first": settings.normalize_first,
-            "initializer_range": settings.initializer_range,
-            "normalize_embeddings": settings.normalize_embeddings,
-            "scale_embeddings": settings.scale_embeddings,
         }
         super().__init__(settings, tokenizer, config)
 

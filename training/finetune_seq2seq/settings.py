@@ -5,9 +5,10 @@ import dataclasses
 from training.command import config_file
 from training.command.settings import COMMAND_LINE, setting
 from training.command.without_keras import without_keras
-from training.finetune_seq2seq.checks import SCHEDULES, find_problems
+from training.finetune_seq2seq.checks import SCHEDULES, TRUNK, find_problems
 from training.machine import settings as machine
 from training.pretrain.method import MethodChoice
+from training.pretrain.trunk import with_trunk
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -21,7 +22,7 @@ _NO_MATTER = (
 _AFTERWARDS = ("num_beams", "length_penalty")
 
 
-@dataclasses.dataclass(frozen=True)
+@with_trunk(TRUNK, after="size")
 class Settings(MethodChoice):
     """Settings of `training.finetune_seq2seq`."""
 
@@ -39,8 +40,6 @@ class Settings(MethodChoice):
     )
     # === New model ===
     size: str = setting("tiny", f"Size of encoder and decoder: {', '.join(SIZES)}.")
-    position: str = setting("tupe_r", "Positional method, see `keras-tupe methods`.")
-    position_options: str = setting("{}", "Options of the positional method, as JSON.")
     position_file: str | None = setting(
         None, "Python file that defines a positional method; the method is then that one."
     )
@@ -48,14 +47,6 @@ class Settings(MethodChoice):
         8000, "Pieces of the vocabulary of both columns, >= 100; few words give fewer."
     )
     lowercase: bool = setting(False, "Whether the vocabulary lower-cases texts.")
-    normalize_first: bool = setting(False, "Whether blocks are pre-LN instead of post-LN.")
-    initializer_range: float = setting(0.02, "Standard deviation of new weights, > 0.")
-    normalize_embeddings: bool = setting(
-        True, "Whether there is a layer normalization after the embeddings."
-    )
-    scale_embeddings: bool = setting(
-        False, "Whether token vectors are multiplied by the root of their width."
-    )
     # === Rows ===
     max_source_length: int = setting(128, "Tokens of a source, special ones included, >= 2.")
     max_target_length: int = setting(128, "Tokens of a target with its start token, >= 2.")

@@ -28,31 +28,15 @@ from training.command.without_keras import (
 from training.pretrain.identity import CHANGEABLE, MODEL, OBJECTIVE_OPTIONS
 from training.pretrain.method import method_problems
 from training.pretrain.schedule import step_numbers
+from training.pretrain.trunk import ASKED, RANGES
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
 SHARING = ("tied", "gradient_disentangled", "none")
 _CHOICES = {"size": SIZES, "embedding_sharing": SHARING, **MACHINE_CHOICES}
-# Settings that not every model has -> what its backbone is made with by them.
-_BACKBONE = {
-    "attention_pattern": "attention_pattern",
-    "pattern_options": "attention_pattern",
-    "pattern_file": "attention_pattern",
-    "embedding_dim": "embedding_dim",
-    "num_groups": "num_groups",
-    "memory_length": "memory_length",
-    "segment_length": "segment_length",
-}
 _RANGES = {
-    "dropout": SHARE,
-    "initializer_range": POSITIVE,
-    "layer_norm_epsilon": POSITIVE,
-    "max_sequence_length": COUNT,
-    "embedding_dim": COUNT,
-    "num_groups": COUNT,
-    "memory_length": COUNT_OR_ZERO,
-    "segment_length": COUNT,
+    **{name: RANGES[name] for name in ASKED if name in RANGES},
     "generator_share": ("above 0 and at most 1", lambda value: 0 < value <= 1),
     "discriminator_weight": NOT_NEGATIVE,
     "mask_rate": ("above 0 and at most 1", lambda value: 0 < value <= 1),
@@ -163,7 +147,7 @@ def _objective(settings):
     places = {COMMAND_LINE, settings.given.get("objective")}
     given = [
         one
-        for one in (*OBJECTIVE_OPTIONS, *_BACKBONE)
+        for one in (*OBJECTIVE_OPTIONS, *ASKED, "pattern_file")
         if settings.given.get(one) in places - {None}
     ]
     useless = [one for one in given if not _has_use_for(settings.objective_record(), one)]
@@ -176,9 +160,9 @@ def _objective(settings):
 
 
 def _has_use_for(objective, name):
-    if name in _BACKBONE:
-        return _BACKBONE[name] in objective.backbone_arguments
-    return name in objective.options
+    if name in OBJECTIVE_OPTIONS:
+        return name in objective.options
+    return name.replace("_file", "_options") in objective.backbone_arguments
 
 
 def _pattern(settings):

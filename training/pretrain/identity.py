@@ -5,27 +5,13 @@ import json
 import os
 import pathlib
 
+from training.pretrain.trunk import ASKED
+
 # What belongs to one objective, or some: the options of their records.
 OBJECTIVE_OPTIONS = (
     *("mask_rate", "whole_word", "mask_special"),
     *("generator_share", "embedding_sharing", "discriminator_weight"),
     *("infill_share", "mean_span", "permute_sentences"),
-)
-# What the new model is made of; a preset brings its own.
-MODEL = (
-    "size",
-    "position",
-    "position_options",
-    "attention_pattern",
-    "pattern_options",
-    "normalize_first",
-    "initializer_range",
-    "layer_norm_epsilon",
-    "max_sequence_length",
-    "embedding_dim",
-    "num_groups",
-    "memory_length",
-    "segment_length",
 )
 # What a run may go on with although its checkpoint was made with another value. The rest would
 # not fit the checkpoint (the model), or make rows come twice or never (batch size and seed).
@@ -50,6 +36,8 @@ CHANGEABLE = (
     "permute_sentences",
     "valid_batches",
 )
+# What the new model is made of; a preset brings its own.
+MODEL = ("size", *(name for name in ASKED if name not in CHANGEABLE))
 # How and where the work is done, and what is written about it.
 _NO_MATTER = (
     "data",

@@ -7,6 +7,7 @@ import keras
 from keras_tupe import SIZES, TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 from training.presets.vocabulary import check_same_vocabulary
+from training.pretrain.trunk import ASKED
 
 
 def make_model(settings, prepared):
@@ -42,13 +43,10 @@ def _new_model(settings, prepared):
     settings.method()  # loads a file that defines it
     objective, options = settings.objective_record(), settings.objective_options()
     arguments = backbone_arguments(settings, prepared)
-    trunk = objective.backbone_cls(**arguments, position="none")
-    trunk = objective.make_model(trunk, options)
+    without = {**arguments, "position": "none", "position_options": None}
+    trunk = objective.make_model(objective.backbone_cls(**without), options)
     keras.utils.set_random_seed(settings.seed)
-    backbone = objective.backbone_cls(
-        **arguments, position=settings.method_name(), position_options=settings.method_options()
-    )
-    model = objective.make_model(backbone, options)
+    model = objective.make_model(objective.backbone_cls(**arguments), options)
     # initializers draw in the order of the layers, and a method's own layers are among them
     for ours, theirs in _parts(model, trunk):
         values = {weight.path: weight for weight in theirs.weights}
@@ -59,29 +57,24 @@ def _new_model(settings, prepared):
 
 
 def backbone_arguments(settings, prepared):
-    """Returns what the backbone of a new model is made with, but for its positional method.
+    """Returns what the backbone of a new model is made with.
 
     Args:
         settings, prepared: as of `make_model`.
     """
     objective = settings.objective_record()
-    arguments = {
+    arguments = {name: getattr(settings, name) for name in ASKED}
+    arguments |= dataclasses.asdict(SIZES[settings.size])
+    arguments |= {
         "vocabulary_size": prepared.vocabulary.size,
-        **dataclasses.asdict(SIZES[settings.size]),
-        "dropout": settings.dropout,
+        "num_segments": objective.num_segments,
+        "position": settings.method_name(),
+        "position_options": settings.method_options(),
+        "attention_pattern": settings.pattern_name(),
+        "pattern_options": settings.resolved_pattern_options(),
         "max_sequence_length": settings.max_sequence_length
         or settings.memory_and_segment()
         or prepared.length,
-        "normalize_first": settings.normalize_first,
-        "initializer_range": settings.initializer_range,
-        "layer_norm_epsilon": settings.layer_norm_epsilon,
-        "attention_pattern": settings.pattern_name(),
-        "pattern_options": settings.resolved_pattern_options(),
-        "num_segments": objective.num_segments,
-        "embedding_dim": settings.embedding_dim,
-        "num_groups": settings.num_groups,
-        "memory_length": settings.memory_length,
-        "segment_length": settings.segment_length,
     }
     return {name: arguments[name] for name in arguments if name in objective.backbone_arguments}
 

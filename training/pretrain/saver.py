@@ -3,18 +3,10 @@
 import json
 
 from keras_tupe.trainer import read_state, write_state
+from training.pretrain.trunk import DEFAULTS
 
 # Settings that checkpoints of earlier versions do not have, with the value that was theirs.
-_ADDED = {
-    "layer_norm_epsilon": 1e-5,
-    "objective": "masked_lm",
-    "attention_pattern": "full",
-    "pattern_options": {},
-    "embedding_dim": None,
-    "num_groups": None,
-    "memory_length": 0,
-    "segment_length": None,
-}
+_ADDED = {"objective": "masked_lm", **DEFAULTS}
 
 
 class Saver:

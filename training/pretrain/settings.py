@@ -11,13 +11,14 @@ from training.pretrain.checks import SHARING, find_problems
 from training.pretrain.identity import CHANGEABLE, identity_of
 from training.pretrain.method import MethodChoice
 from training.pretrain.schedule import scaled, step_numbers
+from training.pretrain.trunk import ASKED, with_trunk
 
 with without_keras():
     from keras_tupe._json_file import parse_json
     from keras_tupe.models.sizes import SIZES
 
 
-@dataclasses.dataclass(frozen=True)
+@with_trunk(ASKED, after="size")
 class Settings(MethodChoice):
     """Settings of `training.pretrain`. The defaults are those of Ke et al. 2021, Table 2."""
 
@@ -37,8 +38,6 @@ class Settings(MethodChoice):
     )
     # === Model ===
     size: str = setting("base", f"Size of the encoder: {', '.join(SIZES)}.")
-    position: str = setting("tupe_r", "Positional method, see `keras-tupe methods`.")
-    position_options: str = setting("{}", "Options of the positional method, as JSON.")
     position_file: str | None = setting(
         None, "Python file that defines a positional method; the method is then that one."
     )
@@ -46,36 +45,13 @@ class Settings(MethodChoice):
         None,
         f"Who attends to whom: {', '.join(pattern_names())}. Default: the objective's own.",
     )
-    pattern_options: str = setting("{}", "Options of the attention pattern, as JSON.")
     pattern_file: str | None = setting(
         None, "Python file that defines an attention pattern; the pattern is then that one."
-    )
-    dropout: float = setting(0.1, "Dropout rate, 0 to below 1.")
-    normalize_first: bool = setting(False, "Whether blocks are pre-LN instead of post-LN.")
-    initializer_range: float = setting(0.02, "Standard deviation of new weights, > 0.")
-    layer_norm_epsilon: float = setting(
-        1e-5, "Epsilon of every LayerNorm, > 0: TUPE's code has 1e-5, BERT 1e-12."
     )
     max_sequence_length: int | None = setting(
         None,
         "Rows of position tables, tokens >= 1. Default: the length of the data's rows, or of "
         "memory and segment.",
-    )
-    embedding_dim: int | None = setting(
-        None, "Width of the embeddings, mapped to the hidden states, >= 1. Default: the same."
-    )
-    num_groups: int | None = setting(
-        None, "Blocks with weights of their own; must divide the layers. Default: each layer's."
-    )
-    memory_length: int = setting(
-        0,
-        "Tokens before each segment of a row that it attends to as well, without a gradient to "
-        "them, >= 0.",
-    )
-    segment_length: int | None = setting(
-        None,
-        "Tokens of the segments that rows are cut into, >= 1. Default: --memory-length, and "
-        "without a memory whole rows.",
     )
     # === Masking (all objectives but causal_lm and seq2seq) ===
     mask_rate: float = setting(0.15, "Share of the tokens that is masked, above 0 to 1.")

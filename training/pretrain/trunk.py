@@ -1,0 +1,54 @@
+"""The fields of a trunk as settings of a command: names, defaults, help, ranges."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+
+from training.command.checks import option
+from training.command.settings import setting
+from training.command.without_keras import without_keras
+
+with without_keras():
+    from keras_tupe.trunk.config import TrunkConfig
+
+FIELDS = {field.name: field for field in dataclasses.fields(TrunkConfig)}
+# Those that `pretrain` asks for; its rows, its objective and its size say what the others are.
+ASKED = tuple(name for name, field in FIELDS.items() if field.metadata["ask"])
+# What each must be, see `training.command.checks.out_of_range`.
+RANGES = {
+    name: field.metadata["rule"].of_option
+    for name, field in FIELDS.items()
+    if getattr(field.metadata["rule"], "of_option", None)
+}
+_JSON = {name for name, field in FIELDS.items() if field.type == Mapping | None}
+# What each is where a file does not say it.
+DEFAULTS = {name: {} if name in _JSON else FIELDS[name].default for name in ASKED}
+
+
+def with_trunk(names, after):
+    """Returns a decorator that makes a frozen dataclass of settings, with fields of a trunk.
+
+    They are put behind a field of the class; what the class itself says of one of them holds.
+
+    Args:
+        names: those of the fields.
+        after: the field of the class that they are put behind.
+    """
+
+    def made(owner):
+        own = list(owner.__annotations__.items())
+        first = [name for name, _ in own].index(after) + 1
+        kinds = [(name, str if name in _JSON else FIELDS[name].type) for name in names]
+        owner.__annotations__ = dict([*own[:first], *kinds, *own])
+        for name in {*names} - {*dict(own)}:
+            setattr(owner, name, _setting(name))
+        return dataclasses.dataclass(frozen=True)(owner)
+
+    return made
+
+
+def _setting(name):
+    text = re.sub(r"`(\w+)`", lambda found: option(found[1]), FIELDS[name].metadata["help"])
+    if name in _JSON:
+        return setting("{}", f"{text[:-1]}, as JSON.")
+    return setting(FIELDS[name].default, text)
