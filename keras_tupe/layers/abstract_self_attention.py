@@ -468,6 +468,21 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         self._check_bias(position_bias, hidden_states)
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
 
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "attention_pattern": self.attention_pattern,
+            "pattern_options": dict(self.pattern_options),
+            "layer_index": self.layer_index,
+            "memory_length": self.memory_length,
+            "segment_length": self.segment_length,
+            "shared_heads": self.shared_heads and list(self.shared_heads),
+        }
+
 
 def _checked_heads(shared_heads, num_heads):
     """Returns the numbers of a layer's heads as a list, or `None`."""

@@ -9,7 +9,7 @@ from keras_tupe.layers._at_positions import at_positions
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._normalization import LayerNormalization
-from keras_tupe.layers._parts import Configured, fresh
+from keras_tupe.layers._parts import fresh, unbuilt_layer
 from keras_tupe.layers._recomputation import recomputed
 from keras_tupe.layers._tracing import traced_for
 from keras_tupe.layers.dropout import Dropout
@@ -17,7 +17,7 @@ from keras_tupe.layers.gelu import activation_of
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class EncoderBlock(Configured, keras.layers.Layer):
+class EncoderBlock(keras.layers.Layer):
     """One Transformer encoder layer around any attention of this package.
 
     Equation, post-LN (Vaswani et al. 2017; BERT and TUPE) and pre-LN:
@@ -215,3 +215,19 @@ class EncoderBlock(Configured, keras.layers.Layer):
         if output_positions is not None:
             shape = (*output_positions.shape, shape[-1])
         return keras.KerasTensor(shape, self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "attention": keras.saving.serialize_keras_object(self.attention),
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "normalize_first": self.normalize_first,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "activation": self.activation,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "attention": unbuilt_layer(config["attention"])})
