@@ -1,7 +1,21 @@
 """Keras layers of the encoders; any Keras backend.
 
-For whoever builds an encoder or a positional method of their own: each layer is one part of an
-equation and works in any Keras model.
+Each layer is one part of an equation, and works in any Keras model. Take them to build an encoder
+or a positional method of your own.
+
+Papers:
+- Clark et al. 2020: ELECTRA. ICLR. https://arxiv.org/abs/2003.10555
+- Devlin et al. 2019: BERT. NAACL. https://arxiv.org/abs/1810.04805
+- He et al. 2023: DeBERTaV3. ICLR. https://arxiv.org/abs/2111.09543
+- Hendrycks and Gimpel 2016: Gaussian Error Linear Units. https://arxiv.org/abs/1606.08415
+- Huang et al. 2020: Improve Transformer Models with Better Relative Position Embeddings. Findings
+  of EMNLP. https://arxiv.org/abs/2009.13658
+- Ke et al. 2021: Rethinking Positional Encoding in Language Pre-training (TUPE). ICLR.
+  https://arxiv.org/abs/2006.15595
+- Raffel et al. 2020: T5. JMLR. https://arxiv.org/abs/1910.10683
+- Shaw et al. 2018: Relative Position Representations. NAACL. https://arxiv.org/abs/1803.02155
+- Srivastava et al. 2014: Dropout: a simple way to prevent neural networks from overfitting. JMLR.
+- Vaswani et al. 2017: Attention is all you need. NeurIPS. https://arxiv.org/abs/1706.03762
 """
 
 from keras_tupe.layers.absolute_position_embedding import AbsolutePositionEmbedding

@@ -15,16 +15,7 @@ def check_positive_integers(**values):
 
 
 def checked_length(hidden_states, max_sequence_length, owner):
-    """Returns the length of `hidden_states`, an integer where it is known, else a scalar tensor.
-
-    Args:
-        hidden_states: tensor `(batch, length, hidden_dim)`.
-        max_sequence_length: rows of the position table; `None` if there is none.
-        owner: name of the layer, for the message.
-
-    Raises:
-        ValueError: if the length is known and exceeds the table.
-    """
+    """Returns the length, an integer or a scalar tensor; one known to exceed the table raises."""
     length = hidden_states.shape[1]
     if None not in (length, max_sequence_length) and length > max_sequence_length:
         raise ValueError(

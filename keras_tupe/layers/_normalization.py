@@ -8,17 +8,16 @@ from keras_tupe.layers._tracing import fused, has_own_gradients
 
 
 class LayerNormalization(keras.layers.LayerNormalization):
-    """`keras.layers.LayerNormalization` over the last axis; same weights, same names.
+    """`keras.layers.LayerNormalization` with a gradient of its own in training on TensorFlow.
 
-    In training on TensorFlow it has a gradient of its own. Equation, with m and v the mean and
-    variance of x over the last axis, h = (x - m) / sqrt(v + epsilon), and dy the gradient of y:
+    Equation, with m and v the mean and variance of x over the last axis, h = (x - m) / sqrt(v +
+    epsilon), and dy the gradient of y:
 
         y = gamma h + beta
         dx = (gamma dy - mean(gamma dy) - h mean(gamma dy h)) / sqrt(v + epsilon)
         dgamma = sum over rows of dy h,  dbeta = sum over rows of dy
 
-    Kept for the backward pass are x, m and v. Statistics and sums are in at least float32. There
-    is no second derivative.
+    The gradient needs x, m and v, sums in at least float32, and has no second derivative.
     """
 
     def call(self, inputs, training=None):
@@ -27,9 +26,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
         is_usual = is_last and self.scale and self.center and not self.rms_scaling
         if not is_usual or not has_own_gradients(training):
             return super().call(inputs)
-        return ops.cast(
-            _normalized(inputs, self.gamma, self.beta, self.epsilon), self.compute_dtype
-        )
+        outputs = _normalized(inputs, self.gamma, self.beta, self.epsilon)
+        return ops.cast(outputs, self.compute_dtype)
 
 
 def _normalized(inputs, gamma, beta, epsilon):
@@ -58,6 +56,10 @@ def _normalized(inputs, gamma, beta, epsilon):
     return tf.reshape(outputs, tf.shape(inputs))
 
 
+def _standardized(rows, mean, inverse):
+    return (ops.cast(rows, mean.dtype) - mean) * inverse
+
+
 @fused
 def _scaled(rows, mean, inverse, gamma, beta):
     return ops.cast(_standardized(rows, mean, inverse) * gamma + beta, rows.dtype)
@@ -72,7 +74,3 @@ def _products(rows, mean, inverse, upstream):
 def _rows_gradient(rows, mean, inverse, gamma, upstream, inner, product):
     centred = upstream * gamma - inner - _standardized(rows, mean, inverse) * product
     return ops.cast(centred * inverse, rows.dtype)
-
-
-def _standardized(rows, mean, inverse):
-    return (ops.cast(rows, mean.dtype) - mean) * inverse

@@ -8,20 +8,16 @@ from keras import ops
 
 
 class Configured:
-    """Mixin: a configuration of the constructor's arguments, kept as attributes of their names.
+    """Mixin: a configuration of the constructor's arguments, and by `*args` of its parent's."""
 
-    A constructor with `*args` adds to the arguments of the class above.
-    """
-
-    def get_config(self):
+    def get_config(self):  # they are kept as attributes of their names
         own = {name: _serialized(getattr(self, name)) for name in _arguments(type(self))}
         return {**super().get_config(), **own}
 
     @classmethod
     def from_config(cls, config):
-        return super().from_config(
-            {name: x if name == "dtype" else _deserialized(x) for name, x in config.items()}
-        )
+        own = {name: x if name == "dtype" else _deserialized(x) for name, x in config.items()}
+        return super().from_config(own)
 
 
 @functools.cache
@@ -38,14 +34,12 @@ def _arguments(owner):
 
 
 def _serialized(value):
-    """Returns a value as a configuration has it."""
     if isinstance(value, list):
         return [_serialized(x) for x in value]
     return keras.saving.serialize_keras_object(value) if callable(value) else value
 
 
 def _deserialized(value):
-    """Returns a value of a configuration: layers and initializers made again."""
     if isinstance(value, list):
         return [_deserialized(x) for x in value]
     is_object = isinstance(value, dict) and {"class_name", "config"} <= value.keys()
@@ -53,12 +47,7 @@ def _deserialized(value):
 
 
 def at_least_float32(dtype):
-    """Returns the type of logits under a policy: float16 overflows, bfloat16 keeps 8 bits.
-
-    Example:
-        >>> at_least_float32("bfloat16"), at_least_float32("float64")
-        ('float32', 'float64')
-    """
+    """Returns the type of logits under a policy: float16 overflows, bfloat16 keeps 8 bits."""
     return "float64" if keras.backend.standardize_dtype(dtype) == "float64" else "float32"
 
 
@@ -69,9 +58,9 @@ def fresh(initializer):
     return initializer.__class__.from_config(initializer.get_config())
 
 
-def normal_unless(initializer, stddev=0.02):
-    """Returns an initializer, by default a normal one."""
-    default = keras.initializers.RandomNormal(stddev=stddev) if initializer is None else initializer
+def normal_unless(initializer):
+    """Returns an initializer, by default a normal one of deviation 0.02."""
+    default = keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
     return keras.initializers.get(default)
 
 
@@ -82,11 +71,9 @@ def unbuilt_layer(config):
 
 
 def take_rows(table, indices):
-    """Returns `table[indices]` of a table `(rows, width)`, with a gradient that is dense.
-
-    On TensorFlow that of a gather is sparse, which XLA under a distribution strategy and gradient
-    clipping handle badly; that of a reshape is not.
-    """
+    """Returns `table[indices]` of a table `(rows, width)`, with a gradient that is dense."""
+    # TensorFlow's of a gather is sparse, which XLA under a distribution strategy and gradient
+    # clipping handle badly; that of a reshape is not.
     table = ops.convert_to_tensor(table)
     return ops.take(ops.reshape(table, (-1, table.shape[1])), indices, axis=0)
 
@@ -100,6 +87,5 @@ def beyond_if_negative(indices, size):
 
 def starts(*indices):
     """Returns the indices at which a slice starts, of one dtype, which JAX asks for."""
-    if keras.backend.backend() != "jax":
-        return indices
-    return tuple(ops.cast(index, "int32") for index in indices)
+    is_jax = keras.backend.backend() == "jax"
+    return tuple(ops.cast(index, "int32") for index in indices) if is_jax else indices

@@ -16,21 +16,13 @@ def set_remat(model, active):
 def recomputed(layer, function, given):
     """Returns `function(*given)`, which the backward pass computes again, with the same masks.
 
-    By itself `keras.remat` would draw other masks on TensorFlow, and find no weights: the trainer
-    gives states by a `StatelessScope`, which has ended when the backward pass is computed. So
-    weights are handed over, and seed generators begin again where they were.
-
-    Args:
-        layer: the Keras layer; the function may depend on no other variables.
-        function: function of what is given to one tensor.
-        given: tuple of tensors, structures of them, and `None`.
-
-    Raises:
-        TypeError: if something else is among the tensors: it would be left without a gradient.
+    By itself `keras.remat` would draw other masks on TensorFlow, and find no weights: the trainer's
+    `StatelessScope` has ended when the backward pass runs. So weights are handed over, and seed
+    generators begin again where they were. The function depends on no variables but the layer's.
     """
     leaves = keras.tree.flatten(given)
     for leaf in leaves:
-        if leaf is not None and not ops.is_tensor(leaf):
+        if leaf is not None and not ops.is_tensor(leaf):  # it would be left without a gradient
             raise TypeError(
                 "A block that is computed again takes tensors, and tuples, lists and dictionaries "
                 f"of them. Leave out `remat`. Received: {type(leaf).__name__} in {layer.path!r}"
@@ -38,19 +30,16 @@ def recomputed(layer, function, given):
     trainable, others = layer.trainable_variables, layer.non_trainable_variables
     with without_autocast():
         weights, states = ([ops.copy(v.value) for v in part] for part in (trainable, others))
-    is_float = [
-        x is not None and "float" in keras.backend.standardize_dtype(x.dtype) for x in leaves
-    ]
+    dtypes = [None if x is None else keras.backend.standardize_dtype(x.dtype) for x in leaves]
+    is_float = ["float" in str(dtype) for dtype in dtypes]
     changed = []
 
     @keras.remat
     def compute(*tensors):
         floats = iter(tensors[len(weights) :])
         values = [next(floats) if one else x for one, x in zip(is_float, leaves, strict=True)]
-        before = [
-            *zip(trainable, tensors[: len(weights)], strict=True),
-            *zip(others, states, strict=True),
-        ]
+        values_before = [*tensors[: len(weights)], *states]
+        before = list(zip([*trainable, *others], values_before, strict=True))
         with keras.StatelessScope(state_mapping=before) as scope:
             outputs = function(*keras.tree.pack_sequence_as(given, values))
             after = [scope.get_current_value(v) for v in others]

@@ -6,42 +6,43 @@ from keras import ops
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.layers.attention.core import over_blocks
 from keras_tupe.layers.attention.random_bits import can_draw
+from keras_tupe.layers.token_embedding import products
 
 _LOGITS = 2**23  # of one chunk: 32 MiB in float32, of which two or three are alive
 _FEWEST = 64  # tokens of a chunk, however large the vocabulary is
 
 
 def token_losses(hidden_states, embeddings, labels, *, accuracy=False, chunk=None):
-    """Returns the cross-entropy of each token's label, and whether it is the likeliest token.
+    """Returns the losses of tokens, and their hits: 1 if the label is the likeliest token, else 0.
 
     Equation, with x_t the hidden state of a token and E the matrix of the token embedding:
 
         z_t = x_t E^T
         loss_t = log sum_w exp(z_t[w]) - z_t[label_t]
 
-    Tokens are taken in chunks, one after the other; the backward pass computes the logits of each
-    chunk again, a third more work than if they were kept. One chunk of all tokens keeps them. On
-    other backends than TensorFlow and JAX there is one chunk.
+    Tokens are taken in chunks, and the backward pass computes the logits of each again, a third
+    more work than if they were kept; one chunk of all tokens keeps them. On other backends than
+    TensorFlow and JAX there is one chunk.
 
     Args:
-        hidden_states: floats `(..., hidden_dim)`.
-        embeddings: floats `(vocabulary_size, hidden_dim)`, of the same dtype.
-        labels: integers `(...)`. A label outside the vocabulary is an error of TensorFlow on a CPU,
-            and elsewhere not a number.
-        accuracy: whether to tell which labels are the likeliest. Defaults to `False`: zeros.
+        hidden_states, embeddings: floats `(..., hidden_dim)` and `(vocabulary_size, hidden_dim)`.
+        labels: integers `(...)`, like losses and hits, which are at least float32. TensorFlow on a
+            CPU refuses one outside the vocabulary; elsewhere its loss is not a number.
+        accuracy: whether hits are wanted. Defaults to `False`: they are zeros.
         chunk: tokens at a time, at least 1. Defaults to as many as have logits of 32 MiB.
-
-    Returns:
-        `(losses, hits)`, both `(...)` in at least float32; hits are 1 or 0.
     """
     vocabulary_size, hidden_dim = embeddings.shape
     wide = at_least_float32(keras.backend.standardize_dtype(embeddings.dtype))
 
     def losses_of(rows, labels, table):
-        logits = ops.cast(_products(rows, table), wide)
+        logits = ops.cast(products(rows, table), wide)
         losses = ops.logsumexp(logits, axis=-1) - _chosen(logits, labels)
         is_class = ops.logical_and(labels >= 0, labels < vocabulary_size)
-        return ops.where(is_class, losses, float("nan")), _hits(logits, labels, accuracy)
+        hits = ops.zeros_like(losses)
+        if accuracy:
+            likeliest = ops.cast(ops.argmax(logits, axis=-1), "int32")
+            hits = ops.cast(ops.equal(likeliest, labels), wide)
+        return ops.where(is_class, losses, float("nan")), hits
 
     rows = ops.reshape(hidden_states, (-1, hidden_dim))
     flat = ops.cast(ops.reshape(labels, (-1,)), "int32")
@@ -65,24 +66,9 @@ def token_losses(hidden_states, embeddings, labels, *, accuracy=False, chunk=Non
     return tuple(ops.reshape(x, ops.shape(labels)) for x in found)
 
 
-def _products(rows, table):
-    if keras.backend.backend() != "tensorflow":
-        return ops.matmul(rows, ops.transpose(table))
-    import tensorflow as tf
-
-    return tf.matmul(rows, table, transpose_b=True)
-
-
 def _chosen(logits, labels):
     if keras.backend.backend() != "tensorflow":
         return ops.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
     import tensorflow as tf
 
     return tf.gather(logits, labels[:, None], batch_dims=1, name="label_of_class")[:, 0]
-
-
-def _hits(logits, labels, accuracy):
-    if not accuracy:
-        return ops.zeros_like(logits[:, 0])
-    likeliest = ops.cast(ops.argmax(logits, axis=-1), "int32")
-    return ops.cast(ops.equal(likeliest, labels), logits.dtype)

@@ -13,10 +13,8 @@ _TARGET = contextvars.ContextVar("what a graph is traced for", default=None)
 def tracing_for(target):
     """Inside, layers make the graph that a file takes.
 
-    Args:
-        target: `"saved"` for a SavedModel, which holds no gradients of our own, so that those of
-            TensorFlow's operations must do; `"onnx"` or `"litert"` for a graph of the operations
-            that these converters know, without anything that XLA compiled.
+    A `target` of `"saved"` is for a SavedModel, which holds TensorFlow's gradients, not ours;
+    `"onnx"` and `"litert"` for graphs of what these converters know, with nothing XLA compiled.
     """
     token = _TARGET.set(target)
     try:
@@ -31,19 +29,14 @@ def traced_for():
 
 
 def has_own_gradients(training):
-    """Returns whether layers use gradients of their own: in training, on TensorFlow.
-
-    JAX compiles whole steps. Outside training what TensorFlow differentiates itself stays: graphs
-    to be served have only operations that converters know, and second derivatives exist.
-    """
+    """Returns whether layers use gradients of their own: in training, on TensorFlow."""
+    # JAX compiles whole steps. Outside training TensorFlow's own gradients stay: converters know
+    # the operations of graphs to be served, and second derivatives exist.
     return bool(training) and keras.backend.backend() == "tensorflow" and traced_for() is None
 
 
 def compiled(function):
-    """Decorator: XLA compiles the function on TensorFlow; on other backends it runs as it is.
-
-    Keras compiles whole training steps only, and on CPU not by itself.
-    """
+    """Decorator: XLA compiles the function on TensorFlow; on other backends it runs as it is."""
 
     @functools.cache
     def by_xla(unknown):
@@ -68,8 +61,7 @@ def fused(function):
     def call(*args):
         import tensorflow as tf
 
-        passes = tf.inside_function() and _unknown(args) is None
-        return (by_xla if passes else function)(*args)
+        return (by_xla if tf.inside_function() and _unknown(args) is None else function)(*args)
 
     return call
 

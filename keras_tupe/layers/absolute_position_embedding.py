@@ -19,29 +19,17 @@ class AbsolutePositionEmbedding(Configured, keras.layers.Layer):
     fails on a sequence longer than its table from inside the graph.
 
     Args:
-        max_sequence_length: number of positions.
+        max_sequence_length: number of positions; known lengths above it are refused.
         initializer: Keras initializer of p. Defaults to a normal of deviation 0.02.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`.
-        start_index: position of the first of them, an integer or a scalar tensor, as in KerasHub's.
-            Defaults to 0.
-
-    Returns:
-        Tensor of the same shape and dtype.
-
-    Raises:
-        ValueError: if `max_sequence_length` is not a positive integer, or the length is known
-            and above it.
+        hidden_states: `(batch, length, hidden_dim)`, like the answer.
+        start_index: position of the first one, an integer or a scalar tensor. Defaults to 0.
 
     Example:
-        >>> layer = AbsolutePositionEmbedding(max_sequence_length=16)
-        >>> tuple(layer(keras.ops.zeros((3, 5, 8))).shape)
+        >>> tuple(AbsolutePositionEmbedding(16)(ops.zeros((3, 5, 8))).shape)
         (3, 5, 8)
-
-    References:
-        Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
     def __init__(self, max_sequence_length, initializer=None, **kwargs):
@@ -51,11 +39,8 @@ class AbsolutePositionEmbedding(Configured, keras.layers.Layer):
         self.initializer = normal_unless(initializer)
 
     def build(self, hidden_states_shape):
-        self.embeddings = self.add_weight(
-            shape=(self.max_sequence_length, hidden_states_shape[-1]),
-            initializer=self.initializer,
-            name="embeddings",
-        )
+        shape = (self.max_sequence_length, hidden_states_shape[-1])
+        self.embeddings = self.add_weight(shape, self.initializer, name="embeddings")
 
     def call(self, hidden_states, start_index=0):
         length = checked_length(hidden_states, self.max_sequence_length, self.name)

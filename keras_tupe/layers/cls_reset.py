@@ -20,39 +20,24 @@ class ClsReset(Configured, keras.layers.Layer):
                        theta_2[h]     if i > 0, j = 0  (anything looks at [CLS])
                        bias[h, i, j]  otherwise
 
-    where i is the query and j the key position, both from 0, and h the head.
+    where i is the query and j the key position, both from 0, and h the head. theta_1 is a constant
+    of its row: it changes no scores and has no gradient, and is kept for parity with the paper.
 
-    Differences from the source: without `theta` the layer owns a free scalar pair per head, so that
-    any bias can be reset. TUPE computes the pair from two learned vectors (its Appendix B) and
-    passes it as `theta`. The released code resets the absolute and the relative part one by
-    one: use one `ClsReset` for each.
+    Differences from the source: without `theta` the layer owns a free pair per head, so that any
+    bias can be reset; TUPE computes it from two learned vectors (Appendix B). The released code
+    resets the absolute and the relative part one by one: use one `ClsReset` for each.
 
     Args:
         initializer: Keras initializer of the layer's own theta. Defaults to `"zeros"`.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        position_bias: logits, unitless, `(1, num_heads, length, length)`.
+        position_bias: logits `(1, num_heads, length, length)`; the answer is at least float32.
         theta: optional `(2, num_heads)`: theta_1 and theta_2. Without it the layer's own.
 
-    Returns:
-        Tensor of the shape of `position_bias`, in at least float32.
-
-    Raises:
-        ValueError: if `position_bias` is not square in its last two axes.
-
-    Notes:
-        Adding one constant to a whole row does not change a softmax, so theta_1 has no
-        effect on the scores and no gradient. It is kept for parity with the paper.
-
     Example:
-        >>> bias = keras.random.normal((1, 12, 16, 16))
-        >>> tuple(ClsReset()(bias).shape)
+        >>> tuple(ClsReset()(keras.random.normal((1, 12, 16, 16))).shape)
         (1, 12, 16, 16)
-
-    References:
-        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
-        https://arxiv.org/abs/2006.15595
     """
 
     def __init__(self, initializer="zeros", **kwargs):
@@ -69,31 +54,23 @@ class ClsReset(Configured, keras.layers.Layer):
                 f"Received: shape={tuple(position_bias_shape)}"
             )
         if theta_shape is None:
-            self.theta = self.add_weight(
-                shape=(2, position_bias_shape[1]),
-                initializer=self.initializer,
-                autocast=False,
-                name="theta",
-            )
+            shape = (2, position_bias_shape[1])
+            self.theta = self.add_weight(shape, self.initializer, autocast=False, name="theta")
 
     def call(self, position_bias, theta=None):
-        dtype = at_least_float32(self.compute_dtype)
-        bias = ops.cast(position_bias, dtype)
-        theta = ops.cast(self.theta if theta is None else theta, dtype)
-        row, column = ops.split(ops.reshape(theta, (2, 1, -1, 1, 1)), 2, axis=0)
-        return replace_cls(bias, ops.squeeze(row, 0), ops.squeeze(column, 0))
+        bias = ops.cast(position_bias, at_least_float32(self.compute_dtype))
+        row, column = ops.unstack(ops.reshape(self._thetas(theta), (2, 1, -1, 1, 1)), 2)
+        is_first = ops.equal(ops.arange(ops.shape(bias)[-1], dtype="int32"), 0)
+        bias = ops.where(is_first, column, bias)
+        return ops.where(ops.expand_dims(is_first, -1), row, bias)  # last: (0, 0) is the row's
 
     def reset_parts(self, parts, length, theta=None):
         """Returns the same for the `parts` of a bias of some `length`, with the call's `theta`."""
+        return reset_parts(parts, self._thetas(theta), length)
+
+    def _thetas(self, theta):
         theta = self.theta if theta is None else theta
-        return reset_parts(parts, ops.cast(theta, at_least_float32(self.compute_dtype)), length)
+        return ops.cast(theta, at_least_float32(self.compute_dtype))
 
     def compute_output_spec(self, position_bias, theta=None):
         return keras.KerasTensor(position_bias.shape, at_least_float32(self.compute_dtype))
-
-
-def replace_cls(logits, row, column):
-    """Returns logits with row 0 replaced by `row` and the rest of column 0 by `column`."""
-    is_first = ops.equal(ops.arange(ops.shape(logits)[-1], dtype="int32"), 0)
-    logits = ops.where(is_first, column, logits)
-    return ops.where(ops.expand_dims(is_first, -1), row, logits)  # last: (0, 0) is the row's

@@ -8,8 +8,6 @@ from keras_tupe.layers.attention.core import in_blocks
 from keras_tupe.layers.attention.position_terms import matrix_of_parts, sum_of_parts
 from keras_tupe.layers.cls_reset import ClsReset
 
-_KINDS = ("query", "key", "distances")
-
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class CombinedPositionBias(Configured, keras.layers.Layer):
@@ -23,8 +21,7 @@ class CombinedPositionBias(Configured, keras.layers.Layer):
     theta is the first part's where it has one (TUPE's Appendix B), and free scalars otherwise.
 
     Args:
-        parts: non-empty list of layers, each hidden states -> position bias: a `PositionBias`, one
-            of these, or any layer that returns `(1, num_heads, length, length)`.
+        parts: non-empty list of `PositionBias`, of these, or of any layers that return such a bias.
         untie_cls: whether [CLS] is freed from the sum. Defaults to `False`.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
@@ -38,18 +35,10 @@ class CombinedPositionBias(Configured, keras.layers.Layer):
         `bias`, which is empty for sequences of more than 512 tokens, and what `PositionBias.parts`
         tells of; the bias alone if a layer of `parts` makes a matrix.
 
-    Raises:
-        ValueError: if `parts` is empty.
-
     Example:
-        >>> from keras_tupe.layers import RelativeBucketBias
-        >>> bias = CombinedPositionBias([RelativeBucketBias(num_heads=2)], untie_cls=True)
-        >>> tuple(bias(keras.ops.zeros((3, 5, 8))).shape)
+        >>> bias = CombinedPositionBias([keras_tupe.layers.RelativeBucketBias(num_heads=2)])
+        >>> tuple(bias(ops.zeros((3, 5, 8))).shape)
         (1, 2, 5, 5)
-
-    References:
-        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
-        https://arxiv.org/abs/2006.15595
     """
 
     def __init__(self, parts, untie_cls=False, **kwargs):
@@ -63,6 +52,7 @@ class CombinedPositionBias(Configured, keras.layers.Layer):
         self.cls_reset = None
         if untie_cls:
             self.cls_reset = ClsReset(name="cls_reset", dtype=self.dtype_policy)
+        self._has_theta = getattr(self.parts[0], "cls_theta", False)
 
     @property
     def kinds(self):
@@ -70,7 +60,8 @@ class CombinedPositionBias(Configured, keras.layers.Layer):
         kinds = {kind for part in self.parts for kind in getattr(part, "kinds", ("matrix",))}
         if "matrix" in kinds:
             return ("matrix",)
-        return tuple(x for x in _KINDS if x in kinds or (self.untie_cls and x != "distances"))
+        kinds |= {"query", "key"} if self.untie_cls else set()
+        return tuple(x for x in ("query", "key", "distances") if x in kinds)
 
     @property
     def rank(self):
@@ -85,10 +76,6 @@ class CombinedPositionBias(Configured, keras.layers.Layer):
             hidden_states = keras.KerasTensor(hidden_states_shape, self.compute_dtype)
             shape = self.parts[0].compute_output_spec(hidden_states).shape
             self.cls_reset.build(shape, (2, shape[1]) if self._has_theta else None)
-
-    @property
-    def _has_theta(self):
-        return getattr(self.parts[0], "cls_theta", False)
 
     def _theta(self):
         return self.parts[0].theta() if self._has_theta else None
@@ -105,15 +92,13 @@ class CombinedPositionBias(Configured, keras.layers.Layer):
             parts = self.bias_parts(hidden_states)
             if not in_blocks(hidden_states.shape[1]):
                 return {"bias": matrix_of_parts(parts, ops.shape(hidden_states)[1]), **parts}
-            heads = next(iter(parts.values())).shape[0]
-            dtype = at_least_float32(self.compute_dtype)
-            return {"bias": ops.zeros((1, heads, 0, 0), dtype), **parts}
+            shape = (1, next(iter(parts.values())).shape[0], 0, 0)
+            return {"bias": ops.zeros(shape, at_least_float32(self.compute_dtype)), **parts}
         bias = sum(part(hidden_states) for part in self.parts)
         return bias if self.cls_reset is None else self.cls_reset(bias, theta=self._theta())
 
     def compute_output_spec(self, hidden_states, as_parts=False):
-        for part in self.parts:
-            shape = part.compute_output_spec(hidden_states).shape
+        shape = [part.compute_output_spec(hidden_states).shape for part in self.parts][-1]
         dtype = at_least_float32(self.compute_dtype)
         bias = keras.KerasTensor(shape, dtype)
         if not as_parts or self.kinds == ("matrix",):

@@ -5,14 +5,14 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._dense import HeadsDense
-from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers._parts import Configured, at_least_float32, fresh
 from keras_tupe.layers.attention import core
 from keras_tupe.layers.attention.block import Block
 from keras_tupe.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class CrossAttention(keras.layers.Layer):
+class CrossAttention(Configured, keras.layers.Layer):
     """Scaled dot-product attention of the tokens of one sequence to those of another.
 
     Equation (Vaswani et al. 2017, Sec. 3.2.3), per head:
@@ -20,35 +20,26 @@ class CrossAttention(keras.layers.Layer):
         q_i = x_i W^Q + b^Q, k_j = m_j W^K + b^K, v_j = m_j W^V + b^V
         out_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j,  concatenated over heads, W^O + b^O
 
-    with x the sequence that attends and m the encoder's states. There is no term of positions: a
-    distance between tokens of two sequences means nothing. Positions that were added to embeddings
-    reach it through the states.
+    with x the sequence that attends and m the encoder's states. There is no term of positions, as a
+    distance between tokens of two sequences means nothing.
 
     Args:
-        num_heads: number of heads.
-        key_dim: size of each head d.
+        num_heads, key_dim: number of heads, and size of each head d.
         dropout: share of attention scores dropped in training, in [0, 1). Defaults to 0.
         kernel_initializer: Keras initializer of the four kernels.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`.
+        hidden_states: `(batch, length, hidden_dim)`, like the answer.
         encoder_states: `(batch, source length, hidden_dim)`.
         encoder_padding_mask: optional integers or booleans `(batch, source length)`, 1 = token.
         training: whether to apply dropout.
-
-    Returns:
-        Hidden states of the shape of `hidden_states`, in the compute dtype.
-
-    Raises:
-        ValueError: if a size is not a positive integer.
 
     Masking: padded tokens of the encoder get exactly zero weight. Beside a source without any token
     the answer is the output bias, which is finite.
 
     Example:
-        >>> attention = CrossAttention(num_heads=2, key_dim=4)
-        >>> tuple(attention(keras.ops.zeros((3, 5, 8)), keras.ops.zeros((3, 7, 8))).shape)
+        >>> tuple(CrossAttention(2, 4)(ops.zeros((3, 5, 8)), ops.zeros((3, 7, 8))).shape)
         (3, 5, 8)
     """
 
@@ -57,35 +48,24 @@ class CrossAttention(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         check_positive_integers(num_heads=num_heads, key_dim=key_dim)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.dropout = dropout
+        self.num_heads, self.key_dim, self.dropout = num_heads, key_dim, dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.query_dense = self._to_heads("query")
-        self.key_dense = self._to_heads("key")
-        self.value_dense = self._to_heads("value")
+        self.query_dense, self.key_dense, self.value_dense = (
+            self._dense("btm,mhd->bthd", (None, num_heads, key_dim), "hd", name)
+            for name in ("query", "key", "value")
+        )
         self.dropout_layer = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
-    def _to_heads(self, name):
-        return self._dense("btm,mhd->bthd", (None, self.num_heads, self.key_dim), "hd", name)
-
     def _dense(self, equation, output_shape, bias_axes, name):
-        return HeadsDense(
-            equation,
-            output_shape=output_shape,
-            bias_axes=bias_axes,
-            kernel_initializer=fresh(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name=name,
-        )
+        given = {"kernel_initializer": fresh(self.kernel_initializer), "dtype": self.dtype_policy}
+        return HeadsDense(equation, output_shape, bias_axes=bias_axes, name=name, **given)
 
     def build(self, hidden_states_shape, encoder_states_shape=None):
-        width = hidden_states_shape[-1]
-        states = (None, None, (encoder_states_shape or hidden_states_shape)[-1])
-        self.output_dense = self._dense("bthd,hdm->btm", (None, width), "m", "output")
+        output_shape = (None, hidden_states_shape[-1])
+        self.output_dense = self._dense("bthd,hdm->btm", output_shape, "m", "output")
         self.query_dense.build(hidden_states_shape)
         for dense in (self.key_dense, self.value_dense):
-            dense.build(states)
+            dense.build((None, None, (encoder_states_shape or hidden_states_shape)[-1]))
         self.output_dense.build((None, None, self.num_heads, self.key_dim))
 
     def call(self, hidden_states, encoder_states, encoder_padding_mask=None, training=None):
@@ -93,18 +73,9 @@ class CrossAttention(keras.layers.Layer):
         return self.attended(hidden_states, kept, encoder_padding_mask, training)
 
     def keys_and_values(self, encoder_states):
-        """Returns what a call makes of the encoder's states, so that it need be made once.
-
-        Args:
-            encoder_states: `(batch, source length, hidden_dim)`.
-
-        Returns:
-            Pair of keys and values, each `(num_heads, batch, source length, key_dim)`, in the
-            compute dtype.
-        """
-        return tuple(
-            _heads_first(dense(encoder_states)) for dense in (self.key_dense, self.value_dense)
-        )
+        """Returns keys and values of `encoder_states`, each `(heads, batch, source, key_dim)`."""
+        denses = (self.key_dense, self.value_dense)
+        return tuple(_heads_first(dense(encoder_states)) for dense in denses)
 
     def attended(self, hidden_states, kept, encoder_padding_mask=None, training=None):
         """Returns the answer of a call.
@@ -118,26 +89,15 @@ class CrossAttention(keras.layers.Layer):
         query = ops.cast(_heads_first(self.query_dense(hidden_states)), dtype)
         parts = core.Parts(query * self.key_dim**-0.5, ops.cast(key, dtype))
         block = Block(0, ops.shape(query)[2], 0, ops.shape(key)[2])
-        is_real = None
-        if encoder_padding_mask is not None:
-            batch, length = ops.shape(encoder_padding_mask)
-            is_real = ops.cast(ops.cast(encoder_padding_mask, "bool"), dtype)
-            is_real = ops.reshape(is_real, (1, batch, length, 1))
+        is_real = encoder_padding_mask
+        if is_real is not None:
+            is_real = ops.cast(ops.cast(is_real, "bool"), dtype)[None, :, :, None]  # (1, b, s, 1)
         dropout = core.dropout_of(self, training)
         context = core.attend(_products, parts, value, block, is_real, dropout=dropout)
         return self.output_dense(ops.transpose(context, (1, 2, 0, 3)))
 
     def compute_output_spec(self, hidden_states, *args, **kwargs):
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
 
 
 def _products(parts, block):

@@ -19,29 +19,16 @@ class DecoderBlock(EncoderBlock):
     Args:
         attention: an `AbstractSelfAttention`, whose attention pattern should be causal.
         cross_attention: a `CrossAttention`.
-        intermediate_dim: width of the feed-forward network.
-        **kwargs: as of `EncoderBlock`.
+        intermediate_dim, **kwargs: as of `EncoderBlock`, like the answer and other call arguments.
 
     Call arguments:
-        hidden_states, position_bias, shared_positions, padding_mask, output_positions, training: as
-            of `EncoderBlock`.
-        encoder_states: `(batch, source length, hidden_dim)`.
+        encoder_states: `(batch, source length, hidden_dim)`; a call without them is refused.
         encoder_padding_mask: optional integers or booleans `(batch, source length)`, 1 = token.
-
-    Returns:
-        Hidden states, as `EncoderBlock`.
-
-    Raises:
-        ValueError: for sizes as `EncoderBlock`, and without `encoder_states`.
-
-    Masking: by `padding_mask` in the attention, by `encoder_padding_mask` in the cross-attention.
 
     Example:
         >>> attention = keras_tupe.layers.PlainSelfAttention(2, 4, attention_pattern="causal")
-        >>> cross_attention = keras_tupe.layers.CrossAttention(num_heads=2, key_dim=4)
-        >>> block = DecoderBlock(attention, cross_attention, 16)
-        >>> states = keras.ops.zeros((3, 7, 8))
-        >>> tuple(block(keras.ops.zeros((3, 5, 8)), encoder_states=states).shape)
+        >>> block = DecoderBlock(attention, keras_tupe.layers.CrossAttention(2, 4), 16)
+        >>> tuple(block(np.zeros((3, 5, 8)), encoder_states=np.zeros((3, 7, 8))).shape)
         (3, 5, 8)
     """
 
@@ -57,10 +44,8 @@ class DecoderBlock(EncoderBlock):
         self.cross_attention_norm.build(hidden_states_shape)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "cross_attention": keras.saving.serialize_keras_object(self.cross_attention),
-        }
+        cross_attention = keras.saving.serialize_keras_object(self.cross_attention)
+        return {**super().get_config(), "cross_attention": cross_attention}
 
     @classmethod
     def from_config(cls, config):

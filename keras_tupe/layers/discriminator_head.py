@@ -3,12 +3,12 @@
 import keras
 
 from keras_tupe.layers._dense import Dense
-from keras_tupe.layers._parts import at_least_float32, fresh
+from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
 from keras_tupe.layers.gelu import gelu
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class DiscriminatorHead(keras.layers.Layer):
+class DiscriminatorHead(Configured, keras.layers.Layer):
     """Says of each token how likely it is that it was replaced.
 
     Equation (Clark et al. 2020, section 2, as released):
@@ -21,41 +21,21 @@ class DiscriminatorHead(keras.layers.Layer):
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`.
-
-    Returns:
-        Logits `(batch, length)`, in at least float32.
-
-    Masking: none.
+        hidden_states: `(batch, length, hidden_dim)`; logits are `(batch, length)`, float32 or more.
 
     Example:
-        >>> head = DiscriminatorHead(8)
-        >>> tuple(head(keras.ops.zeros((2, 5, 8))).shape)
+        >>> tuple(DiscriminatorHead(8)(keras.ops.zeros((2, 5, 8))).shape)
         (2, 5)
-
-    References:
-        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555
     """
 
     def __init__(self, hidden_dim, kernel_initializer=None, **kwargs):
         super().__init__(autocast=False, **kwargs)
         self.hidden_dim = hidden_dim
-        self.kernel_initializer = keras.initializers.get(
-            kernel_initializer or keras.initializers.RandomNormal(stddev=0.02)
-        )
-        self.dense = Dense(
-            hidden_dim,
-            activation=gelu,
-            kernel_initializer=fresh(self.kernel_initializer),
-            dtype=self.dtype_policy,
-            name="dense",
-        )
-        self.prediction = Dense(
-            1,
-            kernel_initializer=fresh(self.kernel_initializer),
-            dtype=at_least_float32(self.compute_dtype),
-            name="prediction",
-        )
+        self.kernel_initializer = normal_unless(kernel_initializer)
+        given = {"kernel_initializer": fresh(self.kernel_initializer), "activation": gelu}
+        self.dense = Dense(hidden_dim, **given, dtype=self.dtype_policy, name="dense")
+        given = {"kernel_initializer": fresh(self.kernel_initializer), "name": "prediction"}
+        self.prediction = Dense(1, **given, dtype=at_least_float32(self.compute_dtype))
 
     def build(self, hidden_states_shape):
         self.dense.build(hidden_states_shape)
@@ -66,10 +46,3 @@ class DiscriminatorHead(keras.layers.Layer):
 
     def compute_output_spec(self, hidden_states):
         return keras.KerasTensor(hidden_states.shape[:-1], at_least_float32(self.compute_dtype))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }

@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_tupe.layers._parts import unbuilt_layer
 from keras_tupe.layers.token_embedding import TokenEmbedding
 
 
@@ -21,24 +20,12 @@ class DisentangledEmbedding(TokenEmbedding):
         base: the `TokenEmbedding` of the other model.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
-    Call arguments:
-        inputs, reverse: as of `TokenEmbedding`.
-
-    Returns:
-        As `TokenEmbedding`.
-
-    Masking: none.
-
-    Raises:
-        TypeError, ValueError: as `TokenEmbedding`.
+    Call arguments, answers and errors are those of `TokenEmbedding`.
 
     Example:
         >>> base = keras_tupe.layers.TokenEmbedding(vocabulary_size=11, hidden_dim=8)
         >>> tuple(DisentangledEmbedding(base)(np.array([[1, 2, 3]])).shape)
         (1, 3, 8)
-
-    References:
-        He, Gao, Chen. DeBERTaV3. ICLR 2023. https://arxiv.org/abs/2111.09543
     """
 
     def __init__(self, base, **kwargs):
@@ -48,11 +35,9 @@ class DisentangledEmbedding(TokenEmbedding):
     def build(self, inputs_shape=None):
         if not self.base.built:
             self.base.build()
+        shape = (self.vocabulary_size, self.hidden_dim)
         self.difference = self.add_weight(
-            shape=(self.vocabulary_size, self.hidden_dim),
-            initializer="zeros",
-            autocast=False,
-            name="embeddings_difference",
+            shape, "zeros", autocast=False, name="embeddings_difference"
         )
 
     @property
@@ -60,13 +45,3 @@ class DisentangledEmbedding(TokenEmbedding):
         """The vectors, `(vocabulary_size, hidden_dim)`."""
         base = ops.convert_to_tensor(self.base.embeddings)
         return ops.stop_gradient(base) + ops.convert_to_tensor(self.difference)
-
-    def get_config(self):
-        config = super().get_config()
-        for name in ("vocabulary_size", "hidden_dim", "initializer"):
-            del config[name]
-        return {**config, "base": keras.saving.serialize_keras_object(self.base)}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "base": unbuilt_layer(config["base"])})

@@ -3,28 +3,28 @@
 import keras
 from keras import ops
 
+from keras_tupe.layers._parts import Configured
 from keras_tupe.layers._tracing import fused, has_own_gradients
 from keras_tupe.layers.attention.random_bits import can_draw, keep_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class Dropout(keras.layers.Layer):
+class Dropout(Configured, keras.layers.Layer):
     """Inverted dropout with a seed generator that may be replaced after construction.
 
     Under a `tf.distribute` strategy every replica draws the same mask from a stock
-    `keras.layers.Dropout`, because the generator's state is mirrored, and the stock layer
-    refuses another generator. Here `seed_generator` is an ordinary attribute until the
-    layer is first called.
+    `keras.layers.Dropout`, whose generator's state is mirrored and cannot be replaced. Here
+    `seed_generator` is an ordinary attribute until the layer is first called.
 
-    Equation:
+    Equation (Srivastava et al. 2014):
 
         out = x * keep / (1 - rate),  keep ~ Bernoulli(1 - rate)
 
-    with the rate rounded to a multiple of 2**-32 where bits are drawn (TensorFlow and JAX): by
-    counter, so that the backward pass finds them again.
+    TensorFlow and JAX round the rate to a multiple of 2**-32 and draw bits by counter, so that the
+    backward pass finds them again.
 
     Args:
-        rate: float in [0, 1), the share of elements set to zero.
+        rate: share of elements set to zero, in [0, 1).
         seed: optional integer seed of the generator.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
@@ -32,33 +32,18 @@ class Dropout(keras.layers.Layer):
         inputs: tensor of any shape.
         training: whether to drop; the identity otherwise.
 
-    Returns:
-        Tensor of the same shape and dtype.
-
-    Masking: none; the layer acts on each element alone.
-
-    Raises:
-        ValueError: if `rate` is outside [0, 1).
-
     Example:
-        >>> import numpy as np
-        >>> Dropout(0.5)(np.ones((2, 3)), training=False).shape
-        TensorShape([2, 3])
-
-    References:
-        Srivastava et al. Dropout: a simple way to prevent neural networks from
-        overfitting. JMLR 2014.
+        >>> tuple(Dropout(0.5)(np.ones((2, 3)), training=False).shape)
+        (2, 3)
     """
 
     def __init__(self, rate, seed=None, **kwargs):
         super().__init__(**kwargs)
         if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1:
             raise ValueError(
-                "`rate` is the share of elements to drop and must be a number in [0, 1). "
-                f"Received: rate={rate!r}"
+                f"`rate`, the share to drop, must be a number in [0, 1). Received: rate={rate!r}"
             )
-        self.rate = rate
-        self.seed = seed
+        self.rate, self.seed = rate, seed
         if rate > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
         self.supports_masking = True
@@ -75,9 +60,6 @@ class Dropout(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return input_shape
 
-    def get_config(self):
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
-
 
 def _dropped(inputs, seed, rate):
     shape = ops.shape(inputs)
@@ -87,6 +69,5 @@ def _dropped(inputs, seed, rate):
 
 
 @fused
-def _dropped_again(inputs, seed, rate):
-    """Nothing is kept for the backward pass: it finds again what was dropped."""
+def _dropped_again(inputs, seed, rate):  # nothing is kept for the backward pass
     return keras.remat(lambda inputs: _dropped(inputs, seed, rate))(inputs)

@@ -13,11 +13,9 @@ class PlainSelfAttention(AbstractSelfAttention):
 
         logits[h, i, j] = q_i . k_j / sqrt(d) + bias[h, i, j]
 
-    The bias is not scaled. Arguments, call arguments, shapes and masking are those of
-    `AbstractSelfAttention`.
+    Arguments, call arguments, shapes and masking are those of `AbstractSelfAttention`.
 
     Example:
-        >>> attention = PlainSelfAttention(num_heads=2, key_dim=4)
-        >>> tuple(attention(keras.ops.zeros((3, 5, 8))).shape)
+        >>> tuple(PlainSelfAttention(num_heads=2, key_dim=4)(np.zeros((3, 5, 8))).shape)
         (3, 5, 8)
     """

@@ -17,33 +17,23 @@ class PositionBias(AbstractPositionTensors):
         bias[h, i, j] = query[h, i] . key[h, j] + distances[h, length - 1 + j - i]
 
     or a `matrix` of all pairs. From factors and distances attention makes the bias of long texts in
-    blocks, and never all of it. The constructor's arguments are kept as attributes of their names:
-    the configuration is made of them.
-
-    Padding is masked later, in attention. All biases are computed in at least float32.
+    blocks, and never all of it. Padding is masked later, in attention.
 
     Attributes:
         kinds: `"query"` and `"key"`, `"distances"`, or both; or `"matrix"`.
         rank: last axis of `query` and `key`.
-        max_sequence_length: longest text, in tokens, or `None` if any length works.
+        num_outputs: number of heads that there is a bias of.
 
     Args:
         num_heads: number of attention heads.
-        initializer: Keras initializer of the weights; `None` for a normal of deviation 0.02.
-            Defaults to `"zeros"`.
-        heads: numbers, from 0 on, of the heads whose bias is wanted, where others were removed.
-            Defaults to `None`: all.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
+        heads: numbers, from 0 on, of the heads that were not removed. Defaults to `None`: all.
+        initializer, **kwargs: as of `AbstractPositionTensors`.
 
     Call arguments:
         hidden_states: `(batch, length, hidden_dim)`; only its length is used.
 
     Returns:
         Position bias, unitless, `(1, num_outputs, length, length)`, in at least float32.
-
-    Raises:
-        ValueError: if `num_heads` or `heads` is impossible, or the length is known and above
-            `max_sequence_length`.
 
     Example:
         >>> class Slope(PositionBias):
@@ -56,41 +46,30 @@ class PositionBias(AbstractPositionTensors):
 
     kinds = ("distances",)
     rank = None
-    max_sequence_length = None
 
     def __init__(self, num_heads, initializer="zeros", heads=None, **kwargs):
         super().__init__(initializer, **kwargs)
         check.integer("num_heads", num_heads)
-        known = range(num_heads)
-        if heads is not None and not all(
-            check.is_integer(head) and head in known for head in heads
-        ):
+        wanted = range(num_heads) if heads is None else heads
+        if not all(check.is_integer(head) and 0 <= head < num_heads for head in wanted):
             raise ValueError(
                 f"`heads` must be numbers of heads, from 0 to {num_heads - 1}. "
                 f"Received: heads={heads!r}"
             )
         self.num_heads = num_heads
         self.heads = None if heads is None else list(heads)
-
-    @property
-    def num_outputs(self):
-        """Number of heads that there is a bias of."""
-        return self.num_heads if self.heads is None else len(self.heads)
+        self.num_outputs = len(wanted)
 
     def offsets(self, length):
         """Returns j - i for each entry of `distances`, int32 `(2 * length,)`."""
         return ops.arange(2 * length, dtype="int32") - (length - 1)
 
     def parts(self, length):
-        """Returns what the bias is made of, a dictionary with the names in `kinds`.
+        """Returns what the bias is made of for a `length`, an integer or a scalar tensor.
 
-        Args:
-            length: number of tokens, an integer or a scalar tensor.
-
-        Returns:
-            Tensors of `table_dtype`: `query` and `key`, `(num_outputs, length, rank)`; `distances`,
-            `(num_outputs, 2 * length)`, whose last entry is not read; `matrix`, `(num_outputs,
-            length, length)`.
+        That is a dictionary of tensors of `table_dtype` by the names in `kinds`: `query` and `key`,
+        `(num_outputs, length, rank)`; `distances`, `(num_outputs, 2 * length)`, whose last entry is
+        not read; `matrix`, `(num_outputs, length, length)`.
         """
         raise NotImplementedError(
             f"A subclass must define `parts(length)`: add it. Received: {type(self).__name__}"
@@ -102,9 +81,6 @@ class PositionBias(AbstractPositionTensors):
 
     def tensors(self, length):
         return matrix_of_parts(self.parts(length), length)
-
-    def call(self, hidden_states):
-        return self.tensors(checked_length(hidden_states, self.max_sequence_length, self.name))
 
     def compute_output_spec(self, hidden_states):
         checked_length(hidden_states, self.max_sequence_length, self.name)

@@ -5,11 +5,12 @@ from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
 from keras_tupe.layers._dense import EinsumDense
-from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
+from keras_tupe.layers._parts import fresh
+from keras_tupe.layers.abstract_position_tensors import AbstractPositionTensors
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class PositionProjection(Configured, keras.layers.Layer):
+class PositionProjection(AbstractPositionTensors):
     """Learned positions, projected to queries and keys of their own.
 
     Equation (Ke et al. 2021, Sec. 3.1): with p_i learned, LN a layer normalization,
@@ -19,35 +20,21 @@ class PositionProjection(Configured, keras.layers.Layer):
     Heads share p; U^Q and U^K differ per head and are shared by all layers of an encoder.
 
     Args:
-        num_heads: number of heads H.
-        key_dim: size of each head d.
-        max_sequence_length: number of positions.
-        use_bias: whether U^Q and U^K have biases, as in TUPE's released code. The paper has
-            none, which is the default.
+        num_heads, key_dim: number of heads H, and size of each head d.
+        max_sequence_length: number of positions; known lengths above it are refused.
+        use_bias: whether U^Q and U^K have biases, as in the released code. Defaults to `False`.
         epsilon: epsilon of the layer normalization. Defaults to 1e-5, as the released code.
         initializer: Keras initializer of p, U^Q and U^K. Defaults to a normal of deviation 0.02.
-        width: number of values of p. Defaults to `None`: H * d; an encoder of which heads were
-            removed has more.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, hidden_dim)`; only its length is used.
+        width: values of p_i. Defaults to `None`: H * d; more where heads were removed.
+        **kwargs: as of `AbstractPositionTensors`, like the call arguments.
 
     Returns:
         Pair of tensors `(length, num_heads, key_dim)`, queries and keys, in at least float32.
-
-    Raises:
-        ValueError: if a size is not a positive integer, or the length is known and above
-            `max_sequence_length`.
 
     Example:
         >>> queries, keys = PositionProjection(2, 4, 16)(keras.ops.zeros((3, 5, 8)))
         >>> tuple(queries.shape)
         (5, 2, 4)
-
-    References:
-        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
-        https://arxiv.org/abs/2006.15595
     """
 
     def __init__(
@@ -61,42 +48,27 @@ class PositionProjection(Configured, keras.layers.Layer):
         width=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)
-        check_positive_integers(
-            num_heads=num_heads, key_dim=key_dim, max_sequence_length=max_sequence_length
-        )
-        self.num_heads = num_heads
-        self.key_dim = key_dim
+        super().__init__(initializer, **kwargs)
+        sizes = {"num_heads": num_heads, "key_dim": key_dim}
+        check_positive_integers(**sizes, max_sequence_length=max_sequence_length)
+        self.num_heads, self.key_dim = num_heads, key_dim
         self.max_sequence_length = max_sequence_length
         self.width = num_heads * key_dim if width is None else width
         check_positive_integers(width=self.width)
-        self.use_bias = use_bias
-        self.epsilon = epsilon
-        self.initializer = normal_unless(initializer)
+        self.use_bias, self.epsilon = use_bias, epsilon
         # Positions are few: half precision would save nothing here and round the logits.
-        dtype = at_least_float32(self.compute_dtype)
         self.normalization = keras.layers.LayerNormalization(
-            epsilon=epsilon, dtype=dtype, name="layer_norm"
+            epsilon=epsilon, dtype=self.table_dtype, name="layer_norm"
         )
+        given = {"output_shape": (num_heads, key_dim), "bias_axes": "hd" if use_bias else None}
+        given |= {"dtype": self.table_dtype}
         self.query_dense, self.key_dense = (
-            EinsumDense(
-                "tm,mhd->thd",
-                output_shape=(num_heads, key_dim),
-                bias_axes="hd" if use_bias else None,
-                kernel_initializer=fresh(self.initializer),
-                dtype=dtype,
-                name=name,
-            )
-            for name in ("query", "key")
+            EinsumDense("tm,mhd->thd", **given, kernel_initializer=fresh(self.initializer), name=x)
+            for x in ("query", "key")
         )
 
     def build(self, hidden_states_shape):
-        self.embeddings = self.add_weight(
-            shape=(self.max_sequence_length, self.width),
-            initializer=fresh(self.initializer),
-            autocast=False,
-            name="embeddings",
-        )
+        self.embeddings = self.add_table("embeddings", (self.max_sequence_length, self.width))
         for layer in (self.normalization, self.query_dense, self.key_dense):
             layer.build((None, self.width))
 
@@ -109,11 +81,10 @@ class PositionProjection(Configured, keras.layers.Layer):
         """Returns queries and keys of the first `length` positions."""
         return self.project(ops.convert_to_tensor(self.embeddings)[:length])
 
-    def call(self, hidden_states):
-        return self.rows(checked_length(hidden_states, self.max_sequence_length, self.name))
+    def tensors(self, length):
+        return self.rows(length)
 
     def compute_output_spec(self, hidden_states):
         checked_length(hidden_states, self.max_sequence_length, self.name)
         shape = (hidden_states.shape[1], self.num_heads, self.key_dim)
-        dtype = at_least_float32(self.compute_dtype)
-        return keras.KerasTensor(shape, dtype), keras.KerasTensor(shape, dtype)
+        return tuple(keras.KerasTensor(shape, self.table_dtype) for _ in range(2))

@@ -16,29 +16,20 @@ class QKRMultiplicativeAttention(AbstractDistanceAttention):
         logits[h, i, j] = sum_t q_it k_jt a_{j-i, t} / sqrt(d)
 
     The table says which method it is: an unsigned scalar per distance is method 1, a signed one
-    method 2, a vector of the head's size method 3. Where all of a is 1 this is attention
-    without positions, which is where training starts when the table starts with ones.
+    method 2, a vector of the head's size method 3. With ones this is attention without positions.
 
-    Differences from the source: the paper leaves open whether heads share a, how it is
-    initialized and what [CLS] gets; all three are settings of the table. Method 3 needs no tensor
-    (length, length, key_dim): its memory is that of method 4, not ten times as much.
+    Differences from the source: the paper leaves open whether heads share a, how it starts and what
+    [CLS] gets; the table decides. Method 3 makes no tensor (length, length, key_dim): it takes the
+    memory of method 4, not ten times as much, and has no second derivatives.
 
-    Arguments, call arguments, errors, shapes and masking are those of `AbstractDistanceAttention`;
-    the table has the width 1 or `key_dim`.
-
-    Notes:
-        Gradients of method 3 are a backward pass of its own; it has no second derivatives.
+    Arguments, errors, shapes and masking are those of `AbstractDistanceAttention`; the table has
+    the width 1 or `key_dim`.
 
     Example:
-        >>> from keras_tupe.layers import RelativePositionTable
-        >>> table = RelativePositionTable(max_distance=8, width=4, initializer="ones")
+        >>> table = keras_tupe.layers.RelativePositionTable(8, width=4, initializer="ones")
         >>> attention = QKRMultiplicativeAttention(num_heads=2, key_dim=4, position_table=table)
         >>> tuple(attention(keras.ops.zeros((3, 5, 8))).shape)
         (3, 5, 8)
-
-    References:
-        Huang et al. Improve Transformer Models with Better Relative Position Embeddings. Findings
-        of EMNLP 2020. https://arxiv.org/abs/2009.13658
     """
 
     unrolls_blocks = False

@@ -27,15 +27,10 @@ class QKRPairwiseAttention(AbstractDistanceAttention):
     the table has the width `key_dim`.
 
     Example:
-        >>> from keras_tupe.layers import RelativePositionTable
-        >>> table = RelativePositionTable(max_distance=8, num_heads=2, width=4)
+        >>> table = keras_tupe.layers.RelativePositionTable(max_distance=8, num_heads=2, width=4)
         >>> attention = QKRPairwiseAttention(num_heads=2, key_dim=4, position_table=table)
         >>> tuple(attention(keras.ops.zeros((3, 5, 8))).shape)
         (3, 5, 8)
-
-    References:
-        Huang et al. Improve Transformer Models with Better Relative Position Embeddings. Findings
-        of EMNLP 2020. https://arxiv.org/abs/2009.13658
     """
 
     def distance_logits(self, query, key, table, block):

@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, checked_length
-from keras_tupe.layers._parts import Configured, at_least_float32, fresh, normal_unless
+from keras_tupe.layers.abstract_position_tensors import AbstractPositionTensors
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class RelativePositionTable(Configured, keras.layers.Layer):
+class RelativePositionTable(AbstractPositionTensors):
     """A learned vector or scalar per clipped distance, the a of relative position methods.
 
     Equation (Shaw et al. 2018, eq. 4; Huang et al. 2020, eqs. 8 and 12 to 16):
@@ -16,8 +16,8 @@ class RelativePositionTable(Configured, keras.layers.Layer):
         a_{j - i} = table[clip(j - i, -k, k) + k]     signed
         a_{j - i} = table[min(|j - i|, k)]            unsigned
 
-    and, with an untied [CLS], two vectors of the same form instead of a: one for all pairs with
-    the query [CLS], one for the other pairs with the key [CLS].
+    and, with an untied [CLS], two vectors instead of a: one for all pairs with the query [CLS], one
+    for the other pairs with the key [CLS].
 
     Differences from the source: the vectors of [CLS] are ours.
 
@@ -30,30 +30,17 @@ class RelativePositionTable(Configured, keras.layers.Layer):
             sequences longer than k + 1 are refused.
         untie_cls: whether [CLS] has vectors of its own. Defaults to `False`.
         initializer: Keras initializer. Defaults to a normal of deviation 0.02.
-        **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        hidden_states: `(batch, length, ...)`; only its length is used.
+        **kwargs: as of `AbstractPositionTensors`, like the call arguments.
 
     Returns:
         Dictionary of tensors in at least float32: `distances`, `(2 k + 1, num_heads, width)`, row
         r for distance r - k, in both cases; and, with an untied [CLS], `cls`, `(2, num_heads,
         width)`, the factors of its row and of its column.
 
-    Raises:
-        ValueError: if a size is not a positive integer, or the length is known and above k + 1
-            without clipping.
-
     Example:
         >>> table = RelativePositionTable(max_distance=8, num_heads=2, width=4)
         >>> tuple(table(keras.ops.zeros((1, 5, 8)))["distances"].shape)
         (17, 2, 4)
-
-    References:
-        Shaw, Uszkoreit, Vaswani. Self-Attention with Relative Position Representations. NAACL
-        2018. https://arxiv.org/abs/1803.02155
-        Huang et al. Improve Transformer Models with Better Relative Position Embeddings. Findings
-        of EMNLP 2020. https://arxiv.org/abs/2009.13658
     """
 
     def __init__(
@@ -67,48 +54,32 @@ class RelativePositionTable(Configured, keras.layers.Layer):
         initializer=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)
+        super().__init__(initializer, **kwargs)
         check_positive_integers(max_distance=max_distance, num_heads=num_heads, width=width)
-        self.max_distance = max_distance
-        self.num_heads = num_heads
-        self.width = width
-        self.signed = signed
-        self.clip = clip
-        self.untie_cls = untie_cls
-        self.initializer = normal_unless(initializer)
+        self.max_distance, self.num_heads, self.width = max_distance, num_heads, width
+        self.signed, self.clip, self.untie_cls = signed, clip, untie_cls
+        self.max_sequence_length = None if clip else max_distance + 1
 
     def build(self, hidden_states_shape=None):
-        rows = self.max_distance + 1 + (self.max_distance if self.signed else 0)
-        self.distance_embeddings = self._weight("distance_embeddings", rows)
-        self.cls_embeddings = self._weight("cls_embeddings", 2) if self.untie_cls else None
-
-    def _weight(self, name, rows):
-        return self.add_weight(
-            shape=(rows, self.num_heads, self.width),
-            initializer=fresh(self.initializer),
-            autocast=False,
-            name=name,
-        )
-
-    def call(self, hidden_states):
-        self._check_length(hidden_states)
-        return self.rows()
+        rows = (2 if self.signed else 1) * self.max_distance + 1
+        sizes = (self.num_heads, self.width)
+        self.distance_embeddings = self.add_table("distance_embeddings", (rows, *sizes))
+        if self.untie_cls:
+            self.cls_embeddings = self.add_table("cls_embeddings", (2, *sizes))
 
     def rows(self):
         """Returns what a call does, for a text of any length."""
-        dtype = at_least_float32(self.compute_dtype)
-        distances = ops.cast(self.distance_embeddings, dtype)
+        distances = ops.cast(self.distance_embeddings, self.table_dtype)
         if not self.signed:
             distances = ops.concatenate([ops.flip(distances[1:], axis=0), distances], axis=0)
-        own = {"cls": ops.cast(self.cls_embeddings, dtype)} if self.untie_cls else {}
+        own = {"cls": ops.cast(self.cls_embeddings, self.table_dtype)} if self.untie_cls else {}
         return {"distances": distances, **own}
 
-    def compute_output_spec(self, hidden_states):
-        self._check_length(hidden_states)
-        dtype = at_least_float32(self.compute_dtype)
-        rows = {"distances": 2 * self.max_distance + 1, **({"cls": 2} if self.untie_cls else {})}
-        sizes = (self.num_heads, self.width)
-        return {name: keras.KerasTensor((count, *sizes), dtype) for name, count in rows.items()}
+    def tensors(self, length):
+        return self.rows()
 
-    def _check_length(self, hidden_states):
-        checked_length(hidden_states, None if self.clip else self.max_distance + 1, self.name)
+    def compute_output_spec(self, hidden_states):
+        checked_length(hidden_states, self.max_sequence_length, self.name)
+        rows = {"distances": 2 * self.max_distance + 1} | ({"cls": 2} if self.untie_cls else {})
+        sizes, dtype = (self.num_heads, self.width), self.table_dtype
+        return {name: keras.KerasTensor((count, *sizes), dtype) for name, count in rows.items()}

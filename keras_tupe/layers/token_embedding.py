@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_tupe.layers._checks import check_positive_integers, concrete
-from keras_tupe.layers._parts import beyond_if_negative, take_rows
+from keras_tupe.layers._parts import Configured, beyond_if_negative, normal_unless, take_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TokenEmbedding(keras.layers.Layer):
+class TokenEmbedding(Configured, keras.layers.Layer):
     """A vector per token, usable in reverse as the last layer of a language model.
 
     Equation:
@@ -16,32 +16,25 @@ class TokenEmbedding(keras.layers.Layer):
         forward:  out[b, i] = E[token_ids[b, i]]
         reverse:  out[b, i, w] = x_i . E[w]
 
-    Differs from `keras.layers.ReversibleEmbedding` in two things: the gradient of E is dense on
-    every backend (the reverse use makes it dense anyway, and XLA under a distribution strategy
-    needs it), and an id outside the vocabulary is an error where it can be seen.
+    Unlike that of `keras.layers.ReversibleEmbedding`, the gradient of E is dense on every backend,
+    which XLA under a distribution strategy needs; and ids outside the vocabulary are refused.
 
     Args:
-        vocabulary_size: number of tokens.
-        hidden_dim: size of the vectors.
+        vocabulary_size, hidden_dim: number of tokens, and size of their vectors.
         initializer: Keras initializer of E. Defaults to a normal of deviation 0.02.
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: integers `(batch, length)`; with `reverse=True` hidden states
-            `(..., hidden_dim)`.
+        inputs: integers `(batch, length)`; with `reverse=True` hidden states `(..., hidden_dim)`.
         reverse: whether to return vocabulary logits. Defaults to `False`.
 
     Returns:
-        `(batch, length, hidden_dim)`, or `(..., vocabulary_size)` in reverse, in the compute
-        dtype.
-
-    Masking: none.
+        `(batch, length, hidden_dim)`, or `(..., vocabulary_size)` in reverse, in the compute dtype.
 
     Raises:
         TypeError: if token ids are not integers.
-        ValueError: if a size is not a positive integer, or, in an eager call, a token id is
-            outside `[0, vocabulary_size)`. Inside a compiled graph no check is made: TensorFlow
-            on CPU then stops with an error, as ONNX and LiteRT do, and JAX and GPUs return
+        ValueError: if, in an eager call, a token id is outside `[0, vocabulary_size)`. In a graph
+            TensorFlow on CPU stops with an error, as ONNX and LiteRT do, and JAX and GPUs return
             undefined vectors. There a negative id counts as `vocabulary_size`.
 
     Example:
@@ -54,23 +47,19 @@ class TokenEmbedding(keras.layers.Layer):
     def __init__(self, vocabulary_size, hidden_dim, initializer=None, **kwargs):
         super().__init__(**kwargs)
         check_positive_integers(vocabulary_size=vocabulary_size, hidden_dim=hidden_dim)
-        self.vocabulary_size = vocabulary_size
-        self.hidden_dim = hidden_dim
-        self.initializer = keras.initializers.get(
-            keras.initializers.RandomNormal(stddev=0.02) if initializer is None else initializer
-        )
+        self.vocabulary_size, self.hidden_dim = vocabulary_size, hidden_dim
+        self.initializer = normal_unless(initializer)
 
     def build(self, inputs_shape=None):
-        self.embeddings = self.add_weight(
-            shape=(self.vocabulary_size, self.hidden_dim),
-            initializer=self.initializer,
-            autocast=False,  # rows are cast once they are taken: they are fewer
-            name="embeddings",
-        )
+        size = (self.vocabulary_size, self.hidden_dim)
+        # without autocast: rows are cast once they are taken, which are fewer
+        self.embeddings = self.add_weight(size, self.initializer, autocast=False, name="embeddings")
 
     def call(self, inputs, reverse=False):
         if reverse:
-            return self._products(inputs)
+            table = ops.cast(ops.convert_to_tensor(self.embeddings), self.compute_dtype)
+            logits = products(ops.reshape(inputs, (-1, self.hidden_dim)), table)
+            return ops.reshape(logits, (*ops.shape(inputs)[:-1], self.vocabulary_size))
         self._check_dtype(inputs)
         values = concrete(inputs)
         if values is not None and values.size:
@@ -84,23 +73,11 @@ class TokenEmbedding(keras.layers.Layer):
         rows = take_rows(self.embeddings, beyond_if_negative(inputs, self.vocabulary_size))
         return ops.cast(rows, self.compute_dtype)
 
-    def _products(self, x):
-        table = ops.cast(ops.convert_to_tensor(self.embeddings), self.compute_dtype)
-        if keras.backend.backend() != "tensorflow":
-            return ops.matmul(x, ops.transpose(table))
-        import tensorflow as tf
-
-        # one product, without transposes there and back
-        rows = ops.reshape(ops.cast(x, table.dtype), (-1, self.hidden_dim))
-        logits = tf.matmul(rows, table, transpose_b=True)
-        return ops.reshape(logits, (*ops.shape(x)[:-1], self.vocabulary_size))
-
     def _check_dtype(self, token_ids):
         dtype = keras.backend.standardize_dtype(token_ids.dtype)
         if "int" not in dtype:
             raise TypeError(
-                "Token ids must be integers. Cast them to int32. Received: token ids of dtype "
-                f"{dtype}"
+                f"Token ids must be integers. Cast them to int32. Received: ids of dtype {dtype}"
             )
 
     def compute_output_spec(self, inputs, reverse=False):
@@ -109,10 +86,11 @@ class TokenEmbedding(keras.layers.Layer):
         self._check_dtype(inputs)
         return keras.KerasTensor((*inputs.shape, self.hidden_dim), self.compute_dtype)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
+
+def products(rows, table):
+    """Returns `(count, width)` times a table `(vocabulary_size, width)`, without transposes."""
+    if keras.backend.backend() != "tensorflow":
+        return ops.matmul(rows, ops.transpose(table))
+    import tensorflow as tf
+
+    return tf.matmul(ops.cast(rows, table.dtype), table, transpose_b=True)

@@ -10,28 +10,21 @@ from keras_tupe.layers._parts import at_least_float32
 class TokenReplacement(keras.layers.Layer):
     """Draws a token for each masked slot, and puts it into the text.
 
-    Equation, with the probabilities p = softmax(logits) of a slot and its noise u:
+    Equation (Clark et al. 2020, section 2), with p = softmax(logits) of a slot and its noise u:
 
         token = the first w with p_0 + ... + p_w > u
 
-    so that each token is drawn with its probability where u is uniform in [0, 1). The noise comes
-    with the data: the same rows give the same tokens on any number of devices, in any number of
-    micro-batches, and after any resumption. Nothing is learned through what is drawn.
+    The noise comes with the data: the same rows give the same tokens on any number of devices, in
+    any number of micro-batches, and after any resumption. Nothing is learned through what is drawn.
 
     Args:
         **kwargs: `name`, `dtype` and the other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        token_ids: integers `(batch, length)`.
+        token_ids: integers `(batch, length)`. The answer has this shape, in int32.
         mask_positions: integers `(batch, slots)`, in [0, length).
-        sampling_noise: `(batch, slots)`: from 0 to below 1, or negative where a slot is not in use
-            and its token stays.
+        sampling_noise: `(batch, slots)`, uniform in [0, 1), or negative where the token stays.
         logits: `(batch, slots, vocabulary_size)`.
-
-    Returns:
-        Token ids, int32 `(batch, length)`.
-
-    Masking: none.
 
     Example:
         >>> logits = np.log([[[0.2, 0.5, 0.3]]])
@@ -39,9 +32,6 @@ class TokenReplacement(keras.layers.Layer):
         >>> replaced = TokenReplacement()(tokens, where, noise, logits)
         >>> keras.ops.convert_to_numpy(replaced).tolist()
         [[4, 1]]
-
-    References:
-        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555
     """
 
     def __init__(self, **kwargs):
@@ -50,27 +40,19 @@ class TokenReplacement(keras.layers.Layer):
     def call(self, token_ids, mask_positions, sampling_noise, logits):
         token_ids = ops.cast(token_ids, "int32")
         mask_positions = ops.cast(mask_positions, "int32")
-        drawn = _drawn(ops.stop_gradient(logits), sampling_noise)
+        logits = ops.cast(ops.stop_gradient(logits), at_least_float32(logits.dtype))
+        sums = ops.cumsum(ops.exp(logits - ops.max(logits, axis=-1, keepdims=True)), axis=-1)
+        noise = ops.cast(sampling_noise, logits.dtype)
+        counts = ops.sum(ops.cast(sums <= noise[..., None] * sums[..., -1:], "int32"), axis=-1)
+        drawn = ops.minimum(counts, logits.shape[-1] - 1)  # rounding may count all
         kept = ops.take_along_axis(token_ids, mask_positions, axis=1)
-        drawn = ops.where(ops.convert_to_tensor(sampling_noise) < 0, kept, drawn)
+        drawn = ops.where(noise < 0, kept, drawn)
         shape = ops.shape(mask_positions)
         rows = ops.broadcast_to(ops.arange(shape[0], dtype="int32")[:, None], shape)
         where = ops.stack([ops.reshape(rows, (-1,)), ops.reshape(mask_positions, (-1,))], axis=1)
         # differences, which add up: slots that are not in use share a position, and add 0
-        flat = ops.reshape(drawn - kept, (-1,))
-        changes = ops.scatter(where, flat, ops.shape(token_ids))
-        return token_ids + changes
+        changes = ops.reshape(drawn - kept, (-1,))
+        return token_ids + ops.scatter(where, changes, ops.shape(token_ids))
 
     def compute_output_spec(self, token_ids, mask_positions, sampling_noise, logits):
         return keras.KerasTensor(token_ids.shape, "int32")
-
-
-def _drawn(logits, noise):
-    """Returns the tokens that noise draws, int32, of the shape of the noise."""
-    dtype = at_least_float32(logits.dtype)
-    logits = ops.cast(logits, dtype)
-    weights = ops.exp(logits - ops.max(logits, axis=-1, keepdims=True))
-    sums = ops.cumsum(weights, axis=-1)
-    limits = ops.cast(noise, dtype)[..., None] * sums[..., -1:]
-    counts = ops.sum(ops.cast(sums <= limits, "int32"), axis=-1)
-    return ops.minimum(counts, logits.shape[-1] - 1)  # by rounding at the end

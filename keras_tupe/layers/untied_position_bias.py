@@ -19,31 +19,18 @@ class UntiedPositionBias(PositionBias):
 
         theta_k[h] = (LN(p_thk) U^Q_h) . (LN(p_thk) U^K_h) / sqrt(2 d)
 
-    Differences from the source: none in the equations. In the released code U^Q and U^K have
-    biases (`use_bias=True`) and [CLS] has no vector of its own; here p_0 exists and is
-    dead wherever [CLS] is reset.
+    Differences from the source: in the released code U^Q and U^K have biases (`use_bias=True`) and
+    [CLS] has no vector of its own; here p_0 exists and is dead wherever [CLS] is reset.
 
     Args:
-        num_heads: number of heads H.
-        key_dim: size of each head d.
-        max_sequence_length: number of positions.
+        num_heads, key_dim, max_sequence_length, use_bias, epsilon, initializer, width: as of
+            `PositionProjection`.
         cls_theta: whether p_th1 and p_th2 exist. Defaults to `True`.
-        use_bias: whether U^Q and U^K have biases. Defaults to `False`.
-        epsilon: epsilon of the layer normalization. Defaults to 1e-5.
-        initializer: Keras initializer of all vectors and kernels. Defaults to a normal of
-            deviation 0.02.
-        width: number of values of a vector of positions. Defaults to `None`: H * d; an encoder of
-            which heads were removed has more.
-        **kwargs: as of `PositionBias`, like the call arguments, the answer and the errors.
+        **kwargs: as of `PositionBias`, like the call arguments and the answer.
 
     Example:
-        >>> layer = UntiedPositionBias(num_heads=2, key_dim=4, max_sequence_length=16)
-        >>> tuple(layer(keras.ops.zeros((3, 5, 8))).shape)
+        >>> tuple(UntiedPositionBias(2, 4, max_sequence_length=16)(ops.zeros((3, 5, 8))).shape)
         (1, 2, 5, 5)
-
-    References:
-        Ke, He, Liu. Rethinking Positional Encoding in Language Pre-training. ICLR 2021.
-        https://arxiv.org/abs/2006.15595
     """
 
     kinds = ("query", "key")
@@ -63,22 +50,11 @@ class UntiedPositionBias(PositionBias):
         super().__init__(num_heads, **kwargs)
         self.key_dim = self.rank = key_dim
         self.max_sequence_length = max_sequence_length
-        self.cls_theta = cls_theta
-        self.use_bias = use_bias
-        self.epsilon = epsilon
-        self.projection = PositionProjection(
-            num_heads,
-            key_dim,
-            max_sequence_length,
-            use_bias=use_bias,
-            epsilon=epsilon,
-            initializer=initializer,
-            width=width,
-            dtype=self.dtype_policy,
-            name="projection",
-        )
-        self.initializer = self.projection.initializer
-        self.width = self.projection.width
+        self.cls_theta, self.use_bias, self.epsilon = cls_theta, use_bias, epsilon
+        given = {"use_bias": use_bias, "epsilon": epsilon, "initializer": initializer}
+        given |= {"width": width, "dtype": self.dtype_policy, "name": "projection"}
+        self.projection = PositionProjection(num_heads, key_dim, max_sequence_length, **given)
+        self.initializer, self.width = self.projection.initializer, self.projection.width
         self.scale = (2 * key_dim) ** -0.5
 
     def build(self, hidden_states_shape):
@@ -87,18 +63,11 @@ class UntiedPositionBias(PositionBias):
             self.cls_embeddings = self.add_table("cls_embeddings", (2, self.width))
 
     def parts(self, length):
-        query, key = self.projection.rows(length)  # (n, h, d)
-        return {
-            "query": ops.swapaxes(query * self.scale, 0, 1),
-            "key": ops.swapaxes(key, 0, 1),
-        }
+        query, key = (ops.swapaxes(x, 0, 1) for x in self.projection.rows(length))  # (h, n, d)
+        return {"query": query * self.scale, "key": key}
 
     def theta(self):
-        """Returns theta_1 and theta_2 of the reset function, `(2, num_heads)`.
-
-        Raises:
-            ValueError: if the layer was made with `cls_theta=False`.
-        """
+        """Returns theta_1 and theta_2 of the reset function, `(2, num_heads)`."""
         if not self.cls_theta:
             raise ValueError(
                 "The layer has no vectors for [CLS]. Build it with `cls_theta=True`. "
