@@ -485,12 +485,12 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
 
 
 def _checked_heads(shared_heads, num_heads):
-    """Returns the numbers of a layer's heads as a list, or `None`."""
+    """Returns the numbers of a layer's heads as a tuple, or `None`."""
     if shared_heads is None:
         return None
-    heads = list(shared_heads)
+    heads = tuple(shared_heads)
     are_numbers = all(is_integer(head) and head >= 0 for head in heads)
-    if not are_numbers or len(heads) != num_heads or heads != sorted(set(heads)):
+    if not are_numbers or len(heads) != num_heads or list(heads) != sorted(set(heads)):
         raise ValueError(
             f"`shared_heads` must be {num_heads} ascending numbers from 0 on, one for each head "
             f"of the layer. Received: shared_heads={shared_heads!r}"
