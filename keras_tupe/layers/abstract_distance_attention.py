@@ -52,13 +52,18 @@ class AbstractDistanceAttention(AbstractSelfAttention):
     def distance_logits(self, query, key, table, block):
         """Returns the logits of a block, `(num_heads, batch, rows, keys)`.
 
-        The table, `(num_heads or 1, width, 2 k + 1)`, has factors by distance, for
-        `keras_tupe.layers.query_distances` and the like.
+        Args:
+            query, key, block: as of `logits`.
+            table: factors by distance, `(num_heads or 1, width, 2 k + 1)`, for
+                `keras_tupe.layers.query_distances` and the like.
         """
 
     @abc.abstractmethod
     def pair_logits(self, query, key, factor):
-        """Returns the logits with one factor `(num_heads or 1, width)` for all pairs."""
+        """Returns the logits of `query` and `key` with one `factor` for all pairs.
+
+        It is `(num_heads or 1, width)`.
+        """
 
     def of_layer(self, shared_positions):
         if (self.position_table is None) == (shared_positions is None):

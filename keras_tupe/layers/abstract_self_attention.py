@@ -113,7 +113,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         return self.products(query, key)
 
     def normalized(self, logits):
-        """Returns the attention scores of logits, here their softmax over keys.
+        """Returns the attention scores of `logits`, here their softmax over keys.
 
         Logits of keys that a query must not see are around -1e30; their scores must be zero.
         """
@@ -130,11 +130,11 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         return at_least_float32(self.compute_dtype)
 
     def products(self, query, key):
-        """Returns `scale * q_i . k_j`, `(num_heads, batch, rows, keys)`."""
+        """Returns `scale * q_i . k_j` of `query` and `key`, `(num_heads, batch, rows, keys)`."""
         return ops.matmul(query * self.scale, ops.swapaxes(key, -1, -2))
 
     def own_heads(self, x, axis=0):
-        """Returns a tensor that all layers share, of the layer's own heads on an axis of it."""
+        """Returns a tensor `x` that all layers share, of the layer's own heads on its `axis`."""
         if self.shared_heads is None:
             return x
         x = ops.reshape(x, ops.shape(x))  # for a dense gradient, see `take_rows`
@@ -198,7 +198,10 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         )
 
     def position_projection(self, name, use_bias=False):
-        """Returns a new layer `(rows, width)` -> `(rows, num_heads, key_dim)`, not in half."""
+        """Returns a new layer of a `name`, `(rows, width)` -> `(rows, num_heads, key_dim)`.
+
+        It computes in no half precision, and has a bias with `use_bias`.
+        """
         return EinsumDense(
             "rm,mhd->rhd",
             output_shape=(self.num_heads, self.key_dim),
@@ -209,7 +212,10 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         )
 
     def add_table(self, name, shape, initializer=None):
-        """Returns a new weight that no policy rounds, by default initialized as the kernels."""
+        """Returns a new weight of a `name` and `shape` that no policy rounds.
+
+        Its `initializer` is by default of the kind of the kernels'.
+        """
         initializer = fresh(self.kernel_initializer) if initializer is None else initializer
         return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
 
@@ -324,7 +330,8 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def all_logits(self, query, key, position_bias=None, shared_positions=None):
         """Returns the logits of all pairs, `(batch, num_heads, length, length)`, without masks.
 
-        Queries and keys are projected, `(batch, length, num_heads, key_dim)`.
+        `query` and `key` are projected, `(batch, length, num_heads, key_dim)`; `position_bias` and
+        `shared_positions` are as in the call arguments.
         """
         block, _ = self._whole(key, None)
         given = position_bias, self.of_layer(shared_positions), block
@@ -332,7 +339,11 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         return ops.swapaxes(self._logits(parts, block), 0, 1)
 
     def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
-        """Returns the attention scores `(batch, num_heads, length, length)` of a call."""
+        """Returns the attention scores `(batch, num_heads, length, length)` of a call.
+
+        Args:
+            hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
+        """
         if self.segments is not None:
             raise ValueError(
                 "The scores of a layer with segments are no matrix of all pairs of a row. Use one "
@@ -381,12 +392,15 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         """Returns the answer of a call without dropout, and what `cache_of` takes of its tokens.
 
         That is a pair: keys and values, `(num_heads, batch, length, key_dim)`, compute dtype.
+
+        Args:
+            hidden_states, position_bias, shared_positions: as in the call arguments.
         """
         x = self(hidden_states, position_bias=position_bias, shared_positions=shared_positions)
         return x, self._new(hidden_states, 0, self.of_layer(shared_positions))[1]
 
     def cache_of(self, kept, length):
-        """Returns the cache of a text of `length` tokens from what `prefill` kept of the first."""
+        """Returns the cache of a text of `length` tokens from what `prefill` `kept`."""
         before, size = 0, length
         if self.segments is not None:
             before = self.segments.memory_length

@@ -192,8 +192,10 @@ class EncoderBlock(keras.layers.Layer):
     def prefill(self, hidden_states, position_bias=None, shared_positions=None, encoded=None):
         """Returns the answer of a call without dropout, and the cache of the attention.
 
-        `encoded`, for a decoder's block, is a pair: what the cross-attention's `keys_and_values`
-        returned, and the padding mask of the encoder.
+        Args:
+            hidden_states, position_bias, shared_positions: as in the call arguments.
+            encoded: for a decoder's block, a pair: what the cross-attention's `keys_and_values`
+                returned, and the padding mask of the encoder.
         """
         given = {"position_bias": position_bias, "shared_positions": shared_positions}
         attend = functools.partial(self.attention.prefill, **given)
@@ -202,7 +204,12 @@ class EncoderBlock(keras.layers.Layer):
     def step(
         self, hidden_states, cache, index, position_bias=None, layer_positions=None, encoded=None
     ):
-        """Returns the hidden states of new tokens, and the cache with theirs: see the attention."""
+        """Returns the hidden states of new tokens, and the cache with theirs.
+
+        Args:
+            hidden_states, cache, index, position_bias, layer_positions: as of the attention.
+            encoded: as of `prefill`.
+        """
         given = {"position_bias": position_bias, "layer_positions": layer_positions}
         attend = functools.partial(self.attention.step, cache=cache, index=index, **given)
         return self._walk(hidden_states, attend, self._across(encoded))

@@ -59,7 +59,12 @@ class Block:
 
 
 def distance_values(table, block):
-    """Returns `table[h, k + j - i]` of a table `(heads, 2 k + 1)`, `(heads, 1, rows, keys)`."""
+    """Returns `table[h, k + j - i]` for the pairs of a block, `(heads, 1, rows, keys)`.
+
+    Args:
+        table: scalars by distance, `(heads, 2 k + 1)`.
+        block: a `Block`.
+    """
     near = _near(table, block)
     heads, columns = ops.shape(near)
     near = ops.reshape(near, (heads, 1, 1, columns))
@@ -69,7 +74,10 @@ def distance_values(table, block):
 def query_distances(query, table, block):
     """Returns `query_i . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
 
-    The table has vectors by distance, `(heads or 1, dim, 2 k + 1)`.
+    Args:
+        query: `(heads, batch, rows, dim)`.
+        table: vectors by distance, `(heads or 1, dim, 2 k + 1)`.
+        block: a `Block`.
     """
     if block.is_known:
         return _by_known_tiles(query, table, block)
@@ -79,7 +87,12 @@ def query_distances(query, table, block):
 
 
 def key_distances(key, table, block):
-    """Returns `key_j . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`."""
+    """Returns `key_j . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
+
+    Args:
+        key: `(heads, batch, keys, dim)`.
+        table, block: as of `query_distances`.
+    """
     if block.is_row:
         return ops.expand_dims(ops.sum(key * row_vectors(table, block), axis=-1), 2)
     table, block = ops.flip(table, axis=-1), block.transposed
@@ -116,7 +129,12 @@ def row_vectors(table, block):
 
 
 def rows_of(x, start, count):
-    """Returns `count` rows from `start` on, of a tensor `(heads, batch, length, width)`."""
+    """Returns some rows of a tensor.
+
+    Args:
+        x: `(heads, batch, length, width)`.
+        start, count: the first row, and how many; integers or scalar tensors.
+    """
     heads, batch, length, width = ops.shape(x)
     if is_zero(start) and count is length:
         return x

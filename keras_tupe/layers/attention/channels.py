@@ -16,7 +16,10 @@ def channel_distances(query, key, table, block):
 
     As many diagonals as there are keys, each of which goes around them, so that every pair is on
     one: the diagonal r of query i has the distances `first + r + keys` before its end, then
-    `first + r`. Shapes are those of `query_distances`.
+    `first + r`.
+
+    Args:
+        query, key, table, block: as of `query_distances` and `key_distances`.
     """
     rows, keys = block.rows, block.keys
     if isinstance(rows, int) and isinstance(keys, int) and rows > keys:
