@@ -264,7 +264,7 @@ def test_vectors_and_kernels_are_drawn_apart():
 
 
 def test_a_bias_without_parts_says_what_it_lacks():
-    with pytest.raises(NotImplementedError, match=r"must have a method `parts\(length\)`"):
+    with pytest.raises(NotImplementedError, match=r"must define `parts\(length\)`"):
         PositionBias(2).parts(3)
 
 

@@ -51,6 +51,11 @@ class Block:
         return Block(self.offset, self.keys, self.start, self.rows)
 
     @property
+    def is_row(self):
+        """Whether there is one query, as that of the next token of a text."""
+        return isinstance(self.rows, int) and self.rows == 1
+
+    @property
     def is_known(self):
         """Whether the graph knows where the block is."""
         return all(isinstance(x, int) for x in vars(self).values())
@@ -90,6 +95,8 @@ def key_distances(key, table, block):
         table: as of `query_distances`.
         block: a `Block`.
     """
+    if block.is_row:
+        return ops.expand_dims(ops.sum(key * row_vectors(table, block), axis=-1), 2)
     table, block = ops.flip(table, axis=-1), block.transposed
     function = _by_known_tiles if block.is_known else _by_tiles
     return ops.swapaxes(function(key, table, block), -1, -2)
@@ -118,6 +125,12 @@ def _row_of_cls(x, first):
     """Returns the row of position 0, if it is there; else some row."""
     known = isinstance(first, int) and first >= 0
     return rows_of(x, 0 if known else ops.clip(-first, 0, ops.shape(x)[2] - 1), 1)
+
+
+def row_vectors(table, block):
+    """Returns the vectors by distance of the one query of a block, `(heads or 1, 1, keys, dim)`."""
+    near = near_entries(table, block.offset - block.start, block.keys)
+    return ops.expand_dims(ops.swapaxes(near, -1, -2), 1)
 
 
 def rows_of(x, start, count):

@@ -8,7 +8,7 @@ backward, and keeps nothing but its inputs in between. There are no second deriv
 from keras import ops
 
 from keras_tupe.layers._tracing import compiled, traced_for
-from keras_tupe.layers.attention.block import near_entries, skew
+from keras_tupe.layers.attention.block import near_entries, row_vectors, skew
 
 
 def channel_distances(query, key, table, block):
@@ -31,6 +31,9 @@ def channel_distances(query, key, table, block):
     if isinstance(rows, int) and isinstance(keys, int) and rows > keys:
         flipped = ops.flip(table, axis=-1)
         return ops.swapaxes(channel_distances(key, query, flipped, block.transposed), -1, -2)
+    if block.is_row:
+        products = key * row_vectors(table, block)
+        return ops.matmul(query, ops.swapaxes(products, -1, -2))
     heads, batch, _, dim = ops.shape(query)
     first = block.offset - block.start - (rows - 1)
     sides = ops.stack([near_entries(table, first + keys, keys), near_entries(table, first, keys)])
