@@ -42,11 +42,13 @@ def run_layer_contract(
         dead: ends of the paths of weights that have no gradient by mathematics.
     """
 
-    def make(policy="float32"):
-        given = arguments(policy) if callable(arguments) else arguments
-        return kind(**given, dtype=policy, name="layer")
+    def given(policy="float32"):
+        return arguments(policy) if callable(arguments) else arguments
 
-    check_config(make())
+    def make(policy="float32"):
+        return kind(**given(policy), dtype=policy, name="layer")
+
+    check_config(make(), given())
     check_build(make(), inputs, num_weights, num_states)
     for policy in POLICIES:
         check_calls(make(policy), inputs, shapes, at_least_float32 or exact)
@@ -56,12 +58,13 @@ def run_layer_contract(
     check_saved_file(make(), inputs, folder / "model.keras")
 
 
-def check_config(layer):
+def check_config(layer, given):
     kind, config = type(layer), layer.get_config()
-    for argument in inspect.signature(kind.__init__).parameters.values():
-        if argument.kind == argument.POSITIONAL_OR_KEYWORD and argument.name != "self":
-            assert argument.name in config
-            assert hasattr(layer, argument.name), f"{argument.name} is not kept under its own name"
+    own = inspect.signature(kind.__init__).parameters.values()
+    names = {one.name for one in own if one.kind == one.POSITIONAL_OR_KEYWORD} - {"self"}
+    for name in names | set(given):
+        assert name in config
+        assert hasattr(layer, name), f"{name} is not kept under its own name"
     json.dumps(keras.saving.serialize_keras_object(layer))
     clone = kind.from_config(config)
     assert type(clone) is kind

@@ -8,7 +8,15 @@ import core_ways
 import numpy as np
 import pytest
 from keras import ops
-from position_cases import METHOD_NAMES, Case, by_kind, encoder, inputs, random_ids
+from position_cases import (
+    METHOD_NAMES,
+    Case,
+    MethodLayers,
+    by_kind,
+    encoder,
+    inputs,
+    random_ids,
+)
 
 from keras_tupe import TupeBackbone, attention_patterns, layers, positions
 from keras_tupe.attention_patterns import Visible
@@ -43,6 +51,23 @@ def test_scores_under_patterns_equal_the_oracles(case):
     for pattern in fitting_cases(case.method):
         if pattern in hardest or case.name in FEW:
             patterns.check_scores(case, pattern, lengths=(3, 11) if case.name in FEW else (11,))
+
+
+def test_global_tokens_see_with_projections_of_their_own():
+    layers, count = MethodLayers(Case("rope"), "float64", pattern=SEPARATE[-1], layer=1), 2
+    tokens = np.random.default_rng(0).normal(size=(3, 7, 10))
+    _, scores, output = layers.run(tokens)
+    weights = layers.oracle_weights()
+    own, context = (
+        np.einsum("btm,mhd->bhtd", tokens, weights[f"attention/{name}/kernel"])
+        + weights[f"attention/{name}/bias"][:, None]
+        for name in ("global_value", "value")
+    )
+    own, context = scores @ own, scores @ context
+    context[:, :, :count] = own[:, :, :count]
+    wanted = np.einsum("bhtd,hdm->btm", context, weights["attention/output/kernel"])
+    wanted = wanted + weights["attention/output/bias"]
+    np.testing.assert_allclose(output, wanted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", FEW)

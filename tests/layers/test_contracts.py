@@ -38,6 +38,8 @@ BLOCK = {"intermediate_dim": 13, "normalize_first": True, "layer_norm_epsilon": 
 BLOCK |= {"activation": "gelu_approximate"}
 TABLE = {"max_sequence_length": 11}
 YARN = {"scaling": "yarn", "factor": 2.5, "original_length": 40}
+OF_ENCODER = {**ATTENTION, "attention_pattern": "sliding_window", "pattern_options": {"every": 2}}
+OF_ENCODER |= {"layer_index": 1, "shared_heads": [0, 2], "memory_length": 0, **RANDOM}
 OUT, PAIRS, KEY_BIAS = (3, 7, 11), (1, 2, 7, 7), {"dead": ["key/bias"]}
 
 
@@ -125,6 +127,8 @@ CONTRACTS = [
     row("RotaryAngles", {"key_dim": 9, "theta": 500.0, "partial": 0.7, "local_theta": 30.0, **YARN},
         X, [(7, 3)] * 4, 0, exact=True),
     attends("PlainSelfAttention", ATTENTION, {**X, **BIAS}, 8, **KEY_BIAS),
+    attends("PlainSelfAttention", OF_ENCODER, {**X, "position_bias": floats(1, 3, 7, 7)}, 8,
+            **KEY_BIAS),
     attends("UntiedPositionalAttention", ATTENTION, {**X, **BIAS}, 8, **KEY_BIAS),
     attends("CrossAttention", {**ATTENTION, **RANDOM}, {**X, **SOURCE, **MASK}, 8, **KEY_BIAS),
     attends("QKRMultiplicativeAttention", with_table(1, signed=True), X, 10),

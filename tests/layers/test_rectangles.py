@@ -188,6 +188,9 @@ def test_bits_depend_on_coordinates_alone():
     whole = ops.convert_to_numpy(random_bits.keep_mask((2, 3, 40, 50), 0.3, seed))
     part = ops.convert_to_numpy(random_bits.keep_mask((2, 3, 7, 50), 0.3, seed, 11))
     np.testing.assert_array_equal(part, whole[:, :, 11:18])
+    ones = ops.ones((2, 3, 7, 50), "float64")  # scores that are kept are scaled up
+    scaled = ops.convert_to_numpy(core.dropped(ones, core.Dropout(0.3, seed), 11))
+    np.testing.assert_allclose(scaled, part / 0.7, rtol=1e-7)
     other = random_bits.keep_mask((2, 3, 40, 50), 0.3, ops.convert_to_tensor([5, 8], "int32"))
     assert 0.5 < (ops.convert_to_numpy(other) == whole).mean() < 0.66
 
