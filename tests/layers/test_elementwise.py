@@ -252,13 +252,9 @@ def test_the_share_dropped_is_the_rate_and_the_rest_is_scaled_up(rate, dtype):
     assert abs((out == 0).mean() - rate) < 6 * np.sqrt(rate * (1 - rate) / ones.size)
 
 
-def test_elements_are_dropped_one_by_one():
-    out = ops.convert_to_numpy(Dropout(0.5)(np.ones((2, 100_000), "float32"), training=True)) > 0
-    for shift in (1, 2, 3, 4, 100):  # halves of one word, neighbours, rows
-        same = (out.ravel()[shift:] == out.ravel()[:-shift]).mean()
-        assert abs(same - 0.5) < 6 * 0.5 / np.sqrt(out.size)
-    for rate, training in ((0.5, None), (0.5, False), (0.0, True)):  # nothing is dropped
-        x = random(5, 7).astype("float32")
+def test_nothing_is_dropped_outside_training_or_at_rate_zero():
+    x = random(5, 7).astype("float32")
+    for rate, training in ((0.5, None), (0.5, False), (0.0, True)):
         np.testing.assert_array_equal(ops.convert_to_numpy(Dropout(rate)(x, training=training)), x)
 
 

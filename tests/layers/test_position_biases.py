@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from keras import ops
 from tolerances import in_float64
 
-from keras_tupe.layers import (
-    CombinedPositionBias,
-    RelativeBucketBias,
-    UntiedPositionBias,
-)
+from keras_tupe.layers import CombinedPositionBias, RelativeBucketBias, UntiedPositionBias
 from keras_tupe.layers.attention.position_terms import matrix_of_parts
 from keras_tupe.layers.relative_bucket_bias import relative_buckets
 from keras_tupe.positions.alibi import AlibiBias
