@@ -5,8 +5,8 @@ import functools
 import keras
 import numpy as np
 import pytest
+from bias_cases import BIASES, NORMAL, H
 from layer_contract import run_layer_contract
-from test_position_biases import BIASES, NORMAL, H
 
 from keras_tupe import layers, positions
 from keras_tupe.layers import (
