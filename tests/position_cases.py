@@ -15,7 +15,7 @@ from keras_tupe.positions.kerple import KerpleBias
 from keras_tupe.positions.pope import PolarAngles, PolarAttention
 from keras_tupe.positions.rope import RotaryAngles, RotaryAttention
 from keras_tupe.positions.sandwich import SandwichBias
-from training.check_method.cases import (
+from training.check_method.cases import (  # noqa: F401
     BATCH,
     HEADS,
     KEY_DIM,
@@ -35,38 +35,9 @@ from training.check_method.cases import (
     shared_encoder,
 )
 
-__all__ = [
-    "BATCH",
-    "CASES",
-    "ENCODER_CASES",
-    "HEADS",
-    "KEY_DIM",
-    "MAX_LENGTH",
-    "METHOD_NAMES",
-    "VOCABULARY",
-    "WIDTH",
-    "Case",
-    "MethodLayers",
-    "by_kind",
-    "cases_of",
-    "encoder",
-    "inputs",
-    "mechanisms",
-    "method_layers",
-    "outputs",
-    "random_ids",
-    "scramble",
-    "shared_encoder",
-]
-
 METHOD_NAMES = sorted(positions.METHODS)
 CASES = [case for name in METHOD_NAMES for case in cases_of(name)]
 ENCODER_CASES = encoder_cases(CASES)
-
-
-# The method that encoders have by default; what no other one adds to is shown with it.
-_FIRST = "tupe_r"
-
 
 # Layers that hand on the same as another does: values by distance, factors of queries and keys, a
 # matrix, or waves for products of queries and keys. What holds of the one holds of the other, but
@@ -83,15 +54,8 @@ _LIKE = {
 
 
 def mechanisms(case):
-    """Returns what a method is made of: the classes of its layers, and which of them free [CLS].
-
-    Of layers that are like others, these.
-    """
+    """Returns the classes of a method's layers, or those they are like, and which free [CLS]."""
     return frozenset(_LIKE.get(part, part) for part in _layers(case))
-
-
-def _is_like_others(case):
-    return bool(_layers(case) & _LIKE.keys())
 
 
 @functools.cache
@@ -124,17 +88,14 @@ def by_kind(cases, also=lambda case: None):
     cases = list(dict.fromkeys(cases))
     kinds = {case: {(part, also(case)) for part in mechanisms(case)} for case in cases}
     left, few = set().union(*kinds.values()), set()
+
+    def gain(case):  # what no other one adds to is shown with the default of encoders
+        is_like_others = bool(_layers(case) & _LIKE.keys())
+        return len(kinds[case] & left), case.name == "tupe_r", not is_like_others
+
     while left:
-        best = max(
-            cases,
-            key=lambda case: (
-                len(kinds[case] & left),
-                case.name == _FIRST,
-                not _is_like_others(case),
-            ),
-        )
-        few.add(best)
-        left -= kinds[best]
+        few.add(max(cases, key=gain))
+        left -= set().union(*(kinds[case] for case in few))
     return [
         pytest.param(case, id=str(case), marks=[] if case in few else pytest.mark.slow)
         for case in cases

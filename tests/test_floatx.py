@@ -1,7 +1,7 @@
 """Every positional method under every `floatx` of Keras: called, trained, compiled and exported.
 
-Under "float64" the gradients (`test_position_gradients.py`) and the one graph for every length
-(`test_position_promises.py`) are computed in every run of the tests.
+Under "float64" gradients and the one graph for every length are computed in every run of the tests
+(`test_position_promises.py`).
 """
 
 import keras
@@ -19,16 +19,11 @@ TOLERANCES = {"float32": 1e-4, "float64": 1e-10, "float16": 0.05, "bfloat16": 0.
 
 def check_training(trained, model, optimizer, **settings):
     """Trains a step of masked language modeling and checks that all weights are finite."""
-    positions = np.array([[1, 2], [1, 2], [0, 0]], "int32")
+    where = np.array([[1, 2], [1, 2], [0, 0]], "int32")
     weights = np.array([[1, 1], [1, 0], [0, 0]], "float32")
     trained.compile(optimizer, **settings)
-    history = trained.fit(
-        {**GIVEN, "mask_positions": positions},
-        random_ids(3, 2),
-        sample_weight=weights,
-        batch_size=3,
-        verbose=0,
-    )
+    given = {"sample_weight": weights, "batch_size": 3, "verbose": 0}
+    history = trained.fit({**GIVEN, "mask_positions": where}, random_ids(3, 2), **given)
     assert np.isfinite(float(history.history["loss"][0]))
     for weight in model.weights:
         values = ops.convert_to_numpy(ops.cast(weight, "float64"))
@@ -36,9 +31,9 @@ def check_training(trained, model, optimizer, **settings):
 
 
 def check_outputs(got, wanted, floatx):
-    for name in ("sequence_output", "pooled_output"):
-        value = ops.convert_to_numpy(ops.cast(got[name], "float64"))
-        np.testing.assert_allclose(value, wanted[name], rtol=0, atol=TOLERANCES[floatx])
+    for name, value in wanted.items():
+        found = ops.convert_to_numpy(ops.cast(got[name], "float64"))
+        np.testing.assert_allclose(found, value, rtol=0, atol=TOLERANCES[floatx])
 
 
 def eager_outputs(model):
@@ -77,16 +72,14 @@ def test_a_row_of_padding_alone_is_finite_in_half_precision(name, floatx):
 def test_every_method_is_called_fitted_compiled_and_exported(name, floatx, tensorflow, tmp_path):
     from keras_tupe.export import export_encoder
 
-    for options in ((), (("cls", "untied"),), (("cls", "tied"),), (("k", 2),)):
-        if not dict(options).keys() <= Case(name).method.options.keys():
-            continue
-        model = encoder(Case(name, options), dtype=None, num_layers=1)
-        eager = eager_outputs(model)
-        model.compile(jit_compile=False)
-        check_outputs(model.predict(GIVEN, verbose=0), eager, floatx)
-    model = encoder(Case(name), dtype=None, num_layers=1)
+    for options in ({}, {"cls": "untied"}, {"cls": "tied"}, {"k": 2}):
+        if options.keys() <= Case(name).method.options.keys():
+            model = encoder(Case(name, tuple(options.items())), dtype=None, num_layers=1)
+            eager = eager_outputs(model)
+            model.compile(jit_compile=False)
+            check_outputs(model.predict(GIVEN, verbose=0), eager, floatx)
+    model, compiled = (encoder(Case(name), dtype=None, num_layers=1) for _ in range(2))
     eager = eager_outputs(model)
-    compiled = encoder(Case(name), dtype=None, num_layers=1)  # the same weights
     compiled.compile(jit_compile=True)
     check_outputs(compiled.predict(GIVEN, verbose=0), eager, floatx)
     export_encoder(model, tmp_path / "encoder", length=7)

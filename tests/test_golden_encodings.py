@@ -7,7 +7,6 @@ import pytest
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from keras import ops
 
-from keras_tupe.layers import Block
 from keras_tupe.positions import Dims, get
 from keras_tupe.positions.alibi import AlibiBias
 from keras_tupe.positions.data_dependent_alibi import ForgetfulAttention
@@ -45,37 +44,21 @@ def set_weights(layer, values):
 @pytest.mark.parametrize("side", ["both", "causal"])
 def test_data_dependent_alibi(side, dtype, tolerance, released):
     skip_float64_on_jax(dtype)
-    released = {
-        name.removeprefix("data_dependent_alibi/"): value for name, value in released.items()
-    }
-    x = ops.cast(released["hidden_states"], dtype)
+    kernel, bias, theirs = (
+        released[f"data_dependent_alibi/{side}/{name}"] for name in ("kernel", "bias", "logits")
+    )
+    x = ops.cast(released["data_dependent_alibi/hidden_states"], dtype)
     layer = ForgetfulAttention(HEADS, DIM, bidirectional=side == "both", dtype=dtype)
     layer.build(x.shape)
-    kernel, bias = released[f"{side}/kernel"], released[f"{side}/bias"]
     sides = 2 if side == "both" else 1  # theirs are the heads of one side, then of the other
-    set_weights(
-        layer,
-        {
-            "key/gate_kernel": kernel.reshape(-1, sides, HEADS).swapaxes(1, 2),
-            "key/gate_bias": bias.reshape(sides, HEADS).T,
-            "query/kernel": np.zeros((HEADS * DIM, HEADS, DIM)),
-        },
-    )
+    values = {"key/gate_kernel": kernel.reshape(-1, sides, HEADS).swapaxes(1, 2)}
+    values |= {"key/gate_bias": bias.reshape(sides, HEADS).T}
+    set_weights(layer, {**values, "query/kernel": np.zeros((HEADS * DIM, HEADS, DIM))})
     logits = layer.all_logits(layer.query_dense(x), layer.key_dense(x), None, None)
     seen = np.tril(np.ones((LENGTH, LENGTH))) if side == "causal" else 1
-    got, wanted = ops.convert_to_numpy(logits) * seen, released[f"{side}/logits"] * seen
+    got, wanted = ops.convert_to_numpy(logits) * seen, theirs * seen
     assert np.abs(wanted).max() > 1
     assert_close(got, wanted, tolerance)
-
-
-def test_sums_between_are_of_what_is_between():
-    """By hand: what lies to the left of the query, with it, or to the right, with the key."""
-    sums = np.array([[1.0, 10.0], [3.0, 30.0], [7.0, 70.0]])[None, None]
-    nothing, sums = (ops.convert_to_tensor(x, "float64") for x in (np.zeros((1, 1, 3, 1)), sums))
-    layer, block = ForgetfulAttention(1, 1, dtype="float64"), Block(0, 3, 0, 3)
-    got = layer.logits([nothing, sums], [nothing, sums], None, block)
-    wanted = [[0, 20, 60], [2, 0, 40], [6, 4, 0]]
-    np.testing.assert_array_equal(ops.convert_to_numpy(got)[0, 0], wanted)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
@@ -113,29 +96,21 @@ def test_attention_of_modernbert(dtype, tolerance, released):
     method = get("rope")
     options = method.resolve({"theta": 700.0, "local_theta": 30.0, "every": 3})
     x = ops.cast(released["modernbert/hidden_states"], dtype)
+    pattern = {"window": 3, "every": 3}
+    pattern = {"attention_pattern": "sliding_window", "pattern_options": pattern}
     for layer in range(4):
-        dims = Dims(
-            HEADS,
-            DIM,
-            LENGTH,
-            dtype=dtype,
-            attention_pattern="sliding_window",
-            pattern_options={"window": 3, "every": 3},
-            layer_index=layer,
-        )
+        dims = Dims(HEADS, DIM, LENGTH, dtype=dtype, layer_index=layer, **pattern)
         attention, angles = method.attention(dims, options), method.shared(dims, options)(x)
         attention.build(x.shape)
         theirs = {
             name.removeprefix(f"modernbert/{layer}/"): value for name, value in released.items()
         }
-        kernel = theirs["Wqkv/kernel"].reshape(-1, 3, HEADS, DIM)
-        bias = theirs["Wqkv/bias"].reshape(3, HEADS, DIM)
-        values = {
-            "output/kernel": theirs["Wo/kernel"].reshape(HEADS, DIM, -1),
-            "output/bias": theirs["Wo/bias"],
-        }
-        for number, name in enumerate(("query", "key", "value")):
-            values |= {f"{name}/kernel": kernel[:, number], f"{name}/bias": bias[number]}
+        kernels = np.moveaxis(theirs["Wqkv/kernel"].reshape(-1, 3, HEADS, DIM), 1, 0)
+        biases = theirs["Wqkv/bias"].reshape(3, HEADS, DIM)
+        values = {"output/kernel": theirs["Wo/kernel"].reshape(HEADS, DIM, -1)}
+        values["output/bias"] = theirs["Wo/bias"]
+        for name, kernel, bias in zip(("query", "key", "value"), kernels, biases, strict=True):
+            values |= {f"{name}/kernel": kernel, f"{name}/bias": bias}
         set_weights(attention, values)
         scores = ops.convert_to_numpy(attention.scores(x, shared_positions=angles))
         assert (scores[0, 0, 0, -1] > 0) == (layer % 3 == 0)

@@ -6,19 +6,16 @@ and writes beyond its own, so that the process may abort. Here the first is refu
 """
 
 import functools
-import json
 import math
-import pathlib
 
 import keras
 import numpy as np
 import pytest
-from interpreters import python
 from keras import ops
-from position_cases import CASES, METHOD_NAMES, Case, inputs, random_ids, scramble
+from position_cases import CASES, Case, inputs, random_ids, scramble
 
+from keras_tupe import TupeBackbone
 from keras_tupe.layers import Block, key_distances, query_distances
-from keras_tupe.models import TupeBackbone
 
 REPORTED = Case("shaw", (("k", 2), ("share_heads", True)))
 
@@ -43,32 +40,15 @@ def refused(tensorflow, monkeypatch):
     return calls
 
 
-def one_head(case, key_dim, dtype):
-    model = TupeBackbone(
-        23,
-        num_layers=1,
-        num_heads=1,
-        hidden_dim=key_dim,
-        intermediate_dim=3,
-        position=case.name,
-        position_options=dict(case.options),
-        dropout=0.0,
-        max_sequence_length=17,
-        dtype=dtype,
-    )
+def train_eagerly(case, key_dim, dtype, length=7):
+    sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": key_dim, "intermediate_dim": 3}
+    model = TupeBackbone(23, **sizes, position=case.name, position_options=dict(case.options),
+                         dropout=0.0, max_sequence_length=17, dtype=dtype)  # fmt: skip
     scramble(model.weights)
-    return model
-
-
-def train_eagerly(model, length=7):
     model.compile(keras.optimizers.SGD(0.1), loss="mse", run_eagerly=True)
-    given = inputs(random_ids(3, length))
-    width = model.hidden_dim
-    targets = {
-        "sequence_output": np.ones((3, length, width)),
-        "pooled_output": np.ones((3, width)),
-    }
-    assert np.isfinite(model.train_on_batch(given, targets)).all()
+    shapes = {"sequence_output": (3, length, key_dim), "pooled_output": (3, key_dim)}
+    targets = {name: np.ones(shape) for name, shape in shapes.items()}
+    assert np.isfinite(model.train_on_batch(inputs(random_ids(3, length)), targets)).all()
 
 
 def test_the_spy_sees_the_product(refused, tensorflow):
@@ -79,7 +59,7 @@ def test_the_spy_sees_the_product(refused, tensorflow):
 
 
 def test_shaw_with_one_head_of_size_one_in_half_precision(refused):
-    train_eagerly(one_head(REPORTED, 1, "mixed_bfloat16"))
+    train_eagerly(REPORTED, 1, "mixed_bfloat16")
     assert refused
 
 
@@ -102,35 +82,4 @@ def test_products_of_one_head_are_right_in_float32(refused, products, length):
 @pytest.mark.parametrize("case", [REPORTED, *CASES], ids=str)
 def test_no_method_asks_for_the_product(case, key_dim, refused):
     if (case.name, key_dim) != ("rope", 1):  # which rotates pairs
-        train_eagerly(one_head(case, key_dim, "float32"), length=5)
-
-
-CHILD = """
-import json, sys
-import numpy as np
-import test_one_head as here
-
-cases = [here.Case(name, tuple(map(tuple, options))) for name, options in json.loads(sys.argv[1])]
-for case in cases:
-    for key_dim in (1, 2, 5):
-        if (case.name, key_dim) == ("rope", 1):
-            continue
-        for dtype in ("mixed_bfloat16", "mixed_float16", "float32"):
-            print(case, key_dim, dtype, flush=True)
-            here.train_eagerly(here.one_head(case, key_dim, dtype))
-        one, other = (
-            here.one_head(case, key_dim, dtype)(here.inputs(here.random_ids(3, 7)))
-            for dtype in ("float32", "float64")
-        )
-        got, wanted = (np.array(x["sequence_output"]) for x in (one, other))
-        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-3)
-print("all of them")
-"""
-
-
-@pytest.mark.slow
-def test_every_method_trains_with_one_head_in_a_process_of_its_own(tensorflow):
-    cases = [REPORTED, *map(Case, METHOD_NAMES)]
-    words = json.dumps([(case.name, case.options) for case in cases])
-    printed = python("-c", CHILD, words, cwd=pathlib.Path(__file__).parent)
-    assert printed.endswith("all of them\n")
+        train_eagerly(case, key_dim, "float32", length=5)

@@ -8,27 +8,22 @@ import pytest
 
 from keras_tupe.models import SIZES, TupeBackbone, TupeSeq2SeqBackbone
 
-BLOCK = (
-    4 * (768 * 768 + 768)  # query, key, value, output
-    + (768 * 3072 + 3072)
-    + (3072 * 768 + 768)
-    + 2 * 2 * 768  # two layer normalizations
-)
-BASE = 30522 * 768 + 2 * 768 + 12 * BLOCK + (768 * 768 + 768)  # embeddings, norm, blocks, pooler
+WEIGHTS = 768 * 768
+# query, key, value, output; feed-forward; two layer normalizations
+BLOCK = 4 * (WEIGHTS + 768) + (768 * 3072 + 3072) + (3072 * 768 + 768) + 2 * 2 * 768
+BASE = 30522 * 768 + 2 * 768 + 12 * BLOCK + (WEIGHTS + 768)  # embeddings, norm, blocks, pooler
+PROJECTIONS, NORM, PLACES = 2 * WEIGHTS, 2 * 768, 512 * 768
+UNTIED = PROJECTIONS + PLACES + NORM
+LAYERS, HEADS, LENGTH, DIM = 12, 12, 512, 64  # of BERT-base
+BUCKETS, DISTANCES = 32 * HEADS, 2 * LENGTH - 1
 
 
 @functools.cache
 def parameters_by_layer(name, num_layers=2, vocabulary_size=7, **options):
     """Returns the number of parameters of each layer of an encoder as wide as base."""
-    size = dataclasses.asdict(SIZES["base"])
+    size = {**dataclasses.asdict(SIZES["base"]), "num_layers": num_layers}
     with keras.StatelessScope(initialize_variables=False):  # weights of a shape and no value
-        model = TupeBackbone(
-            vocabulary_size,
-            **{**size, "num_layers": num_layers},
-            position=name,
-            position_options=options,
-            max_sequence_length=512,
-        )
+        model = TupeBackbone(vocabulary_size, **size, position=name, position_options=options)
     found = {layer.name: layer.count_params() for layer in model.layers}
     keras.utils.clear_session(free_memory=False)  # else the next model gives them values
     return found
@@ -36,7 +31,7 @@ def parameters_by_layer(name, num_layers=2, vocabulary_size=7, **options):
 
 def added_by(name, **options):
     """Returns what a method adds to the trunk: the same at any depth and vocabulary."""
-    trunk = 7 * 768 + 2 * 768 + 2 * BLOCK + (768 * 768 + 768)
+    trunk = 7 * 768 + NORM + 2 * BLOCK + (WEIGHTS + 768)
     return sum(parameters_by_layer(name, **options).values()) - trunk
 
 
@@ -48,59 +43,39 @@ def test_base_without_positions_has_the_parameters_of_bert():
     assert added_by("none") == 0
 
 
-PROJECTIONS = 2 * 768 * 768
-NORM = 2 * 768
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [
-        ("absolute", {}, 512 * 768),
-        ("sinusoidal", {}, 0),
-        ("t5", {}, 32 * 12),
-        ("bert_r", {}, 512 * 768 + 32 * 12),
-        ("tupe_a", {}, PROJECTIONS + 512 * 768 + NORM + 2 * 768),
-        ("tupe_r", {}, PROJECTIONS + 512 * 768 + NORM + 2 * 768 + 32 * 12),
-        ("tupe_a_tied_cls", {}, PROJECTIONS + 512 * 768 + NORM),
-        ("tupe_r_tied_cls", {}, PROJECTIONS + 512 * 768 + NORM + 32 * 12),
-        ("bert_ad", {}, PROJECTIONS + 512 * 768 + NORM),
-        # released: U^Q and U^K have biases, the relative part a theta of its own
-        (
-            "tupe_r",
-            {"variant": "released"},
-            PROJECTIONS + 2 * 768 + 512 * 768 + NORM + 2 * 768 + 32 * 12 + 2 * 12,
-        ),
-    ],
-)
-def test_a_method_adds_exactly_its_tables_to_base(name, options, expected):
-    assert added_by(name, **options) == expected
-
-
-LAYERS, HEADS, LENGTH, DIM = 12, 12, 512, 64  # of BERT-base
-
-
 @pytest.mark.parametrize(
     ("name", "options", "per_layer", "once"),
     [
+        ("absolute", {}, 0, PLACES),
+        ("sinusoidal", {}, 0, 0),
+        ("t5", {}, 0, BUCKETS),
+        ("t5", {"cls": "untied"}, 0, BUCKETS + 2 * HEADS),
+        ("bert_r", {}, 0, PLACES + BUCKETS),
+        ("tupe_a", {}, 0, UNTIED + 2 * 768),
+        ("tupe_r", {}, 0, UNTIED + 2 * 768 + BUCKETS),
+        ("tupe_a_tied_cls", {}, 0, UNTIED),
+        ("tupe_r_tied_cls", {}, 0, UNTIED + BUCKETS),
+        ("bert_ad", {}, 0, UNTIED),
+        # released: U^Q and U^K have biases, the relative part a theta of its own
+        ("tupe_r", {"variant": "released"}, 0, UNTIED + 4 * 768 + BUCKETS + 2 * HEADS),
         ("qkr_1", {}, HEADS * LENGTH, 0),
-        ("qkr_2", {}, HEADS * (2 * LENGTH - 1), 0),
-        ("qkr_3", {}, HEADS * (2 * LENGTH - 1) * DIM, 0),
-        ("qkr_4", {}, HEADS * (2 * LENGTH - 1) * DIM, 0),
-        ("shaw", {}, HEADS * (2 * LENGTH - 1) * DIM, 0),
-        ("qkr_4", {"share_heads": True}, (2 * LENGTH - 1) * DIM, 0),
-        ("qkr_4", {"share_layers": True}, 0, HEADS * (2 * LENGTH - 1) * DIM),
+        ("qkr_2", {}, HEADS * DISTANCES, 0),
+        ("qkr_3", {}, HEADS * DISTANCES * DIM, 0),
+        ("qkr_4", {}, HEADS * DISTANCES * DIM, 0),
+        ("shaw", {}, HEADS * DISTANCES * DIM, 0),
+        ("qkr_4", {"share_heads": True}, DISTANCES * DIM, 0),
+        ("qkr_4", {"share_layers": True}, 0, HEADS * DISTANCES * DIM),
         ("qkr_1", {"k": 64}, HEADS * 65, 0),
         ("qkr_4", {"k": 64}, HEADS * 129 * DIM, 0),
-        ("qkr_4", {"cls": "untied"}, HEADS * (2 * LENGTH - 1 + 2) * DIM, 0),
-        ("qkr_2", {"cls": "untied"}, HEADS * (2 * LENGTH - 1 + 2), 0),
-        ("diet_rel", {}, HEADS * (2 * LENGTH - 1), 0),
-        ("xlnet", {}, 768 * 768 + 2 * 768, 0),
-        ("xlnet_no_bias", {}, 768 * 768, 0),
-        ("xlnet", {"cls": "untied"}, 768 * 768 + 4 * 768, 0),
-        ("deberta", {}, 2 * 768 * 768, 2 * LENGTH * 768),
-        ("deberta", {"variant": "released"}, 2 * 768 * 768 + 768, 2 * LENGTH * 768),
-        ("deberta", {"cls": "untied"}, 2 * 768 * 768, (2 * LENGTH + 2) * 768),
-        ("rope", {}, 0, 0),
+        ("qkr_4", {"cls": "untied"}, HEADS * (DISTANCES + 2) * DIM, 0),
+        ("qkr_2", {"cls": "untied"}, HEADS * (DISTANCES + 2), 0),
+        ("diet_rel", {}, HEADS * DISTANCES, 0),
+        ("xlnet", {}, WEIGHTS + 2 * 768, 0),
+        ("xlnet_no_bias", {}, WEIGHTS, 0),
+        ("xlnet", {"cls": "untied"}, WEIGHTS + 4 * 768, 0),
+        ("deberta", {}, 2 * WEIGHTS, 2 * PLACES),
+        ("deberta", {"variant": "released"}, 2 * WEIGHTS + 768, 2 * PLACES),
+        ("deberta", {"cls": "untied"}, 2 * WEIGHTS, 2 * PLACES + 2 * 768),
         ("rope", {"cls": "untied"}, 0, 0),
         ("alibi", {}, 0, 0),
         ("alibi", {"cls": "untied"}, 0, 2 * HEADS),
@@ -112,59 +87,39 @@ LAYERS, HEADS, LENGTH, DIM = 12, 12, 512, 64  # of BERT-base
         ("fire", {}, 0, 2 * 32 + 32 * HEADS + 2),
         ("data_dependent_alibi", {}, 2 * (768 + 1) * HEADS, 0),
         ("pope", {}, 768, 0),
-        ("t5", {"cls": "untied"}, 0, 32 * HEADS + 2 * HEADS),
         ("free_table", {}, 0, HEADS * LENGTH * LENGTH + 2 * HEADS),
         ("diet_abs", {}, 0, 2 * HEADS * LENGTH * 64),
         ("diet_abs", {"rank": 8}, 0, 2 * HEADS * LENGTH * 8),
-        (
-            "t5_low_rank",
-            {},
-            0,
-            (PROJECTIONS + 512 * 768 + NORM + 2 * 768) + 257 * 768 + 2 * 768 * 768,
-        ),
+        ("t5_low_rank", {}, 0, UNTIED + 2 * 768 + 257 * 768 + 2 * WEIGHTS),
     ],
 )
-def test_relative_methods_add_what_the_formulas_say(name, options, per_layer, once):
+def test_a_method_adds_what_the_formulas_say(name, options, per_layer, once):
     assert added_by(name, **options) == 2 * per_layer + once
 
 
-def test_the_tables_of_base_have_the_published_sizes():
+def test_tables_and_projections_of_base_have_the_published_sizes():
     assert LAYERS * HEADS * LENGTH == 73_728
-    assert LAYERS * HEADS * (2 * LENGTH - 1) == 147_312
-    assert LAYERS * HEADS * (2 * LENGTH - 1) * DIM == 9_427_968
-    assert LAYERS * (2 * LENGTH - 1) * DIM == 785_664
-
-
-def test_tupe_adds_1_179_648_projection_weights_in_one_layer_that_all_blocks_share():
-    assert PROJECTIONS == 1_179_648
+    assert LAYERS * HEADS * DISTANCES == 147_312
+    assert LAYERS * HEADS * DISTANCES * DIM == 9_427_968
+    assert LAYERS * DISTANCES * DIM == 785_664
+    assert PROJECTIONS == 1_179_648  # in one layer that all blocks share
     layers = parameters_by_layer("tupe_a", 12)
-    assert layers["position_bias"] == 1_179_648 + 512 * 768 + 2 * 768 + 2 * 768
+    assert layers["position_bias"] == UNTIED + 2 * 768
     assert [count for name, count in layers.items() if name.startswith("block_")] == [BLOCK] * 12
 
 
 def test_the_original_transformer_has_its_parameters():
     attention = 4 * (512 * 512 + 512)  # query, key, value, output, with biases
-    feed_forward = (512 * 2048 + 2048) + (2048 * 512 + 512)
-    norm = 2 * 512
-    encoder_block = attention + feed_forward + 2 * norm
-    decoder_block = 2 * attention + feed_forward + 3 * norm
-    expected = (
-        37_000 * 512  # one embedding for sources, targets and the output layer
-        + 6 * encoder_block
-        + 6 * decoder_block
-        # no position table: sine and cosine; no layer normalization of embeddings
-    )
+    feed_forward, norm = (512 * 2048 + 2048) + (2048 * 512 + 512), 2 * 512
+    # one embedding for sources, targets and the output layer; blocks of encoder and decoder;
+    # no position table: sine and cosine; no layer normalization of embeddings
+    expected = 37_000 * 512 + 6 * (3 * attention + 2 * feed_forward + 5 * norm)
     biases_of_attention = (6 + 2 * 6) * 4 * 512  # which the original lacks
     assert expected - biases_of_attention == 63_045_632  # about the published 65 million
+    sizes = dataclasses.asdict(SIZES["transformer_base"])
+    given = {"position": "sinusoidal", "normalize_embeddings": False, "scale_embeddings": True}
     with keras.StatelessScope(initialize_variables=False):
-        model = TupeSeq2SeqBackbone(
-            37_000,
-            **dataclasses.asdict(SIZES["transformer_base"]),
-            position="sinusoidal",
-            normalize_embeddings=False,
-            scale_embeddings=True,
-        )
-    count = model.count_params()
+        count = TupeSeq2SeqBackbone(37_000, **sizes, **given).count_params()
     keras.utils.clear_session(free_memory=False)
     assert count == expected == 63_082_496
 

@@ -30,13 +30,13 @@ FIRST_AND_LAST = [case for name in METHOD_NAMES for case in (cases_of(name)[0], 
 ONE_BY_ONE = {*FIRST_AND_LAST, *(case for case in CASES if len(case.options) == 1)}
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=str(case), marks=[] if case in ONE_BY_ONE else pytest.mark.slow)
-        for case in CASES
-    ],
-)
+def all_but(few):
+    marks = {True: [], False: pytest.mark.slow}
+    cases = [pytest.param(case, id=str(case), marks=marks[case in few]) for case in CASES]
+    return pytest.mark.parametrize("case", cases)
+
+
+@all_but(ONE_BY_ONE)
 def test_attention_equals_the_papers_equation_in_float64(case):
     clips = not case.options or "k" in dict(case.options)  # what else has edges within these
     equation.check_parity(case, lengths=equation.LENGTHS if clips else (1, MAX_LENGTH))
@@ -84,21 +84,18 @@ TOKENS = [[1, 0], [0, 2], [3, 1]]
 PRODUCTS = np.array([[1, 0, 3], [0, 4, 2], [3, 2, 10]])
 
 
-def test_by_hand_none():
-    np.testing.assert_allclose(oracle_logits("none", TOKENS, {}), PRODUCTS / math.sqrt(2))
-
-
 def test_by_hand_absolute_and_bert_r():
+    none = PRODUCTS / math.sqrt(2)
+    np.testing.assert_allclose(oracle_logits("none", TOKENS, {}), none)
     table = {"position_embedding/embeddings": np.array([[1, 1], [0, 0], [-2, 0], [9, 9], [9, 9]])}
     sums = np.array([[2, 1], [0, 2], [1, 1]])  # token + position
     expected = sums @ sums.T / math.sqrt(2)
     np.testing.assert_allclose(oracle_logits("absolute", TOKENS, table), expected)
     buckets = {"position_bias/relative/embeddings": np.arange(32.0)[:, None]}
     distance = np.array([[0, 17, 18], [1, 0, 17], [2, 1, 0]])  # bucket ids of j - i
-    got = oracle_logits("bert_r", TOKENS, {**table, **buckets})
-    np.testing.assert_allclose(got, expected + distance)
-    got = oracle_logits("t5", TOKENS, buckets)
-    np.testing.assert_allclose(got, PRODUCTS / math.sqrt(2) + distance)
+    for name, content in (("bert_r", expected), ("t5", none)):
+        got = oracle_logits(name, TOKENS, {**table, **buckets})
+        np.testing.assert_allclose(got, content + distance)
 
 
 def test_by_hand_sinusoidal():
@@ -155,14 +152,7 @@ def test_by_hand_bert_ad():
 # The oracles share nothing with the layers.
 
 
-# An oracle's branches are those of its options.
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=str(case), marks=[] if case in FIRST_AND_LAST else pytest.mark.slow)
-        for case in CASES
-    ],
-)
+@all_but(FIRST_AND_LAST)  # an oracle's branches are those of its options
 def test_an_oracle_calls_neither_keras_nor_what_a_layer_calls(case):
     equation.check_oracle_is_independent(case)
 

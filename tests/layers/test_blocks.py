@@ -1,9 +1,13 @@
-"""Blocks of encoders and decoders are their equations."""
+"""Blocks of encoders and decoders, and the attention to another sequence.
+
+The equations of blocks are compared in whole encoders and in models of pairs.
+"""
 
 import math
 
 import numpy as np
 import pytest
+from core_ways import go
 from keras import ops
 from position_cases import scramble
 from tolerances import in_float64
@@ -36,65 +40,6 @@ def encoder_of(kind):
     return {"encoder_states": states(5, seed=1), "encoder_padding_mask": MASK}
 
 
-def layer_norm(x, gamma, beta, epsilon):
-    centered = x - x.mean(-1, keepdims=True)
-    return gamma * centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon) + beta
-
-
-@both_blocks
-@pytest.mark.parametrize("normalize_first", [False, True])
-@pytest.mark.parametrize(("epsilon", "activation"), [(1e-5, "gelu"), (0.3, "gelu_approximate")])
-def test_the_block_equals_its_equation(kind, normalize_first, epsilon, activation):
-    options = {"layer_norm_epsilon": epsilon, "activation": activation}
-    made = block(kind, normalize_first=normalize_first, **options)
-    x, m = states(7), states(5, seed=1)
-    weights = {weight.path[2:]: ops.convert_to_numpy(weight) for weight in made.weights}
-
-    def w(name):
-        (found,) = (v for path, v in weights.items() if path.endswith(name) and path[0] == name[0])
-        return found
-
-    def attend(name, values, others, mask):
-        part = getattr(made, name).name
-
-        def heads(projection, of):
-            kernel, bias = (weights[f"{part}/{projection}/{x}"] for x in ("kernel", "bias"))
-            return np.einsum("btm,mhd->bhtd", of, kernel) + bias[None, :, None]
-
-        query, key = heads("query", values), heads("key", others)
-        scores = np.exp(query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])) * mask
-        context = scores / scores.sum(-1, keepdims=True) @ heads("value", others)
-        out = np.einsum("bhtd,hdm->btm", context, weights[f"{part}/output/kernel"])
-        return out + weights[f"{part}/output/bias"]
-
-    def feed_forward(values):
-        inner = values @ w("feedforward_intermediate/kernel") + w("feedforward_intermediate/bias")
-        if activation == "gelu":
-            inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
-        else:
-            tanh = np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3))
-            inner = inner * (1 + tanh) / 2
-        return inner @ w("feedforward_output/kernel") + w("feedforward_output/bias")
-
-    sublayers = {
-        "attention": lambda y: attend("attention", y, y, np.tril(np.ones((7, 7)))),
-        "cross_attention": lambda y: attend("cross_attention", y, m, MASK[:, None, None]),
-        "feedforward": feed_forward,
-    }
-    wanted = x
-    for name in NAMES[kind]:
-
-        def norm(y, name=f"{name}_layer_norm"):
-            return layer_norm(y, w(f"{name}/gamma"), w(f"{name}/beta"), epsilon)
-
-        if normalize_first:
-            wanted = wanted + sublayers[name](norm(wanted))
-        else:
-            wanted = norm(wanted + sublayers[name](wanted))
-    got = ops.convert_to_numpy(made(x, **encoder_of(kind)))
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=in_float64(1e-11))
-
-
 @both_blocks
 def test_some_positions_are_those_of_all(kind):
     made, where, given = block(kind), np.array([[0, 3], [6, 2], [1, 1]]), encoder_of(kind)
@@ -122,10 +67,65 @@ def test_each_sublayer_has_its_dropout_and_draws_the_same_when_computed_again(ki
         np.testing.assert_allclose(*found, rtol=0, atol=in_float64(1e-12))
 
 
-def test_misfits_are_refused():
-    with pytest.raises(ValueError, match="`intermediate_dim` must be a positive integer"):
-        EncoderBlock(PlainSelfAttention(2, 5), 0)
-    with pytest.raises(ValueError, match="hand it `encoder_states`.*Received: encoder_states=None"):
-        block(DecoderBlock)(states(7))
-    with pytest.raises(ValueError, match=r"encoder_states=\(3, 5, 11\) for EncoderBlock"):
-        block(EncoderBlock)(states(7), encoder_states=states(5))
+def across(**kwargs):
+    layer = CrossAttention(2, 5, dtype="float64", **kwargs)
+    layer.build((3, 7, 11), (3, 5, 11))
+    scramble(layer.weights)
+    return layer
+
+
+def equation(layer, x, m, mask):
+    w = {weight.path.partition("/")[2]: ops.convert_to_numpy(weight) for weight in layer.weights}
+    query, key, value = (
+        np.einsum("btm,mhd->bhtd", y, w[f"{name}/kernel"]) + w[f"{name}/bias"][:, None]
+        for y, name in ((x, "query"), (m, "key"), (m, "value"))
+    )
+    scores = np.exp(query @ key.swapaxes(-1, -2) / math.sqrt(5)) * mask[:, None, None]
+    context = scores / np.maximum(scores.sum(-1, keepdims=True), 1e-300) @ value
+    return np.einsum("bhtd,hdm->btm", context, w["output/kernel"]) + w["output/bias"]
+
+
+@pytest.mark.parametrize("way", ["whole", "blocks", "loop"])
+def test_attention_to_a_source_equals_its_equation(way, monkeypatch):
+    go(way, monkeypatch)
+    layer, x, m, ones = across(), states(7), states(5, seed=1), np.ones_like(MASK)
+    # the last has a source without a token
+    for mask in (None, MASK, MASK.astype(bool), MASK * [[1], [0], [1]]):
+        wanted = equation(layer, x, m, ones if mask is None else mask)
+        got = ops.convert_to_numpy(layer(x, m, encoder_padding_mask=mask))
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=in_float64(1e-12))
+
+
+def test_what_stands_in_the_padding_of_a_source_is_invisible_to_the_bit():
+    layer, x, m = across(), states(7), states(5, seed=1)
+    other = np.where(MASK[..., None], m, 100 * states(5, seed=2))
+    one, same = (ops.convert_to_numpy(layer(x, y, encoder_padding_mask=MASK)) for y in (m, other))
+    np.testing.assert_array_equal(one, same)
+
+
+def test_keys_and_values_are_made_once_for_many_calls():
+    layer, x, m = across(), states(7), states(5, seed=1)
+    kept = layer.keys_and_values(m)
+    assert [tuple(part.shape) for part in kept] == [(2, 3, 5, 5)] * 2
+    wanted = ops.convert_to_numpy(layer(x, m, encoder_padding_mask=MASK))
+    for i in range(7):  # each token on its own: it sees the source alone
+        got = ops.convert_to_numpy(layer.attended(x[:, i : i + 1], kept, MASK))
+        np.testing.assert_allclose(got[:, 0], wanted[:, i], rtol=0, atol=in_float64(1e-12))
+
+
+MEMORY = {"attention_pattern": "causal", "memory_length": 3}
+
+
+@pytest.mark.parametrize(
+    ("kind", "kwargs"),
+    [(PlainSelfAttention, {}), (PlainSelfAttention, MEMORY), (CrossAttention, {})],
+)
+def test_scores_are_dropped_in_training_only(kind, kwargs):
+    layer = kind(2, 5, dropout=0.5, dtype="float64", **kwargs)
+    given = (states(7), states(5, seed=1))[: 2 if kind is CrossAttention else 1]
+    still, same, one, other = (
+        ops.convert_to_numpy(layer(*given, training=training))
+        for training in (None, False, True, True)
+    )
+    np.testing.assert_array_equal(still, same)
+    assert min(np.abs(one - still).max(), np.abs(one - other).max()) > 1e-3

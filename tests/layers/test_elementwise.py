@@ -15,7 +15,6 @@ from keras_tupe.layers import Dropout, MaskedLMHead, TokenEmbedding, gelu, gelu_
 from keras_tupe.layers._dense import Dense, HeadsDense
 from keras_tupe.layers._normalization import LayerNormalization
 from keras_tupe.layers._tracing import compiled, fused, tracing_for
-from keras_tupe.layers.gelu import activation_of
 
 SHAPE = (3, 7, 10)
 HEADS = {"equation": "btm,mhd->bthd", "output_shape": (None, 2, 7), "bias_axes": "hd"}
@@ -65,16 +64,16 @@ def of_gelu(x):
 @pytest.mark.parametrize(
     ("ours", "theirs", "arguments", "shape"),
     [
-        (Dense, keras.layers.Dense, {"units": 7, "activation": "tanh"}, (3, 5, 11)),
-        (HeadsDense, keras.layers.EinsumDense, HEADS, (3, 5, 11)),
+        (Dense, keras.layers.Dense, {"units": 7, "activation": "tanh"}, SHAPE),
+        (HeadsDense, keras.layers.EinsumDense, HEADS, SHAPE),
         (HeadsDense, keras.layers.EinsumDense, MERGED, (3, 5, 2, 7)),
     ],
 )
 def test_dense_layers_are_those_of_keras(ours, theirs, arguments, shape):
-    layer, other = (with_weights(c(**arguments, dtype="float64"), shape) for c in (ours, theirs))
-    got, wanted = (ops.convert_to_numpy(one(random(*shape))) for one in (layer, other))
+    layers = [with_weights(kind(**arguments, dtype="float64"), shape) for kind in (ours, theirs)]
+    got, wanted = (ops.convert_to_numpy(layer(random(*shape))) for layer in layers)
     np.testing.assert_allclose(got, wanted, atol=1e-12)
-    assert [w.path.split("/")[-1] for w in layer.weights] == ["kernel", "bias"]
+    assert [w.path.split("/")[-1] for w in layers[0].weights] == ["kernel", "bias"]
 
 
 @own_gradients
@@ -87,29 +86,25 @@ def test_the_gradient_of_a_bias_is_right_in_half_precision():
     assert np.linalg.norm(gradient - wanted) <= 5e-3 * np.linalg.norm(wanted)
 
 
-@pytest.mark.parametrize("position", ["data_dependent_alibi", "shaw", "tupe_r"])
+@pytest.mark.parametrize("position", ["data_dependent_alibi", "tupe_r"])
 def test_quantized_layers_answer_alike_and_are_saved(position, tmp_path):
-    model = TupeBackbone(101, 2, 2, 32, 64, position, max_sequence_length=32)
+    model = TupeBackbone(101, 1, 2, 32, 64, position, max_sequence_length=32)
     for weight in model.trainable_weights:
         weight.assign_add(0.05 * keras.random.normal(weight.shape))
     ids = np.random.default_rng(0).integers(0, 101, (2, 16))
-    inputs = {"token_ids": ids, "padding_mask": np.ones((2, 16), "int32")}
-    pooled = []
-    before, *after = [ops.convert_to_numpy(model(inputs)["sequence_output"])]
+    given = {"token_ids": ids, "padding_mask": np.ones((2, 16), "int32")}
+    answers = [model(given)]
     with pytest.warns(UserWarning, match="does not have a `quantize` method"):  # of other layers
         model.quantize("int8")
     dense = (keras.layers.Dense, keras.layers.EinsumDense)
     assert {x.quantization_mode for x in all_layers(model) if isinstance(x, dense)} == {"int8"}
     model.save(tmp_path / "int8.keras")
-    for one in (model, keras.saving.load_model(tmp_path / "int8.keras")):
-        found = one(inputs)
-        after.append(ops.convert_to_numpy(found["sequence_output"]))
-        pooled.append(ops.convert_to_numpy(found["pooled_output"]))
-    cosine = (before * after[0]).sum() / np.linalg.norm(before) / np.linalg.norm(after[0])
-    assert cosine > 0.999
-    assert np.abs(after[0] - before).max() > 1e-6, "something is quantized"
-    np.testing.assert_array_equal(*after)
-    np.testing.assert_array_equal(*pooled)
+    answers += [one(given) for one in (model, keras.saving.load_model(tmp_path / "int8.keras"))]
+    for name in ("sequence_output", "pooled_output"):
+        before, after, again = (ops.convert_to_numpy(answer[name]) for answer in answers)
+        np.testing.assert_array_equal(after, again)
+        assert np.abs(after - before).max() > 1e-6, "something is quantized"
+        assert (before * after).sum() > 0.999 * np.linalg.norm(before) * np.linalg.norm(after)
 
 
 @pytest.mark.parametrize("function", [gelu, gelu_approximate])
@@ -125,18 +120,6 @@ def test_gelu_equals_its_equation_in_every_dtype(function):
         assert keras.backend.standardize_dtype(function(ops.ones((2, 3), dtype)).dtype) == dtype
     name = f"keras_tupe>{function.__name__}"
     assert keras.saving.get_registered_object(name) is function
-
-
-@pytest.mark.parametrize("name", ["gelu_approximat", "relu", None])
-def test_an_unknown_activation_is_refused_with_the_nearest(name):
-    message = "`activation` must be one of.*Received: activation="
-    message = (
-        message.replace(".*", ".*Did you mean 'gelu_approximate'.*")
-        if name == "gelu_approximat"
-        else message
-    )
-    with pytest.raises(ValueError, match=message):
-        activation_of(name)
 
 
 @own_gradients
@@ -247,12 +230,8 @@ def test_graphs_to_be_served_have_no_own_gradients(tensorflow):
 
     def operations(training):
         graph = tensorflow.function(lambda x: dense(layer(x, training=training), training=training))
-        return {
-            operation.type
-            for operation in graph.get_concrete_function(
-                tensorflow.TensorSpec((3, 10))
-            ).graph.get_operations()
-        }
+        graph = graph.get_concrete_function(tensorflow.TensorSpec((3, 10))).graph
+        return {operation.type for operation in graph.get_operations()}
 
     own = {"IdentityN", "PartitionedCall"}
     assert operations(True) & own
@@ -273,13 +252,6 @@ def test_the_share_dropped_is_the_rate_and_the_rest_is_scaled_up(rate, dtype):
     assert abs((out == 0).mean() - rate) < 6 * np.sqrt(rate * (1 - rate) / ones.size)
 
 
-def test_elements_are_dropped_one_by_one():
-    out = ops.convert_to_numpy(Dropout(0.5)(np.ones((2, 100_000), "float32"), training=True)) > 0
-    for shift in (1, 2, 3, 4, 100):  # halves of one word, neighbours, rows
-        same = (out.ravel()[shift:] == out.ravel()[:-shift]).mean()
-        assert abs(same - 0.5) < 6 * 0.5 / np.sqrt(out.size)
-
-
 def test_nothing_is_dropped_outside_training_or_at_rate_zero():
     x = random(5, 7).astype("float32")
     for rate, training in ((0.5, None), (0.5, False), (0.0, True)):
@@ -287,18 +259,12 @@ def test_nothing_is_dropped_outside_training_or_at_rate_zero():
 
 
 def test_calls_differ_seeds_repeat_and_a_seed_generator_can_be_replaced():
-    def dropped(layer):
-        return ops.convert_to_numpy(layer(np.ones((50, 50), "float32"), training=True))
-
     layer, twin, other = Dropout(0.5, seed=3), Dropout(0.5, seed=3), Dropout(0.5, seed=4)
     other.seed_generator = keras.random.SeedGenerator(3)
-    first = dropped(layer)
-    assert (first != dropped(layer)).any()
-    for one in (twin, other):
-        np.testing.assert_array_equal(first, dropped(one))
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1, 1.5, "0.1", None, True, float("nan")])
-def test_impossible_rates_are_refused(rate):
-    with pytest.raises(ValueError, match=r"a number in \[0, 1\). Received: rate="):
-        Dropout(rate)
+    first, second, *same = (
+        ops.convert_to_numpy(one(np.ones((50, 50), "float32"), training=True))
+        for one in (layer, layer, twin, other)
+    )
+    assert (first != second).any()
+    for one in same:
+        np.testing.assert_array_equal(first, one)

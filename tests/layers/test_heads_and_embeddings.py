@@ -1,55 +1,33 @@
 """Heads and token embeddings; what those of replaced tokens are for is tested with the model."""
 
-import math
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 from tolerances import in_float64
 
-from keras_tupe.layers import DisentangledEmbedding, MaskedLMHead, TokenEmbedding
+from keras_tupe.layers import (
+    AbsolutePositionEmbedding,
+    ClsReset,
+    DisentangledEmbedding,
+    MaskedLMHead,
+    TokenEmbedding,
+)
+from keras_tupe.positions.sinusoidal import SinusoidalPositionEmbedding
 
 IDS = np.array([[1, 12, 0], [3, 3, 7]], "int32")
 
 
-def scrambled_head(dtype="float64"):
-    head = MaskedLMHead(TokenEmbedding(13, 10, dtype=dtype, name="e"), dtype=dtype, name="h")
-    head.build((None, None, 10))
-    rng = np.random.default_rng(1)
-    for weight in head.weights:
-        weight.assign(rng.normal(size=weight.shape))
-    return head
-
-
-def test_logits_equal_the_equation_at_the_given_positions_with_the_embedding_itself():
-    head = scrambled_head()
-    w = {weight.path.split("/", 1)[1]: ops.convert_to_numpy(weight) for weight in head.weights}
-    x = np.random.normal(size=(3, 7, 10))
-    where = np.array([[1, 2, 0], [0, 6, 6], [5, 4, 3]])
-    for factor in (1, 2):
-        table = head.token_embedding.embeddings
-        table.assign(table * factor)
-        logits = ops.convert_to_numpy(head(x, mask_positions=where))
-        inner = np.take_along_axis(x, where[..., None], axis=1) @ w["dense/kernel"]
-        inner = inner + w["dense/bias"]
-        inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
-        deviation = np.sqrt(inner.var(-1, keepdims=True) + 1e-5)
-        inner = (inner - inner.mean(-1, keepdims=True)) / deviation
-        inner = inner * w["layer_norm/gamma"] + w["layer_norm/beta"]
-        expected = inner @ ops.convert_to_numpy(table).T + w["output_bias"]
-        np.testing.assert_allclose(logits, expected, atol=in_float64(1e-11))
-
-
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
 def test_the_output_bias_is_not_rounded_to_half_precision(dtype):
-    head = scrambled_head(dtype)
+    head = MaskedLMHead(TokenEmbedding(13, 10, dtype=dtype, name="e"), dtype=dtype, name="h")
+    head.build((None, None, 10))
     for weight in head.weights:
-        if not weight.path.endswith("output_bias"):
-            weight.assign(ops.zeros(weight.shape))
+        weight.assign(ops.zeros(weight.shape))
+    bias = np.random.default_rng(1).normal(size=13)
+    head.output_bias.assign(bias)
     logits = head(np.zeros((1, 3, 10), "float32"), mask_positions=np.array([[1]]))
-    expected = ops.convert_to_numpy(head.output_bias)
-    np.testing.assert_allclose(ops.convert_to_numpy(logits)[0, 0], expected, atol=1e-6)
+    np.testing.assert_allclose(ops.convert_to_numpy(logits)[0, 0], bias, atol=1e-6)
 
 
 def test_a_model_with_a_tied_embedding_is_still_tied_after_loading(tmp_path):
@@ -97,24 +75,23 @@ def test_a_disentangled_embedding_begins_as_its_base():
         layer.difference.assign(np.full((13, 5), 0.25))
 
 
-@pytest.mark.parametrize("bad", [13, -1, 10**6])
-def test_ids_outside_the_vocabulary_are_refused_in_eager_calls(bad):
-    message = rf"\[0, vocabulary_size=13\)(.|\n)*Received: token id={bad}"
-    with pytest.raises(ValueError, match=message):
-        TokenEmbedding(13, 5)(np.array([[1, 12], [bad, 0]]))
+@pytest.mark.parametrize("width", [10, 11])
+def test_even_channels_are_sines_and_odd_ones_cosines(width):
+    i, t = np.arange(600)[:, None], np.arange(width) // 2
+    angle = i / 10000 ** (2 * t / width)
+    wanted = np.where(np.arange(width) % 2 == 0, np.sin(angle), np.cos(angle))
+    for scale, dtype, atol in [
+        *((scale, "float64", in_float64(1e-12)) for scale in (1.0, 0.3)),
+        *((1.0, f"mixed_{half}", atol) for half, atol in (("float16", 1e-3), ("bfloat16", 5e-3))),
+    ]:
+        layer = SinusoidalPositionEmbedding(scale=scale, dtype=dtype)  # angles are in float32
+        got = ops.convert_to_numpy(ops.cast(layer(np.zeros((1, 600, width))), "float64"))[0]
+        np.testing.assert_allclose(got, scale * wanted, atol=atol)
 
 
-@pytest.mark.parametrize("ids", [np.array([[1.0]]), np.array([[True]])])
-def test_ids_that_are_not_integers_are_refused(ids):
-    layer = TokenEmbedding(13, 5)
-    for given in (ids, keras.Input((3,), dtype=str(ids.dtype))):
-        with pytest.raises(TypeError, match="must be integers. Cast them to int32"):
-            layer(given)
-
-
-@pytest.mark.parametrize("name", ["vocabulary_size", "hidden_dim"])
-@pytest.mark.parametrize("value", [0, 2.5, "7", True])
-def test_impossible_sizes_are_refused(name, value):
-    sizes = {"vocabulary_size": 13, "hidden_dim": 5, name: value}
-    with pytest.raises(ValueError, match=f"`{name}` must be a positive integer. Received: {name}="):
-        TokenEmbedding(**sizes)
+def test_new_tables_have_deviation_0_02_and_new_thetas_are_zero():
+    layer, reset = AbsolutePositionEmbedding(100), ClsReset()
+    layer.build((None, None, 100))
+    assert np.std(ops.convert_to_numpy(layer.embeddings)) == pytest.approx(0.02, rel=0.05)
+    reset.build((1, 2, 7, 7))
+    assert not ops.convert_to_numpy(reset.theta).any()
