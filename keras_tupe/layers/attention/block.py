@@ -182,8 +182,8 @@ def near_entries(table, first, count):
 
 
 def _entries(table, first, count):
-    start = (*(0 for _ in table.shape[1:]), first)
-    return ops.slice(table, start, (*ops.shape(table)[:-1], count))
+    at = starts(*(0 for _ in table.shape[1:]), first)
+    return ops.slice(table, at, (*ops.shape(table)[:-1], count))
 
 
 def _near(table, block):
