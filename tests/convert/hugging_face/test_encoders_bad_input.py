@@ -123,6 +123,7 @@ def test_an_output_matrix_of_its_own_is_refused(kind, tmp_path):
         ("electra", {"num_groups": 2}, "num_groups=2 must be None"),
         ("deberta", {"position_options": {"variant": "paper"}}, "'paper' must be 'released'"),
         ("deberta", {"zero_padded_embeddings": False}, "embeddings=False must be True"),
+        ("deberta", {"num_groups": 1}, "num_groups=1 must be None"),
         ("roformer", {"position_options": {"cls": "untied"}}, "cls='untied' must be 'tied'"),
         ("roformer", {"position_options": {"theta": 500.0}}, "theta=500.0 must be 10000.0"),
         ("roformer", {"position_options": {"partial": 0.5}}, "partial=0.5 must be 1.0"),
@@ -138,6 +139,16 @@ def test_what_theirs_cannot_do_is_named(kind, changes, expected, tmp_path):
     with pytest.raises(ValueError, match=re.escape(expected)):
         to_hf(backbone, tmp_path / "theirs", model_type=kind)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_positions_of_roformer_must_be_its_sines_and_cosines(tmp_path):
+    def change(weights):
+        (name,) = (name for name in weights if name.endswith("embed_positions.weight"))
+        return {**weights, name: weights[name] + np.float32(0.001)}
+
+    message = refused("roformer", tmp_path, weights=change)
+    assert "embed_positions.weight" in message
+    assert "sines and cosines" in message
 
 
 def test_a_bias_that_deberta_has_not_must_be_zero(tmp_path):

@@ -24,6 +24,7 @@ from keras_tupe.convert.hugging_face.padding_rows import add_segments
 from keras_tupe.convert.hugging_face.trunk_config import DEFAULTS
 
 _HEAD = "cls.predictions."
+_POSITIONS = "encoder.embed_positions.weight"
 
 
 def _rotated(form):
@@ -76,6 +77,23 @@ def layout(backbone):
     return {**places, **dense("embeddings_projection", "embeddings_project")}
 
 
+def change(names, found, arguments, config):
+    """Compares the positions, which are a constant that our angles take the place of."""
+    given = found.get(_POSITIONS)
+    if given is None:
+        return {}
+    size = arguments["hidden_dim"] // arguments["num_heads"]
+    waves = _waves(arguments["max_sequence_length"], size, "float64")
+    tolerance = 1e-5 if given.dtype.itemsize > 2 else 1e-2
+    if given.shape != waves.shape or np.abs(given.astype("float64") - waves).max() > tolerance:
+        raise ValueError(
+            "RoFormer's positions must be its sines and cosines, which are computed here; others "
+            f"have no place. Received: {names[_POSITIONS]}, of shape {given.shape}, which differs "
+            f"from them, {waves.shape}"
+        )
+    return {_POSITIONS: "sines and cosines, which are computed"}
+
+
 def entries(backbone):
     """Returns the entries of the configuration beside those of every trunk."""
     return {
@@ -90,9 +108,7 @@ def change_back(found, backbone, config):
     """Adds two segments of zeros to a model without segments, and a constant that is kept there."""
     add_segments(found)
     size = backbone.hidden_dim // backbone.num_heads
-    found["encoder.embed_positions.weight"] = _waves(
-        backbone.max_sequence_length, size, found[WORDS].dtype
-    )
+    found[_POSITIONS] = _waves(backbone.max_sequence_length, size, found[WORDS].dtype)
 
 
 def _waves(length, size, dtype):
@@ -125,6 +141,7 @@ ENCODER = Encoder(
     heads=(_HEAD,),
     bias=f"{_HEAD}bias",
     decoder=f"{_HEAD}decoder",
-    dropped={**DROPPED, "encoder.embed_positions.weight": "sines and cosines, which are computed"},
+    dropped=DROPPED,
+    change=change,
     change_back=change_back,
 )
