@@ -36,6 +36,12 @@ class TupeTask(ChecksData, PresetModel):
         check_optimizer(optimizer, self)
         super().compile(optimizer, *args, **kwargs)
 
+    def make_train_function(self, force=False):
+        # Keras makes the slots in the first graph, which it then traces several times more
+        if self.optimizer is not None and not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
+        return super().make_train_function(force)
+
     def get_compile_config(self):
         return with_progress(self, super().get_compile_config())
 

@@ -250,6 +250,13 @@ def test_the_classifier_learns_in_a_compiled_step():
     assert losses[-1] < 0.5 * losses[0]
 
 
+def test_slots_of_the_optimizer_are_there_before_the_first_step_is_traced():
+    model = classifier("float32", scale=None)
+    model.compile("adamw", "mse")
+    model.make_train_function()
+    assert model.optimizer.built
+
+
 def test_fit_evaluate_and_predict_take_arrays(tensorflow):
     model = TupeTextClassifier(encoder(Case("none"), "float32", num_layers=1), num_classes=3)
     model.compile(jit_compile=False)  # else as it comes
