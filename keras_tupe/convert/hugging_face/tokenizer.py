@@ -2,6 +2,7 @@
 
 import pathlib
 
+from keras_tupe.check import is_integer
 from keras_tupe.convert.bert.wordpiece import (
     IDS_ONLY,
     checked_size,
@@ -11,8 +12,11 @@ from keras_tupe.convert.bert.wordpiece import (
 from keras_tupe.convert.hugging_face.frames import BERT
 from keras_tupe.convert.hugging_face.tokenizer_settings import (
     VOCABULARY,
+    WHOLE,
+    as_written,
     differences,
     lowercase_of,
+    model_of,
     read_files,
     refusal,
 )
@@ -31,6 +35,8 @@ OTHER_WORDS = (
 def hf_tokenizer(folder, vocabulary_size, frame=BERT):
     """Returns the WordPiece tokenizer of a folder, if ours can do what it asks for.
 
+    The pieces are those of `vocab.txt`; from transformers 5 on they are in `tokenizer.json` alone.
+
     Args:
         folder: path of the folder.
         vocabulary_size: token vectors of the model.
@@ -44,19 +50,21 @@ def hf_tokenizer(folder, vocabulary_size, frame=BERT):
             damaged.
     """
     folder = pathlib.Path(folder)
-    path = folder / VOCABULARY
+    path, files = folder / VOCABULARY, read_files(folder)
     if not path.is_file():
-        return None, (f"there is no {VOCABULARY}, so {IDS_ONLY}",)
-    files = read_files(folder)
+        path = folder / WHOLE
+        if not files[WHOLE]:
+            return None, (f"there is no {VOCABULARY} and no {WHOLE}, so {IDS_ONLY}",)
+        files[WHOLE] = as_written(files[WHOLE])
     lowercase, notes = lowercase_of(files)
     # first, since the vocabulary of another kind of tokenizer need not fit the model
     different = differences(files, frame, lowercase)
     if not different:
-        pieces = read_pieces(path)
+        pieces = _pieces_of(files[WHOLE]) if path.name == WHOLE else read_pieces(path)
         checked_size(pieces, vocabulary_size, path)
         different = differences(files, frame, lowercase, pieces)
         if frame.cuts_words and any(map(_is_word, pieces)):
-            different = [*different, f"{VOCABULARY}: pieces of several Chinese characters"]
+            different = [*different, f"{path.name}: pieces of several Chinese characters"]
     if different:
         return None, refusal(different)
     special = tuple(dict.fromkeys(frame.special.values()))
@@ -65,6 +73,19 @@ def hf_tokenizer(folder, vocabulary_size, frame=BERT):
         return None, more
     cuts = (OTHER_CUTS, OTHER_WORDS) if frame.cuts_words else (OTHER_CUTS,)
     return tokenizer, (*more, *notes, *cuts)
+
+
+def _pieces_of(whole):
+    """Returns the pieces of a `tokenizer.json` in the order of their ids."""
+    vocabulary = model_of(whole).get("vocab")
+    if not isinstance(vocabulary, dict) or sorted(
+        id_ for id_ in vocabulary.values() if is_integer(id_)
+    ) != list(range(len(vocabulary))):
+        raise ValueError(
+            f"The pieces in {WHOLE} must be a dictionary from each piece to its id, from 0 on, "
+            f"without gaps. Received: a `vocab` of {type(vocabulary).__name__}"
+        )
+    return sorted(vocabulary, key=vocabulary.get)
 
 
 def _is_word(piece):

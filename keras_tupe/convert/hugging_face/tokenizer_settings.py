@@ -41,6 +41,12 @@ def read_files(folder):
     return {name: read_json(path) if path.is_file() else {} for name, path in paths.items()}
 
 
+def as_written(whole):
+    """Returns a `tokenizer.json` that is the only file: an entry that is not there is `None`."""
+    model = {"type": None, **model_of(whole)}
+    return {"normalizer": None, "pre_tokenizer": None, **whole, "model": model}
+
+
 def lowercase_of(files):
     """Returns whether text is lower-cased, and notes for the report if nothing decides it."""
     if "do_lower_case" in files[SETTINGS]:
@@ -142,7 +148,23 @@ def _of_whole(whole, frame, lowercase):
     if normalizer.get("strip_accents") not in (None, lowercase):
         found.append(f"lowercase={lowercase}, strip_accents={normalizer['strip_accents']!r}")
     fixed = {**_FIXED_MODEL, "unk_token": frame.special["unk_token"]}
-    return found + unlike(normalizer, _FIXED_NORMALIZER) + unlike(model_of(whole), fixed)
+    found += unlike(normalizer, _FIXED_NORMALIZER) + unlike(model_of(whole), fixed)
+    around, ends = _around(part_of(whole, "post_processor")), ("cls_token", "sep_token")
+    if around not in (None, [frame.special[end] for end in ends]):
+        found.append(f"post_processor with {' '.join(map(repr, around)) or 'nothing'} around texts")
+    return found
+
+
+def _around(processor):
+    """Returns the special tokens that a post-processor puts around one text, `None` without one."""
+    if not processor:
+        return None
+    if "cls" in processor:
+        return [(texts_of(processor.get(end)) or [""])[0] for end in ("cls", "sep")]
+    single = processor.get("single")
+    single = [one for one in single if isinstance(one, dict)] if isinstance(single, list) else []
+    tokens = [part_of(one, "SpecialToken") for one in single if "Sequence" not in one]
+    return [str(token.get("id", "")) for token in tokens]
 
 
 def kept_whole(name, tokens, special):

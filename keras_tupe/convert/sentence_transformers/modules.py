@@ -125,7 +125,12 @@ def _is_inside(folder, path):
 
 def _pooling(config):
     """Returns the name of the pooling, and a list of problems."""
-    start = "pooling_mode_"
+    start, modes = "pooling_mode_", list(_POOLINGS.values())
+    if isinstance(config.get("pooling_mode"), str):  # from sentence-transformers 6 on
+        mode = config["pooling_mode"]
+        if mode in modes:
+            return mode, []
+        return None, [f"pooling_mode must be one of {modes}, not {mode!r}"]
     chosen = [name.removeprefix(start) for name, on in config.items() if name[:13] == start and on]
     if len(chosen) == 1 and chosen[0] in _POOLINGS:
         return _POOLINGS[chosen[0]], []

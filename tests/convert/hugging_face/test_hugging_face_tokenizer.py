@@ -150,6 +150,58 @@ def test_files_that_agree_with_ours_give_ours(files, lowercase, note, tmp_path):
     assert note is None or note in said[0]
 
 
+def whole_file(folder, **changes):
+    """Writes the one file of transformers 5, by the library that it uses."""
+    tokenizers = pytest.importorskip("tokenizers")
+    theirs = tokenizers.BertWordPieceTokenizer({piece: n for n, piece in enumerate(PIECES)})
+    content = {**json.loads(theirs.to_str()), **changes}
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    settings = {"backend": "tokenizers", "tokenizer_class": "BertTokenizer", "cls_token": "[CLS]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return hf_tokenizer(folder, len(PIECES))
+
+
+TEMPLATE = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[CLS]"}}]}
+TEMPLATE["single"] += [{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "[SEP]"}}]
+
+
+@pytest.mark.parametrize("changes", [{}, {"post_processor": TEMPLATE}])
+def test_tokenizer_json_alone_gives_ours(changes, tmp_path):
+    tokenizer, notes = whole_file(tmp_path, **changes)
+    assert list(tokenizer.get_vocabulary()) == list(PIECES)
+    assert tokenizer.lowercase is True
+    assert "as tokenizer.json says" in " ".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"normalizer": None}, "normalizer of type None"),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer of type 'Whitespace'"),
+        ({"model": {"vocab": {}}}, "type=None"),
+        (
+            {"post_processor": {**TEMPLATE, "single": TEMPLATE["single"][:2]}},
+            "post_processor with '[CLS]' around texts",
+        ),
+        ({"post_processor": {"sep": ["[CLS]", 2], "cls": ["[SEP]", 3]}}, "'[SEP]' '[CLS]' around"),
+    ],
+)
+def test_tokenizer_json_alone_that_ours_cannot_do_leaves_ids_and_a_note(
+    changes, expected, tmp_path
+):
+    tokenizer, (note,) = whole_file(tmp_path, **changes)
+    assert tokenizer is None
+    assert expected in note
+    assert "the model takes token ids only" in note
+
+
+def test_ids_with_gaps_are_refused(tmp_path):
+    content = whole("model", vocab={"[PAD]": 0, "[UNK]": 2})["tokenizer"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="from 0 on, without gaps"):
+        hf_tokenizer(tmp_path, 2)
+
+
 @pytest.mark.parametrize(
     ("pieces", "expected"),
     [

@@ -64,6 +64,26 @@ def test_vectors_of_texts_are_the_librarys(kind, dtype, tolerance, tensorflow):
 
 
 @pytest.mark.parametrize("pooling", FLAGS)
+def test_the_names_of_version_6_are_read(pooling, copied):
+    (copied / "1_Pooling/config.json").write_text(json.dumps({"pooling_mode": pooling}))
+    start = "sentence_transformers.sentence_transformer.modules"
+    kinds = [
+        {"path": path, "type": f"{start}.{file}.{kind}"}
+        for path, file, kind in (
+            ("", "transformer", "Transformer"),
+            ("1_Pooling", "pooling", "Pooling"),
+            ("2_Normalize", "normalize", "Normalize"),
+        )
+    ]
+    (copied / "modules.json").write_text(json.dumps(kinds))
+    model, _ = from_sentence_transformers(copied)
+    assert (model.pooling, model.normalize) == (pooling, True)
+    changed(copied, "1_Pooling/config.json", {"pooling_mode": "lasttoken"})
+    with pytest.raises(ValueError, match="pooling_mode must be one of .*, not 'lasttoken'"):
+        from_sentence_transformers(copied)
+
+
+@pytest.mark.parametrize("pooling", FLAGS)
 @pytest.mark.parametrize("normalize", [False, True])
 def test_every_pooling_is_the_librarys(pooling, normalize, copied):
     skip_float64_on_jax("float64")
