@@ -39,7 +39,7 @@ def test_every_method_has_a_page_and_a_row(pages):
         assert f"$$\n{method.equation}\n$$" in page
         drawn = f"![Heads of {name}: "
         assert (drawn if name in drawn_methods() else "Not drawn yet: ") in page
-        assert "def logits_oracle(tokens, weights, dims, options):" in page
+        assert "def logits_oracle(tokens, weights, dims, options" in page
         assert ("|    512 | default |" in page) != ("Not measured yet" in page)
         for symbol, text in method.where.items():
             assert f"- ${symbol}$: {text}" in page
