@@ -25,12 +25,14 @@ class Block:
         start, rows: position of the first query and number of queries; integers, or scalar tensors
             in a loop or a step.
         offset, keys: the same of keys.
+        shift: `offset - start`, where the graph knows it and not the two, as in windows.
     """
 
     start: object
     rows: object
     offset: object
     keys: object
+    shift: int | None = None
 
     @property
     def i(self):
@@ -55,7 +57,13 @@ class Block:
     @property
     def is_known(self):
         """Whether the graph knows where the block is."""
-        return all(isinstance(x, int) for x in vars(self).values())
+        places = (self.start, self.rows, self.offset, self.keys)
+        return all(isinstance(x, int) for x in places)
+
+    @property
+    def distances(self):
+        """A block of the same distances, which the graph knows where it can."""
+        return self if self.shift is None else Block(0, self.rows, self.shift, self.keys)
 
 
 def distance_values(table, block):
@@ -65,7 +73,7 @@ def distance_values(table, block):
         table: scalars by distance, `(heads, 2 k + 1)`.
         block: a `Block`.
     """
-    near = _near(table, block)
+    near = _near(table, block.distances)
     heads, columns = ops.shape(near)
     near = ops.reshape(near, (heads, 1, 1, columns))
     return skew(ops.broadcast_to(near, (heads, 1, block.rows, columns)), block.keys)
@@ -79,6 +87,7 @@ def query_distances(query, table, block):
         table: vectors by distance, `(heads or 1, dim, 2 k + 1)`.
         block: a `Block`.
     """
+    block = block.distances
     if block.is_known:
         return _by_known_tiles(query, table, block)
     if block.is_row:
@@ -93,6 +102,7 @@ def key_distances(key, table, block):
         key: `(heads, batch, keys, dim)`.
         table, block: as of `query_distances`.
     """
+    block = block.distances
     if block.is_row:
         return ops.expand_dims(ops.sum(key * row_vectors(table, block), axis=-1), 2)
     table, block = ops.flip(table, axis=-1), block.transposed
@@ -167,7 +177,8 @@ def near_entries(table, first, count):
     """
     last = ops.shape(table)[-1] - 1
     at = first + last // 2
-    if not (isinstance(last, int) and isinstance(count, int)):
+    are_known = isinstance(last, int) and isinstance(count, int)
+    if not are_known or (last > 4 * count and not isinstance(at, int)):
         return ops.take(table, ops.clip(ops.arange(count, dtype="int32") + at, 0, last), axis=-1)
     if not isinstance(at, int):
         table = near_entries(table, -(last // 2) - count, last + 1 + 2 * count)

@@ -21,6 +21,7 @@ def channel_distances(query, key, table, block):
     Args:
         query, key, table, block: as of `query_distances` and `key_distances`.
     """
+    block = block.distances
     rows, keys = block.rows, block.keys
     if isinstance(rows, int) and isinstance(keys, int) and rows > keys:
         flipped = ops.flip(table, axis=-1)

@@ -15,7 +15,7 @@ MASKED_LOGIT = -1e30  # far below any logit, finite: a row of only such values h
 # Longest texts of which all logits are made at once, and whose position bias is a matrix that all
 # layers share: below, making blocks a second time in the backward pass takes more time.
 LONGEST_WHOLE = 512
-FEWEST_ROWS, MOST_ROWS = 64, 256  # of a block
+FEWEST_ROWS, MOST_ROWS = 128, 256  # of a block
 MOST_LOGITS = 2**22  # of a block, while it has more than the fewest rows
 MOST_KNOWN = 16  # blocks that follow each other in the graph
 
@@ -183,7 +183,7 @@ def _in_windows(one, parts, keys, block, size):
         )
 
     def of_block(start, entries, whole):
-        here = Block(start, size, start - visible.left, width)
+        here = Block(start, size, start - visible.left, width, -visible.left)
         seen = [(entries["keys"], here, window)]
         if visible.num_global:
             seen.insert(0, (whole["globals"], Block(start, size, 0, visible.num_global), visible))
