@@ -7,7 +7,6 @@ such as `import keras_tupe.data`.
 """
 
 from keras_tupe import attention_patterns, check, layers, models, positions
-from keras_tupe._finite import allow_non_finite_weights
 from keras_tupe.layers import (
     AbsolutePositionEmbedding,
     ClsReset,
@@ -77,7 +76,6 @@ __all__ = [
     "TupeTokenizer",
     "UntiedPositionBias",
     "UntiedPositionalAttention",
-    "allow_non_finite_weights",
     "attention_patterns",
     "call_with_memory",
     "check",

@@ -64,7 +64,7 @@ def assign(model, values, new=None):
 
     Raises:
         ValueError: if a weight has no value, a value no weight or another shape, with a list of
-            all of them; for values that are no numbers, see `allow_non_finite_weights`.
+            all of them; and for values that are not numbers.
 
     Example:
         >>> from keras_tupe.convert._assign import assign, weights_by_path
