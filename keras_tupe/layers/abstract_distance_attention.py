@@ -31,6 +31,7 @@ class AbstractDistanceAttention(AbstractSelfAttention):
     """
 
     unrolls_blocks = True
+    distance_tables = ("distances",)
 
     def __init__(self, num_heads, key_dim, position_table=None, **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)

@@ -10,7 +10,7 @@ from keras_tupe.layers._checks import check_positive_integers, is_integer
 from keras_tupe.layers._dense import EinsumDense, HeadsDense, KeysAndGates
 from keras_tupe.layers._parts import Configured, at_least_float32, fresh, starts
 from keras_tupe.layers.attention import core
-from keras_tupe.layers.attention.block import Block, distance_values, is_zero, rows_of
+from keras_tupe.layers.attention.block import Block, distance_values, is_zero, near_entries, rows_of
 from keras_tupe.layers.attention.segments import segments_of
 from keras_tupe.layers.dropout import Dropout
 
@@ -75,6 +75,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     shares_projection = False  # whether W^K, b^K are W^Q, b^Q (Kitaev et al. 2020, Sec. 2)
     keeps_prepared = False  # whether a cache holds the keys that `prepare` returned
     unrolls_blocks = False  # whether a long text costs less if its blocks know where they begin
+    distance_tables = ()  # names of what `of_layer` returns that has an entry per distance, last
     makes_blocks = True  # whether `normalized` computes with its argument alone, rows one by one
     num_gates = 0  # logits of gates per token and head, the last channels of each key
     first_gate = 0.0  # bias of these logits at first
@@ -278,6 +279,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         """Returns the answer for the queries of a block."""
         given = {"visible": self.visible, "blocks": self.makes_blocks, **given}
         given |= {"normalized": self.normalized, "unrolled": self.unrolls_blocks}
+        given["near"] = self._near
         context = core.attend(self._logits, parts, value, block, is_real, **given)
         context = joined(context) if joined else context
         if self.head_gates is not None:
@@ -309,6 +311,19 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
             heads, columns = ops.shape(bias["distances"])
             whole["distances"] = ops.slice(bias["distances"], (0, 0), (heads, columns - 1))
         return core.Parts(rows, keys, whole)
+
+    def _near(self, whole, reach):
+        """Returns what every rectangle needs, without the entries of distances beyond a reach."""
+
+        def cut(table):
+            count = 2 * reach + 1
+            has_more = table.shape[-1] is None or table.shape[-1] > count
+            return near_entries(table, -reach, count) if has_more else table
+
+        positions = whole.get("positions") or {}
+        tables = {name: cut(positions[name]) for name in self.distance_tables if name in positions}
+        found = {**whole, "positions": {**positions, **tables}} if tables else dict(whole)
+        return found | ({"distances": cut(whole["distances"])} if "distances" in whole else {})
 
     def _logits(self, parts, block):
         """Returns the logits of a rectangle, the position bias included."""

@@ -52,6 +52,7 @@ class DisentangledAttention(layers.AbstractSelfAttention):
     """
 
     unrolls_blocks = True
+    distance_tables = ("query", "key")
     num_terms = 3
 
     def __init__(self, num_heads, key_dim, untie_cls=False, variant="paper", **kwargs):

@@ -49,6 +49,8 @@ class XLNetAttention(layers.AbstractSelfAttention):
     Differences from XLNet: no two-stream attention, no segment term.
     """
 
+    distance_tables = ("table",)
+
     def __init__(self, num_heads, key_dim, use_biases=True, untie_cls=False, **kwargs):
         super().__init__(num_heads, key_dim, **kwargs)
         self.use_biases, self.untie_cls = use_biases, untie_cls

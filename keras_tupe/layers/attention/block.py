@@ -55,6 +55,13 @@ class Block:
         return isinstance(self.rows, int) and self.rows == 1
 
     @property
+    def is_tall(self):
+        """Whether there are more queries than keys, as where all tokens see global ones."""
+        return isinstance(self.keys, int) and (
+            not isinstance(self.rows, int) or self.rows > self.keys
+        )
+
+    @property
     def is_known(self):
         """Whether the graph knows where the block is."""
         places = (self.start, self.rows, self.offset, self.keys)
@@ -73,7 +80,11 @@ def distance_values(table, block):
         table: scalars by distance, `(heads, 2 k + 1)`.
         block: a `Block`.
     """
-    near = _near(table, block.distances)
+    block = block.distances
+    if block.is_tall:
+        values = distance_values(ops.flip(table, axis=-1), block.transposed)
+        return ops.swapaxes(values, -1, -2)
+    near = _near(table, block)
     heads, columns = ops.shape(near)
     near = ops.reshape(near, (heads, 1, 1, columns))
     return skew(ops.broadcast_to(near, (heads, 1, block.rows, columns)), block.keys)
@@ -92,6 +103,8 @@ def query_distances(query, table, block):
         return _by_known_tiles(query, table, block)
     if block.is_row:
         return _products(query, near_entries(table, block.offset - block.start, block.keys))
+    if block.is_tall:
+        return _by_tiles(query, table, block)
     return skew(_products(query, _near(table, block)), block.keys)
 
 
@@ -207,6 +220,9 @@ def _by_known_tiles(query, table, block):
     """Products in tiles of few rows; what is beyond a clipped table is one value per row."""
     size = block.keys if block.rows > block.keys else SMALLEST_TILE
     size = max(SMALLEST_TILE, size, -(-block.rows // MOST_TILES))
+    is_clipped = (table.shape[-1] or 0) < block.keys + block.rows
+    if not is_clipped and 2 * block.rows <= block.keys:  # one tile wastes little
+        size = block.rows
     ends = range(size, block.rows, size)
     parts = ops.split(query, list(ends), axis=2) if len(ends) else [query]
     found = []

@@ -23,7 +23,7 @@ def channel_distances(query, key, table, block):
     """
     block = block.distances
     rows, keys = block.rows, block.keys
-    if isinstance(rows, int) and isinstance(keys, int) and rows > keys:
+    if block.is_tall:
         flipped = ops.flip(table, axis=-1)
         return ops.swapaxes(channel_distances(key, query, flipped, block.transposed), -1, -2)
     if block.is_row:

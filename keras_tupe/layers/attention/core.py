@@ -69,6 +69,7 @@ def attend(
     of_globals=None,
     blocks=True,
     unrolled=False,
+    near=None,
 ):
     """Returns the sums of values of the queries of a block, `(heads, batch, rows, key_dim)`.
 
@@ -89,6 +90,8 @@ def attend(
         of_globals: parts and values that global tokens see by, if they have their own.
         blocks: whether a long text is made in blocks.
         unrolled: whether few blocks follow each other in the graph instead of a loop.
+        near: function (whole, reach) -> of `Parts.whole` what distances up to `reach` need, for
+            the blocks of a window; `None` if they need all of it.
     """
     keys = {"parts": parts.keys, "value": value}
     if is_real is not None:
@@ -99,17 +102,20 @@ def attend(
     size = blocks and in_blocks(length) and _rows(value.shape)
     has_window = size and visible is not None and visible.has_window and _is_whole(block)
     if has_window and "matrix" not in parts.rows:
-        out = _in_windows(one, parts, keys, block, _rows_of_window(visible))
+        rows = _rows_of_window(visible)
+        reach = max(visible.left, visible.right) + rows
+        whole = near(parts.whole, reach) if near else parts.whole
+        out = _in_windows(one, parts, keys, block, rows, whole)
     elif size:
         out = _in_blocks(one, parts, keys, block, size, unrolled)
     else:
-        out = one(0, _seed(dropout), parts, [(keys, block, visible)])
+        out = one(0, _seed(dropout), parts, keys, block)
     if visible is not None and visible.has_global_rows and (has_window or of_globals):
         parts, keys["value"] = of_globals or (parts, value)
         keys["parts"] = parts.keys
         first = Block(0, visible.num_global, 0, block.keys)
         parts = parts._replace(rows=cut(parts.rows, 0, visible.num_global))
-        top = one(0, _seed(dropout), parts, [(keys, first, visible)])
+        top = one(0, _seed(dropout), parts, keys, first)
         heads, batch, length, dim = ops.shape(out)
         rest = (heads, batch, length - visible.num_global, dim)
         out = joined([top, ops.slice(out, (0, 0, visible.num_global, 0), rest)], 2)
@@ -138,17 +144,21 @@ class _OneBlock:
     visible: object
     normalized: object
 
-    def __call__(self, first_row, seed, parts, seen):
-        found = [
-            _masked(self.logits(parts._replace(keys=keys["parts"]), block), block, keys, visible)
-            for keys, block, visible in seen
-        ]
-        value = joined([keys["value"] for keys, *_ in seen], 2)
-        probabilities = self.normalized(joined(found, -1))
+    def __call__(self, first_row, seed, parts, keys, block, mask=None, beside=()):
+        logits, value = self.masked(parts, keys, block, mask), keys["value"]
+        if beside:  # logits and values of other keys, which come first
+            logits = joined([beside[0], logits], -1)
+            value = joined([beside[1], value], 2)
+        probabilities = self.normalized(logits)
         if self.dropout is not None:
             dropout = self.dropout._replace(seed=seed) if can_draw() else self.dropout
             probabilities = dropped(probabilities, dropout, first_row)
         return ops.matmul(ops.cast(probabilities, value.dtype), value)
+
+    def masked(self, parts, keys, block, mask=None):
+        logits = self.logits(parts._replace(keys=keys["parts"]), block)
+        logits = logits if mask is None else logits + ops.cast(mask, logits.dtype)
+        return _masked(logits, block, keys, self.visible)
 
 
 def _in_blocks(one, parts, keys, block, size, unrolled):
@@ -162,38 +172,40 @@ def _in_blocks(one, parts, keys, block, size, unrolled):
     def of_block(start, rows, whole):
         here = Block(start, size, block.offset, block.keys)
         rows = Parts(rows, None, whole["whole"])
-        return one(start - block.start, whole["seed"], rows, [(whole["keys"], here, one.visible)])
+        return one(start - block.start, whole["seed"], rows, whole["keys"], here)
 
     rows = _map(lambda x: frames(x, count, size), parts.rows)
     out = over_blocks(of_block, starts, rows, whole, keys["value"].dtype)
     return _rows_of_frames(out, keys["value"], block.rows, count * size)
 
 
-def _in_windows(one, parts, keys, block, size):
+def _in_windows(one, parts, keys, block, size, whole):
     """Blocks that see a window of keys, and beside it those of global tokens."""
     visible, length = one.visible, block.rows
     count, width = -(-length // size), visible.left + size + visible.right
     keys = {"is_real": ops.ones((1, 1, block.keys, 1), _first(parts.rows).dtype), **keys}
-    whole = {"whole": parts.whole, "seed": _seed(one.dropout)}
-    window = visible
+    whole = {"whole": whole, "seed": _seed(one.dropout)}
+    entries = {"rows": parts.rows}
     if visible.num_global:
-        whole["globals"] = cut(keys, 0, visible.num_global)
-        window = dataclasses.replace(
-            visible, num_global=0, also=lambda i, j: j >= visible.num_global
-        )
+        beside = cut(keys, 0, visible.num_global)
+        entries["beside"] = one.masked(parts, beside, Block(0, length, 0, visible.num_global))
+        whole["beside"] = beside["value"]
+        is_local = ops.arange(block.keys, dtype="int32")[:, None] >= visible.num_global
+        keys["is_real"] = keys["is_real"] * ops.cast(is_local, keys["is_real"].dtype)
+    entries = _map(lambda x: frames(x, count, size), entries)
+    entries["keys"] = _map(lambda x: frames(x, count, size, visible.left, width), keys)
+    window = dataclasses.replace(visible, num_global=0, also=None)  # the same in all blocks
+    first = _first(parts.rows)
+    whole["mask"] = _mask(window, Block(0, size, -visible.left, width), first.shape[0], first.dtype)
+    further = dataclasses.replace(visible, left=None, right=None, num_global=0)
+    one = dataclasses.replace(one, visible=further)
 
     def of_block(start, entries, whole):
         here = Block(start, size, start - visible.left, width, -visible.left)
-        seen = [(entries["keys"], here, window)]
-        if visible.num_global:
-            seen.insert(0, (whole["globals"], Block(start, size, 0, visible.num_global), visible))
         rows = Parts(entries["rows"], None, whole["whole"])
-        return one(start, whole["seed"], rows, seen)
+        beside = (entries["beside"], whole["beside"]) if visible.num_global else ()
+        return one(start, whole["seed"], rows, entries["keys"], here, whole["mask"], beside)
 
-    entries = {
-        "rows": _map(lambda x: frames(x, count, size), parts.rows),
-        "keys": _map(lambda x: frames(x, count, size, visible.left, width), keys),
-    }
     starts = size * ops.arange(count, dtype="int32")
     out = over_blocks(of_block, starts, entries, whole, keys["value"].dtype)
     return _rows_of_frames(out, keys["value"], length, count * size)
@@ -296,15 +308,24 @@ def _dropped(probabilities, seed, first_row, rate):
 
 def _masked(logits, block, keys, visible):
     """Returns logits plus masks: one pass each, where a choice takes three."""
-    zero, masked = (ops.cast(x, logits.dtype) for x in (0, MASKED_LOGIT))
-    seen = None if visible is None else visible.allowed(block.i, block.j)
-    if seen is not None:  # TensorFlow 2.21 adds a mask that all heads share 100 x slower
-        shape = (ops.shape(logits)[0], 1, *ops.shape(seen))
-        logits = logits + ops.broadcast_to(ops.where(seen, zero, masked), shape)
-    if "is_real" in keys:
-        is_real = ops.swapaxes(keys["is_real"], -1, -2) > 0
-        logits = logits + ops.where(is_real, zero, masked)
-    return logits
+    mask = None if visible is None else _mask(visible, block, ops.shape(logits)[0], logits.dtype)
+    logits = logits if mask is None else logits + mask
+    if "is_real" not in keys:
+        return logits
+    return logits + _chosen(ops.swapaxes(keys["is_real"], -1, -2) > 0, logits.dtype)
+
+
+def _mask(visible, block, heads, dtype):
+    """Returns what is added to the logits of a block, `(heads, 1, rows, keys)`, or `None`."""
+    seen = visible.allowed(block.i, block.j)
+    if seen is None:
+        return None
+    # TensorFlow 2.21 adds a mask that all heads share 100 x slower
+    return ops.broadcast_to(_chosen(seen, dtype), (heads, 1, *ops.shape(seen)))
+
+
+def _chosen(seen, dtype):
+    return ops.where(seen, ops.cast(0, dtype), ops.cast(MASKED_LOGIT, dtype))
 
 
 def _rows(shape):
