@@ -103,7 +103,7 @@ def attend(
     has_window = size and visible is not None and visible.has_window and _is_whole(block)
     if has_window and "matrix" not in parts.rows:
         rows = _rows_of_window(visible)
-        reach = max(visible.left, visible.right) + rows
+        reach = max(visible.left, visible.right) + rows  # beyond no block's ends
         whole = near(parts.whole, reach) if near else parts.whole
         out = _in_windows(one, parts, keys, block, rows, whole)
     elif size:
