@@ -19,10 +19,7 @@ from keras_tupe.convert.bert.wordpiece import (
 from keras_tupe.convert.hugging_face.config import read_json
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
-from keras_tupe.models.presets.check import check_inside
-from keras_tupe.models.presets.config_check import check_plain, is_dtype_policy
-from keras_tupe.models.presets.size_check import check_sizes
-from keras_tupe.models.presets.weights_file import check_weights, weight_shapes
+from keras_tupe.models.presets import check_inside, check_sizes, weight_shapes
 
 # Its layers have it fixed; its masked-LM head has Keras's default instead.
 _EPSILON, _EPSILON_OF_HEAD = 1e-12, 1e-5
@@ -156,14 +153,9 @@ def _checked_shapes(folder, arguments):
             continue
         check_inside(folder, path)
         if name in _MODELS:
-            content = read_json(path)
-            check_plain(content, f"The object in {name}", _is_of_bert)
-            configs.append(_nested(content, "config", "backbone", "config"))
+            configs.append(_nested(read_json(path), "config", "backbone", "config"))
         elif name in _WEIGHTS:
-            check_weights(path)
             shapes |= weight_shapes(path)
-        elif path.suffix == ".h5":
-            check_weights(path)
     for config in configs:
         check_sizes(config, shapes.values(), repr(str(folder)), slack=2)
     return shapes
@@ -173,12 +165,6 @@ def _nested(content, *names):
     for name in names:
         content = content.get(name) if isinstance(content, dict) else None
     return content if isinstance(content, dict) else {}
-
-
-def _is_of_bert(value):
-    name = value.get("registered_name")
-    is_bert = isinstance(name, str) and name.startswith(("keras_hub>Bert", "keras_nlp>Bert"))
-    return is_bert or is_dtype_policy(value)
 
 
 def _check_nothing_is_left(folder, shapes, backbone):

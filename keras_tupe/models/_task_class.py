@@ -5,7 +5,7 @@ import keras_hub
 from keras_tupe.models._compile_config import compile_from, with_progress
 from keras_tupe.models._data_checks import ChecksData
 from keras_tupe.models._inputs import check_optimizer, input_names
-from keras_tupe.models.presets.classes import PresetModel
+from keras_tupe.models.presets import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.trunk.inputs import check_inputs
 

@@ -4,7 +4,7 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._dense import Dense
-from keras_tupe.models.presets.classes import PresetModel
+from keras_tupe.models.presets import PresetModel
 from keras_tupe.trunk.config import TrunkConfig
 from keras_tupe.trunk.inputs import check_inputs, check_positions
 from keras_tupe.trunk.trunk import Trunk

@@ -3,7 +3,7 @@
 import keras
 import keras_hub
 
-from keras_tupe.models.presets.classes import PresetClass
+from keras_tupe.models.presets import PresetClass
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer

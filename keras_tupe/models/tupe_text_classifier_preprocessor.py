@@ -4,7 +4,7 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models.presets.classes import PresetClass
+from keras_tupe.models.presets import PresetClass
 from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 

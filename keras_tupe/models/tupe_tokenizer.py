@@ -6,8 +6,7 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models.presets.check import check_inside
-from keras_tupe.models.presets.classes import PresetClass
+from keras_tupe.models.presets import PresetClass, check_inside
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
 _CLASSES = {

@@ -1,4 +1,8 @@
-"""What a preset or a `.keras` file from elsewhere cannot do, at every door."""
+"""What a preset or a `.keras` file from elsewhere cannot do, at every door.
+
+Keras and KerasHub refuse most by themselves; what counts is that nothing runs, is quoted, is
+written or takes memory, and that our doors end in one sentence.
+"""
 
 import io
 import os
@@ -31,8 +35,9 @@ from hostile_files import (
 
 slow = pytest.mark.slow
 KINDS = ["masked_lm", *(pytest.param(kind, marks=slow) for kind in TASKS if kind != "masked_lm")]
-DOORS = ["ours", "keras_hub", "training"]
 TOKENS = "layers/token_embedding/vars/0"
+# Keras goes on after the first thing that it could not load, and warns of the next.
+pytestmark = pytest.mark.filterwarnings("ignore:Skipping nested container:UserWarning")
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +50,10 @@ def presets(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def model():
-    """A task into which weights may be loaded."""
-    return task()
-
-
 @pytest.fixture
 def preset(presets, tmp_path):
     def copy(kind="masked_lm"):
-        return Folder(shutil.copytree(presets / kind, tmp_path / kind))
+        return Folder(shutil.copytree(presets / kind, tmp_path / kind, dirs_exist_ok=True))
 
     return copy
 
@@ -71,11 +70,11 @@ def keras_path(presets, tmp_path):
 def trap(tmp_path_factory):
     """A SavedModel that writes a file when it is loaded, and that file."""
     folder = tmp_path_factory.mktemp("trap")
-    return writing_saved_model(folder / "saved", folder / "written"), folder / "written"
-
-
-# Keras goes on after the first thing that it could not load, and warns of the next.
-pytestmark = pytest.mark.filterwarnings("ignore:Skipping nested container:UserWarning")
+    path, written = writing_saved_model(folder / "saved", folder / "written"), folder / "written"
+    tf.saved_model.load(str(path))
+    assert written.exists()  # it works
+    written.unlink()
+    return path, written
 
 
 def refused(load, match, *args):
@@ -85,83 +84,13 @@ def refused(load, match, *args):
     return str(found.value)
 
 
-# SavedModels
-
-
-def test_the_trap_works(trap):
-    path, written = trap
-    tf.saved_model.load(str(path))
-    assert written.exists()
-    written.unlink()
-
-
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("part", ["backbone", "preprocessor", "the whole"])
-def test_a_preset_that_names_a_saved_model_runs_nothing(preset, trap, door, kind, part):
-    path, written = trap
-    folder = preset(kind)
-    shutil.copytree(path, folder.path / "saved")
-    hostile = saved_encoder(folder.path / "saved")
-
-    def change(content):
-        if part == "the whole":
-            return hostile
-        content["config"][part] = hostile
-
-    folder.change("task.json", change)
-    if door == "keras_hub" and part == "the whole" and kind != "spans":
-        # KerasHub makes a new task where task.json is of another class
-        keywords = {"num_classes": 2} if kind == "classifier" else {}
-        doors(kind)[door](folder.path, **keywords)
-    else:
-        refused(doors(kind)[door], "must be a", folder.path)
-    assert not written.exists()
-
-
-@pytest.mark.parametrize("name", ["preprocessor.json", "tokenizer.json", "config.json"])
-def test_no_small_file_of_a_preset_may_name_a_saved_model(preset, trap, name):
-    path, written = trap
-    folder = preset()
-    folder.change(name, lambda content: saved_encoder(path))
-    loads = doors("masked_lm")
-    loads.pop("keras_hub")(folder.path)  # which makes task.json, and nothing of the others
-    for load in (*loads.values(), keras_tupe.TupeTokenizer.from_preset):
-        with pytest.raises(ValueError, match="must be a"):
-            load(folder.path)
-    assert not written.exists()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("part", ["backbone", "preprocessor", "the whole"])
-def test_a_keras_file_that_names_a_saved_model_runs_nothing(keras_path, trap, kind, part):
-    path, written = trap
-
-    def change(config):
-        if part == "the whole":
-            return saved_encoder(path)
-        config["config"][part] = saved_encoder(path)
-
-    refused(
-        load_keras_file, "must be a|safe_mode=False", changed_keras_file(keras_path(kind), change)
-    )
-    assert not written.exists()
-
-
-def test_a_functional_model_with_a_saved_encoder_needs_the_users_word(trap, tmp_path):
-    path, written = trap
-    config = {
-        "module": "keras",
-        "class_name": "Sequential",
-        "config": {"name": "sequential", "layers": [saved_encoder(path)]},
-        "registered_name": None,
-    }
-    with pytest.raises(ValueError, match="safe_mode=False"):
-        keras.saving.deserialize_keras_object(config)
-    assert not written.exists()
-
-
-# Other classes
+def tried(load, *args, **kwargs):
+    """Loads what may be refused in KerasHub's words or Keras's; returns them, or `""`."""
+    try:
+        load(*args, **kwargs)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        return str(error)
+    return ""
 
 
 def foreign(class_name, module="keras.layers", registered_name=None, **config):
@@ -173,10 +102,9 @@ def foreign(class_name, module="keras.layers", registered_name=None, **config):
     }
 
 
+FUNCTION = {"class_name": "__lambda__", "config": {"value": "abc"}}
 FOREIGN = {
-    "Lambda": foreign(
-        "Lambda", function={"class_name": "__lambda__", "config": {"value": "abc"}}, name="x"
-    ),
+    "Lambda": foreign("Lambda", function=FUNCTION, name="x"),
     "TFSMLayer": foreign("TFSMLayer", filepath="/tmp", call_endpoint="serve"),
     "foreign module": foreign("Popen", module="subprocess", args=["true"]),
     "Keras layer": foreign("Dense", units=3),
@@ -184,114 +112,77 @@ FOREIGN = {
     "list as a name": foreign("TupeBackbone", registered_name=["keras_tupe>TupeBackbone"]),
     "unknown class": foreign("Nothing", registered_name="nowhere>Nothing"),
 }
+PLACES = ("backbone", "preprocessor", "activation", "dtype", "name", "num_classes")
 
 
-@pytest.mark.parametrize("what", FOREIGN)
-@pytest.mark.parametrize("part", ["backbone", "preprocessor"])
-def test_classes_that_do_not_belong_are_refused_before_anything_is_made(preset, what, part):
-    folder = preset()
-    folder.change("task.json", lambda content: content["config"].update({part: FOREIGN[what]}))
-    for load in doors("masked_lm").values():
-        message = refused(load, "must be a ", folder.path)
-        assert "could run code" in message
+@pytest.mark.parametrize("kind", ["classifier", pytest.param("spans", marks=slow)])
+@pytest.mark.parametrize("what", ["SavedEncoder", *FOREIGN])
+def test_no_class_of_a_file_runs_anything(preset, keras_path, trap, kind, what):
+    path, written = trap
+    folder, hostile = preset(kind), FOREIGN.get(what) or saved_encoder(path)
+    for place in PLACES:
+
+        def change(content, place=place):
+            content["config"][place] = hostile
+
+        folder.change("task.json", change)
+        if (what, place) == ("Keras layer", "activation"):
+            continue  # which Keras takes, and which runs nothing
+        refused(doors(kind)["ours"], "Received", folder.path)
+        tried(doors(kind)["keras_hub"], folder.path)
+        tried(doors(kind)["training"], folder.path)
+        preset(kind)
+        with pytest.raises((ValueError, TypeError, AttributeError)):
+            load_keras_file(changed_keras_file(keras_path(kind), change))
+        assert not written.exists()
+    tried(load_keras_file, changed_keras_file(keras_path(kind), lambda config: hostile))
+    for name in ("task.json", "preprocessor.json", "tokenizer.json", "config.json"):
+        folder.change(name, lambda content: hostile)
+    for load in (*doors(kind).values(), keras_tupe.TupeTokenizer.from_preset):
+        tried(load, folder.path)
+    assert not written.exists()
 
 
-@pytest.mark.parametrize("name", ["dropout", "position_options", "position", "dtype", "name"])
-def test_an_object_inside_a_plain_setting_is_refused(preset, keras_path, name):
+def test_a_functional_model_with_a_saved_encoder_needs_the_users_word(trap):
+    path, written = trap
+    config = foreign("Sequential", module="keras", name="x", layers=[saved_encoder(path)])
+    with pytest.raises(ValueError, match="safe_mode=False"):
+        keras.saving.deserialize_keras_object(config)
+    assert not written.exists()
+
+
+def test_a_tokenizer_cannot_be_made_to_write_outside_of_a_preset(preset, keras_path):
     def change(content):
-        content["config"]["backbone"]["config"][name] = FOREIGN["Lambda"]
+        found = content["config"]
+        for part in ("preprocessor", "tokenizer"):
+            found = found.get(part, {}).get("config", found) if part in found else found
+        found["config_file"] = "../../outside.json"
 
-    folder = preset()
-    folder.change("task.json", change)
-    folder.change("config.json", lambda content: content["config"].update({name: {"a": [{}]}}))
-    for load in (*doors("masked_lm").values(), keras_tupe.TupeBackbone.from_preset):
-        with pytest.raises((ValueError, TypeError), match="Received"):
-            load(folder.path if load != keras_tupe.TupeBackbone.from_preset else str(folder.path))
-    with pytest.raises(ValueError, match="must be a plain value"):
-        load_keras_file(changed_keras_file(keras_path(), change))
-
-
-def test_an_activation_may_be_a_name_or_a_registered_function(preset, keras_path):
-    for activation in (FOREIGN["Lambda"], foreign("function", module="os")):
-        folder = preset("classifier")
-        folder.change(
-            "task.json",
-            lambda content, value=activation: content["config"].update({"activation": value}),
-        )
-        for load in doors("classifier").values():
-            refused(load, "must be a plain value", folder.path)
-        shutil.rmtree(folder.path)
-    folder = preset("classifier")
-    folder.change("task.json", lambda content: content["config"].update({"activation": "tanh"}))
-    assert doors("classifier")["ours"](folder.path).activation == "tanh"
-
-
-def test_what_a_preset_does_not_say_of_an_object_is_refused(preset):
-    folder = preset()
-    hostile = {"optimizer": foreign("Adam", module="keras.optimizers")}
-    folder.change("task.json", lambda content: content.update({"compile_config": hostile}))
-    refused(keras_tupe.TupeMaskedLM.from_preset, "must have nothing but", folder.path)
-
-
-def test_a_tokenizer_of_no_kind_is_refused(preset):
-    folder = preset()
-
-    def change(content):
-        content["config"]["preprocessor"]["config"]["tokenizer"]["config"]["kind"] = None
-
-    folder.change("task.json", change)
-    folder.change("tokenizer.json", lambda content: content["config"].update(kind=None))
-    for load in (doors("masked_lm")["ours"], keras_tupe.TupeTokenizer.from_preset):
-        refused(load, "does not know which vocabulary to load", folder.path)
-
-
-def test_a_tokenizer_cannot_be_made_to_write_outside_of_a_preset(preset, tmp_path):
     folder = preset()
     for name in ("tokenizer.json", "preprocessor.json", "task.json"):
-
-        def change(content, name=name):
-            found = content["config"]
-            for part in ("preprocessor", "tokenizer"):
-                found = found.get(part, {}).get("config", found) if part in found else found
-            found["config_file"] = "../../outside.json"
-
         folder.change(name, change)
-    for load in doors("masked_lm").values():
+    for load in (*doors("masked_lm").values(), keras_tupe.TupeTokenizer.from_preset):
         refused(load, "must be the name of a JSON file", folder.path)
+    assert "name of a JSON" in tried(load_keras_file, changed_keras_file(keras_path(), change))
 
 
-# Links
-
-
-@pytest.mark.parametrize(
-    "name", ["config.json", "task.json", "tokenizer.json", "model.weights.h5", VOCABULARY]
-)
-def test_links_that_leave_the_folder_are_refused_and_not_quoted(preset, tmp_path, name):
-    folder = preset()
-    secret = tmp_path / "secret"
-    secret.write_text("[PAD]\nthe secret\nthe secret\n")
-    (folder.path / name).unlink()
-    (folder.path / name).symlink_to(secret)
-    loads = doors("masked_lm")
-    if name == "tokenizer.json":
-        loads.pop("keras_hub")(folder.path)  # which reads task.json alone
-    for load in loads.values():
-        with pytest.raises(ValueError) as found:  # noqa: PT011 (KerasHub's words are its own)
-            load(folder.path)
-        assert "the secret" not in str(found.value)
-    refused(keras_tupe.TupeMaskedLM.from_preset, "a link to elsewhere", folder.path)
-
-
-def test_a_linked_folder_of_assets_is_refused(preset, tmp_path):
+def test_links_out_of_a_folder_are_not_quoted_and_pipes_not_waited_for(preset, tmp_path):
+    (tmp_path / "secret").write_text("[PAD]\nthe secret\nthe secret\n")
+    names = ["config.json", "task.json", "tokenizer.json", "model.weights.h5", VOCABULARY]
+    for name in names:
+        folder = preset()
+        (folder.path / name).unlink()
+        (folder.path / name).symlink_to(tmp_path / "secret")
+        for load in doors("masked_lm").values():
+            assert "the secret" not in tried(load, folder.path)
+        if name != "tokenizer.json":  # which nothing reads beside a preprocessor
+            refused(keras_tupe.TupeMaskedLM.from_preset, "a link to elsewhere", folder.path)
+        shutil.rmtree(folder.path)
     folder = preset()
     shutil.move(folder.path / "assets", tmp_path / "elsewhere")
     (folder.path / "assets").symlink_to(tmp_path / "elsewhere")
     for load in doors("masked_lm").values():
         refused(load, "a link to elsewhere", folder.path)
-
-
-def test_a_pipe_in_a_preset_is_refused_and_not_waited_for(preset):
-    folder = preset()
     (folder.path / "config.json").unlink()
     os.mkfifo(folder.path / "config.json")
     refused(keras_tupe.TupeBackbone.from_preset, "plain files", folder.path)
@@ -317,23 +208,23 @@ def test_links_within_a_folder_and_those_of_a_hub_cache_are_followed(preset, tmp
 # Weights
 
 
-def external_link(weights, path, name=TOKENS):
+def external_link(weights, path, name):
     del weights[name]
     weights[name] = h5py.ExternalLink(str(path), "/x")
 
 
-def soft_link(weights, path, name=TOKENS):
+def soft_link(weights, path, name):
     del weights[name]
     weights[name] = h5py.SoftLink("/layers/dense/vars/0")
 
 
-def external_storage(weights, path, name=TOKENS):
+def external_storage(weights, path, name):
     shape = weights[name].shape
     del weights[name]
     weights.create_dataset(name, shape, "float32", external=[(str(path), 0, 2400)])
 
 
-def virtual(weights, path, name=TOKENS):
+def virtual(weights, path, name):
     shape = weights[name].shape
     del weights[name]
     layout = h5py.VirtualLayout(shape, "float32")
@@ -341,80 +232,65 @@ def virtual(weights, path, name=TOKENS):
     weights.create_virtual_dataset(name, layout)
 
 
-def claim(weights, path, name=TOKENS):
+def claim(weights, path, name):
     del weights[name]
-    weights.create_dataset(name, (2**40, 4), "float32", chunks=(2**20, 4), compression="gzip")
+    weights.create_dataset(name, (2**30, 4), "float32", chunks=(2**20, 4), compression="gzip")
 
 
-def cycle(weights, path, name=TOKENS):
-    weights["layers/again"] = weights["layers"]
+def not_numbers(weights, path, name):
+    weights[name][0] = np.nan
 
 
-def texts(weights, path, name=TOKENS):
-    weights["layers/text"] = "a text"
+def infinite(weights, path, name):
+    weights[name][0] = np.inf
 
 
 WEIGHTS = {
-    external_link: "a link to elsewhere",
-    soft_link: "a link to elsewhere",
-    external_storage: "lies in other files",
-    virtual: "lies in other files",
+    external_link: "ExternalLink|received 0 variables",
+    soft_link: "SoftLink|received 0 variables",
+    external_storage: "external Dataset|received 0 variables",
+    virtual: "virtual Dataset|received 0 variables",
     claim: "a trap",
-    cycle: "a tree of groups",
-    texts: "arrays of numbers",
+    not_numbers: "4 of 600 values of .*token_embedding.* are NaN or infinite",
+    infinite: "NaN or infinite",
 }
 
 
 @pytest.mark.parametrize("change", WEIGHTS, ids=lambda change: change.__name__)
-def test_weights_that_are_not_in_the_file_are_refused(preset, keras_path, tmp_path, model, change):
+def test_weights_that_should_not_be_read_are_refused(preset, keras_path, tmp_path, change):
     (tmp_path / "secret").write_bytes(bytes(2400))
-    folder = preset()
+    folder, model = preset(), task()
     with folder.weights() as weights:
-        change(weights, tmp_path / "secret")
-    loads = doors("masked_lm")
-    refused(loads["ours"], WEIGHTS[change], folder.path)
-    if change is external_link:
-        refused(loads["keras_hub"], WEIGHTS[change], folder.path)
-        refused(loads["training"], WEIGHTS[change], folder.path)
+        change(weights, tmp_path / "secret", TOKENS)
+    refused(keras_tupe.TupeMaskedLM.from_preset, WEIGHTS[change], folder.path)
+    refused(model.backbone.load_weights, WEIGHTS[change], folder.path / "model.weights.h5")
+    for load in doors("masked_lm").values():
+        with pytest.raises(ValueError, match=WEIGHTS[change]):
+            load(folder.path)
     path = keras_path()
     with zipfile.ZipFile(path) as archive:
         buffer = io.BytesIO(archive.read("model.weights.h5"))
     with h5py.File(buffer, "a") as weights:
         change(weights, tmp_path / "secret", f"layers/tupe_backbone/{TOKENS}")
     path = changed_keras_file(path, model=buffer.getvalue())
-    refused(load_keras_file, WEIGHTS[change], path)
+    with pytest.raises(ValueError, match=WEIGHTS[change]):
+        load_keras_file(path)
     refused(model.load_weights, WEIGHTS[change], path)
-    refused(model.backbone.load_weights, WEIGHTS[change], folder.path / "model.weights.h5")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("model.weights.h5", np.inf), pytest.param("task.weights.h5", np.nan, marks=slow)],
-)
-def test_weights_that_are_not_numbers_are_refused_and_keras_reads_them(preset, name, value):
+def test_what_no_layer_asks_for_is_not_read(preset):
+    folder = preset()
+    with folder.weights() as weights:
+        weights["layers/again"] = weights["layers"]  # a cycle
+        weights["layers/text"] = "a text"
+    keras_tupe.TupeMaskedLM.from_preset(folder.path)
+
+
+def test_weights_of_a_head_and_in_half_precision_are_looked_at_too(preset, tmp_path):
     folder = preset("classifier")
-    with folder.weights(name) as weights:
-        weights["layers/dense/vars/1"][0] = value
-    message = refused(keras_tupe.TupeTextClassifier.from_preset, "NaN or infinite", folder.path)
-    assert "1 of" in message
-    assert "layers/dense/vars/1" in message
-    model = keras_tupe.TupeTextClassifier.from_preset(folder.path, load_weights=False)
-    part = model.backbone if name == "model.weights.h5" else model
-    keras.Model.load_weights(part, folder.path / name)  # as the message says
-    assert any(not np.isfinite(weight).all() for weight in model.get_weights())
-
-
-def test_a_keras_file_with_nan_is_refused(presets, tmp_path):
-    model = load_keras_file(presets / "masked_lm.keras")
-    weight = model.backbone.token_embedding.weights[0]
-    weight.assign(np.full(weight.shape, np.nan))
-    path = keras_file(model, tmp_path / "nan.keras")
-    refused(load_keras_file, r"NaN or infinite", path)
-    refused(task().load_weights, r"NaN or infinite", path)
-    keras.Model.load_weights(task(), path)  # as the message says
-
-
-def test_half_precision_weights_are_looked_at_too(tmp_path):
+    with folder.weights("task.weights.h5") as weights:
+        weights["layers/dense/vars/1"][0] = np.nan
+    refused(keras_tupe.TupeTextClassifier.from_preset, "1 of 2 values", folder.path)
     backbone = keras_tupe.TupeBackbone(9, 1, 2, 4, 4, dtype="bfloat16")
     path = tmp_path / "half.weights.h5"
     backbone.save_weights(path)
@@ -423,6 +299,19 @@ def test_half_precision_weights_are_looked_at_too(tmp_path):
     weight.assign(keras.ops.full(weight.shape, float("nan"), dtype="bfloat16"))
     backbone.save_weights(path)
     refused(backbone.load_weights, "NaN or infinite", path)
+
+
+@pytest.mark.parametrize("kind", ["keras", "h5", "json"])
+def test_weights_files_that_are_cut_or_bent_are_one_sentence(kind, preset, keras_path):
+    model, path = task(), keras_path()
+    if kind != "keras":
+        path = preset().path / f"model.weights.{kind}"
+    content = path.read_bytes() if path.is_file() else b'{"weight_map": {"a": "b.h5"}}'
+    for start in range(0, len(content), max(1, len(content) // 20)):
+        path.write_bytes(content[:start])
+        refused(model.load_weights, "must be whole|damaged|must be JSON", path)
+        path.write_bytes(content[:start] + bytes(start % 7 + 1) + content[start:])
+        tried(model.load_weights, path)  # some bytes mean nothing
 
 
 @pytest.mark.parametrize(
@@ -447,42 +336,44 @@ def test_sizes_that_cannot_be_are_refused_before_memory_is_taken(preset, keras_p
     folder = preset()
     folder.change("task.json", change)
     folder.change("config.json", lambda content: content["config"].update(sizes))
-    with pytest.raises(ValueError, match="must be of one encoder"):
-        keras_tupe.TupeMaskedLM.from_preset(folder.path)
+    refused(keras_tupe.TupeMaskedLM.from_preset, "must be of one encoder", folder.path)
     for load in doors("masked_lm").values():
         refused(load, "must be of one encoder|more than this machine", folder.path)
     path = changed_keras_file(keras_path(), change)
     refused(load_keras_file, "more than this machine", path)
 
 
-@pytest.mark.parametrize("name", ["config.json", "task.json", "preprocessor.json"])
-@pytest.mark.parametrize(
-    "content", ["[]", "3", "null", "{", '{"config": []}', "[" * 10_000, "\0", '"a"']
-)
-def test_small_files_that_are_no_objects(preset, name, content):
+@pytest.mark.parametrize("name", ["config.json", "task.json"])
+def test_small_files_that_are_no_objects(preset, name):
     folder = preset()
-    (folder.path / name).write_text(content)
-    refused(keras_tupe.TupeMaskedLM.from_preset, "must be", folder.path)
+    for content in ("[]", "3", "null", "{", '{"config": []}', "[" * 10_000, "\0", '"a"'):
+        (folder.path / name).write_text(content)
+        refused(keras_tupe.TupeMaskedLM.from_preset, "must be|damaged", folder.path)
 
 
-@pytest.mark.parametrize(
-    "listed", [["../../secret.h5"], "/etc/passwd", 3, {"a": "b"}, ".", "", None], ids=str
-)
-def test_a_list_of_shards_may_name_files_beside_it_only(preset, listed):
+def test_a_list_of_shards_may_name_files_beside_it_only(preset):
     folder = preset()
     (folder.path / "model.weights.h5").unlink()
-    (folder.path / "model.weights.json").write_text("{}")
-    folder.change("model.weights.json", lambda content: {"weight_map": {"/a/vars/0": listed}})
-    refused(keras_tupe.TupeMaskedLM.from_preset, "must name files beside it", folder.path)
+    for listed in (["../../secret.h5"], "/etc/passwd", 3, {"a": "b"}, ".", "", None):
+        (folder.path / "model.weights.json").write_text("{}")
+        change = {"weight_map": {"/a/vars/0": listed}}
+        folder.change("model.weights.json", lambda content, change=change: change)
+        refused(keras_tupe.TupeMaskedLM.from_preset, "must name files beside it", folder.path)
 
 
-def test_presets_in_several_files_still_load(tmp_path, preset):
+def test_presets_in_several_files_still_load_and_are_looked_at(tmp_path):
     model = task()
     model.save_to_preset(str(tmp_path / "sharded"), max_shard_size=1e-5)
-    assert len(list((tmp_path / "sharded").glob("model_*.h5"))) > 1
+    shards = sorted((tmp_path / "sharded").glob("model_*.h5"))
+    assert len(shards) > 1
     again = keras_tupe.TupeMaskedLM.from_preset(tmp_path / "sharded")
     for old, new in zip(model.weights, again.weights, strict=True):
         np.testing.assert_array_equal(old, new)
+    with h5py.File(shards[-1], "a") as weights:
+        found = []
+        weights.visititems(lambda name, x: found.append(x) if hasattr(x, "shape") else None)
+        found[-1][...] = np.nan
+    refused(keras_tupe.TupeMaskedLM.from_preset, "NaN or infinite", tmp_path / "sharded")
 
 
 # What must still work
@@ -512,3 +403,11 @@ def test_a_registered_subclass_is_welcome(tmp_path):
     assert isinstance(load_keras_file(tmp_path / "model.keras").backbone, OwnBackbone)
     model.save_to_preset(str(tmp_path / "preset"))
     assert isinstance(OwnBackbone.from_preset(tmp_path / "preset"), OwnBackbone)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_a_task_under_a_mixed_policy_loads_again_in_float32(tmp_path, policy):
+    model = keras_tupe.TupeMaskedLM(keras_tupe.TupeBackbone(9, 1, 2, 4, 4, dtype=policy))
+    model.save_to_preset(str(tmp_path / "preset"))
+    again = keras_tupe.TupeMaskedLM.from_preset(tmp_path / "preset")
+    assert again.backbone.dtype_policy.name == "float32"

@@ -298,10 +298,3 @@ def test_a_pre_trained_encoder_becomes_a_classifier(tmp_path):
     assert tuned.output_shape == (None, 2)
     for got, wanted in zip(tuned.backbone.weights, model.backbone.weights, strict=True):
         np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))
-
-
-def test_a_preset_names_the_tasks_of_keras_hub(tmp_path):
-    classifier().save_to_preset(tmp_path)
-    metadata = json.loads((tmp_path / "metadata.json").read_text())
-    assert {"MaskedLM", "TextClassifier"} <= set(metadata["tasks"])
-    assert all(hasattr(keras_hub.models, name) for name in metadata["tasks"])

@@ -20,7 +20,7 @@ from keras_tupe import (
     TupeTokenDiscriminator,
     TupeTokenizer,
 )
-from keras_tupe.models.presets.check import check_known, check_preset
+from keras_tupe.models.presets import check_known, check_preset
 from training.presets.checks import is_seq2seq, read_object
 from training.presets.of_run import run_of_preset
 

@@ -15,7 +15,7 @@ from keras_tupe.convert.hugging_face.released import (
 from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeMaskedPairLM
-from keras_tupe.models.presets.size_check import check_sizes
+from keras_tupe.models.presets import check_sizes
 
 BIAS = "cls.predictions.bias"
 _TIED = {"cls.predictions.decoder.weight": WORDS, "cls.predictions.decoder.bias": BIAS}

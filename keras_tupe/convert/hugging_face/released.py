@@ -4,7 +4,7 @@ import pathlib
 
 import numpy as np
 
-from keras_tupe.models.presets.check import check_inside
+from keras_tupe.models.presets import check_inside
 
 
 def checked_folder(folder):

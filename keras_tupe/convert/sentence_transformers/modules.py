@@ -7,7 +7,7 @@ import pathlib
 from keras_tupe import _json_file
 from keras_tupe.convert.hugging_face.config import read_json
 from keras_tupe.layers._checks import is_integer
-from keras_tupe.models.presets.check import check_inside
+from keras_tupe.models.presets import check_inside
 
 MODULES = "modules.json"
 _KNOWN = (("Transformer", "Pooling"), ("Transformer", "Pooling", "Normalize"))

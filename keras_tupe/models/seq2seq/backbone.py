@@ -6,7 +6,7 @@ import functools
 import keras
 import keras_hub
 
-from keras_tupe.models.presets.classes import PresetModel
+from keras_tupe.models.presets import PresetModel
 from keras_tupe.trunk.config import COUNT, TrunkConfig
 from keras_tupe.trunk.inputs import check_inputs
 from keras_tupe.trunk.trunk import Trunk

@@ -25,7 +25,7 @@ from keras_tupe.models import (
     TupeSeq2SeqLM,
     TupeSeq2SeqLMPreprocessor,
 )
-from keras_tupe.models.presets.size_check import check_sizes
+from keras_tupe.models.presets import check_sizes
 
 _HEAD = "the head of a task; fine-tune a new one"
 _CONSTANT = "a constant, not a weight"

@@ -21,7 +21,7 @@ from keras_tupe.convert.hugging_face.trunk_config import (
 from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTokenDiscriminator
-from keras_tupe.models.presets.size_check import check_sizes
+from keras_tupe.models.presets import check_sizes
 
 
 def read_encoder(encoder, folder, dtype=None):

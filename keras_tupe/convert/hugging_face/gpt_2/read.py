@@ -13,7 +13,7 @@ from keras_tupe.convert.hugging_face.released import (
 from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.models import TupeBackbone, TupeCausalLM, TupeCausalLMPreprocessor
-from keras_tupe.models.presets.size_check import check_sizes
+from keras_tupe.models.presets import check_sizes
 
 _HEAD = "the head of a task; fine-tune a new one"
 _DROPPED = {

@@ -22,7 +22,7 @@ from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
-from keras_tupe.models.presets.size_check import check_sizes
+from keras_tupe.models.presets import check_sizes
 
 _TIED = {"lm_head.decoder.weight": WORDS, "lm_head.decoder.bias": BIAS}
 _DROPPED = {

@@ -1,0 +1,342 @@
+"""Presets and files of weights: what Keras and KerasHub neither refuse nor say by themselves.
+
+Keras refuses links, arrays that lie elsewhere, claims of gigabytes, zip bombs, classes that run
+code. Here are a tree far larger than its weights, weights that are not numbers, names of files that
+lead out of a folder, a method that a preset carries; and one sentence for what goes wrong inside.
+"""
+
+import contextlib
+import json
+import math
+import os
+import pathlib
+import re
+
+import h5py
+import ml_dtypes
+
+from keras_tupe import attention_patterns, positions
+from keras_tupe._finite import check_finite
+from keras_tupe._json_file import read_json_object
+from keras_tupe._keras_private.files import files_of_store, preset_file
+from keras_tupe._keywords import did_you_mean, known_keywords
+from keras_tupe.check import is_integer
+from keras_tupe.trunk.config import least_weights, readable
+
+_WEIGHTS = ("model.weights.h5", "model.weights.json", "task.weights.h5")
+# A claimed size counts once it is large and far above what is stored: Keras does not compress.
+_CLAIM_BYTES, _CLAIM_FACTOR = 2**26, 100
+_CHUNK_BYTES = 2**24
+_ROWS = 2**16  # cost little, and may be set where no table has that many
+# How KerasHub tells that a preset holds something else than what is asked for.
+_OTHER_KINDS = (
+    r"Unable to find a subclass of (\w+) that is compatible with (\w+)",
+    r"which is not a subclass of calling class `(\w+)`.*directly on `(\w+)`",
+)
+
+
+class PresetClass:
+    """First parent of every class that a preset may hold, before KerasHub's."""
+
+    @classmethod
+    def from_config(cls, config):
+        for name in set(config) - (known := known_keywords(cls)):
+            raise ValueError(
+                f"`{cls.__name__}` has no argument {name!r}.{did_you_mean(name, known)} A file "
+                "that names it is of a newer version of keras_tupe: install that one, the file "
+                f"stays as it is. Received: {name}={config[name]!r:.100}"
+            )
+        file = config.get("config_file", "x.json")
+        if not isinstance(file, str) or not re.fullmatch(r"\w+\.json", file, re.ASCII):
+            raise ValueError(
+                f"{cls.__name__}'s config_file must be the name of a JSON file, without a folder. "
+                f"Received: {file!r:.100}"
+            )
+        return super().from_config(dict(config))
+
+    @classmethod
+    def from_preset(cls, preset, *args, **kwargs):
+        preset = os.fspath(preset) if isinstance(preset, os.PathLike) else preset
+        with clear_errors("preset", preset):
+            check_preset(preset)
+            return super().from_preset(preset, *args, **kwargs)
+
+
+class PresetModel(PresetClass):
+    """First parent of the encoder and of every task."""
+
+    def save_to_preset(self, preset_dir, *args, **kwargs):
+        super().save_to_preset(preset_dir, *args, **kwargs)
+        for name in ("config.json", "task.json"):
+            _drop_mixed_policies(pathlib.Path(preset_dir, name))
+        backbone = getattr(self, "backbone", self)
+        for registry in (positions.REGISTRY, attention_patterns.REGISTRY):
+            name = getattr(backbone, registry.argument)
+            registry.carried.carry(preset_dir, name, registry.source_of(name))
+
+    def load_weights(self, filepath, *args, **kwargs):
+        with clear_errors("weights file", os.fspath(filepath)):
+            return super().load_weights(filepath, *args, **kwargs)
+
+    def load_own_variables(self, store):
+        # the one method of ours that Keras calls with every file of weights
+        for file in files_of_store(store):
+            check_values(file)
+        super().load_own_variables(store)
+
+
+def check_preset(preset):
+    """Refuses a preset that describes another encoder than its weights, or an unknown method.
+
+    Args:
+        preset: folder, or whatever else KerasHub takes: then its files are fetched.
+
+    Raises:
+        ValueError: if it is refused, or a JSON file in it is none.
+    """
+    files = _files(preset)
+    configs = [_nested(_content(files.get("config.json")), "config")]
+    configs.append(_nested(_content(files.get("task.json")), "config", "backbone", "config"))
+    shapes = {}
+    for name in _WEIGHTS[:2]:
+        shapes |= weight_shapes(files[name]) if name in files else {}
+    for config in configs:
+        if os.path.isdir(preset):
+            check_known(preset, config)
+        if shapes:
+            check_sizes(config, shapes.values(), repr(str(preset)))
+
+
+def check_known(folder, config, only_carried=True):
+    """Refuses a preset whose position method or attention pattern is not known here.
+
+    Args:
+        folder: the preset.
+        config: the config of its encoder, a dictionary.
+        only_carried: whether to leave out those whose file the preset does not carry, of which
+            the encoder itself will say that they are unknown.
+
+    Raises:
+        ValueError: if one is not known; the message says how to load it.
+    """
+    for registry in (positions.REGISTRY, attention_patterns.REGISTRY):
+        name = config.get(registry.argument)
+        if not isinstance(name, str) or name in registry.records:
+            continue
+        if registry.carried.of(folder)[0] or not only_carried:
+            raise ValueError(
+                f"{registry.carried.how_to_load(folder, name)} "
+                f"Received: {str(folder)!r} with {registry.argument}={name!r}"
+            )
+
+
+def check_sizes(config, shapes, where, slack=1):
+    """Refuses the config of an encoder far larger than the weights that are there for it.
+
+    Else Keras would make the encoder first, and find out afterwards.
+
+    Args:
+        config: dictionary of a `TupeBackbone`.
+        shapes: the shapes of its weights.
+        where: the preset, for the message.
+        slack: how many times the weights that are there it may have, where a later check says
+            more of a smaller difference.
+
+    Raises:
+        ValueError: if it is refused.
+    """
+    start = "The configuration and the weights must be of one encoder:"
+    shapes = [tuple(map(int, shape)) for shape in shapes]
+    count, most = sum(map(math.prod, shapes)), max((max(x) for x in shapes if x), default=0)
+    least = least_weights(config)
+    if config.get("position") == "absolute":
+        rows = (
+            config.get("max_sequence_length"),
+            config.get("embedding_dim") or config.get("hidden_dim"),
+        )
+        least += math.prod(rows) if all(map(is_integer, rows)) else 0
+    if least > slack * count:
+        raise ValueError(
+            f"{start} by the configuration there are at least {readable(least)} weights, in the "
+            f"files {readable(count)}. Received: {where}"
+        )
+    names = ("max_sequence_length", "memory_length", "segment_length")
+    options = config.get("position_options")
+    rows = {name: config.get(name) for name in names}
+    for name, value in (rows | (options if isinstance(options, dict) else {})).items():
+        if is_integer(value) and value > max(most, _ROWS):
+            raise ValueError(
+                f"{start} {name} is {readable(value)} in the configuration, and no weight has more "
+                f"than {readable(most)} rows. Received: {where}"
+            )
+
+
+def check_inside(folder, path):
+    """Refuses a file of a folder that is not one, or is a link to something outside.
+
+    Links of Hugging Face's cache, from `snapshots/<revision>` to `blobs`, are what they should be.
+
+    Args:
+        folder: the folder.
+        path: the file in it, which exists.
+
+    Raises:
+        ValueError: if it is refused.
+    """
+    root, real = pathlib.Path(folder).resolve(), pathlib.Path(path).resolve()
+    allowed = [root]
+    if root.parent.name == "snapshots":
+        allowed.append(root.parent.parent / "blobs")
+    if not any(real.is_relative_to(each) for each in allowed):
+        raise ValueError(
+            "The files of a preset must lie in its folder, and this one is a link to elsewhere. If "
+            "you trust it, put a copy of the file where the link is. "
+            f"Received: {str(path)!r}"
+        )
+    if not real.is_file():
+        raise ValueError(f"A preset must hold plain files. Received: {str(path)!r}, which is none")
+
+
+def weight_shapes(path):
+    """Returns the shapes of the arrays in a weights file, or in the shards that a JSON file lists.
+
+    By name, a dictionary.
+
+    Raises:
+        ValueError: if it is damaged, or lists anything but files beside it.
+    """
+    found, path = {}, pathlib.Path(path)
+
+    def look(name, item):
+        if getattr(item, "shape", None) is not None:
+            found[name] = item.shape
+
+    for file in _shards(path) if path.suffix == ".json" else [path]:
+        with clear_errors("weights file", str(file)), h5py.File(file, "r") as opened:
+            opened.visititems(look)
+    return found
+
+
+def check_values(file):
+    """Refuses an open HDF5 file with NaN or infinity, or that claims far more than it stores.
+
+    Args:
+        file: `h5py.File`. What is elsewhere is left to Keras, which refuses it.
+    """
+
+    def look(name, item):
+        if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual or not item.shape:
+            return
+        claimed, stored = math.prod(item.shape) * item.dtype.itemsize, item.id.get_storage_size()
+        if claimed > max(_CLAIM_BYTES, _CLAIM_FACTOR * stored):
+            raise ValueError(
+                "The weights file is a trap: it claims an array far larger than what it holds. "
+                f"Received: {name} in {file.filename!r}, shape {item.shape}, {claimed} bytes of "
+                f"which {stored} are stored"
+            )
+        step = max(1, _CHUNK_BYTES // max(1, claimed // item.shape[0]))
+        for start in range(0, item.shape[0], step):
+            array = item[start : start + step]
+            if item.attrs.get("dtype") == "bfloat16":
+                array = array.view(ml_dtypes.bfloat16)
+            check_finite(f"{name} in {str(file.filename)!r}", array)
+
+    file.visititems(look)
+
+
+@contextlib.contextmanager
+def clear_errors(noun, path):
+    """Says in one sentence which file could not be loaded, and why.
+
+    Args:
+        noun: what it is, in words.
+        path: where.
+
+    Raises:
+        FileNotFoundError: from `with`, if a file is missing.
+        ValueError: if it is damaged. Errors that are sentences, and those of the call itself, are
+            passed on.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"A {noun} must be whole: {error} Received: {path!r}") from error
+    except Exception as error:  # Keras, KerasHub and HDF5 have no list of what they raise
+        text = str(error)
+        of_call = isinstance(error, TypeError) and "__init__()" in text
+        if of_call or (isinstance(error, ValueError | TypeError) and "Received:" in text):
+            raise
+        for pattern in _OTHER_KINDS:
+            if found := re.search(pattern, text, re.DOTALL):
+                raise ValueError(
+                    f"`{found[1]}` needs a preset of its own kind, and this one holds a "
+                    f"`{found[2]}`: load it by a class for that. Received: {path!r}"
+                ) from error
+        # Keras puts the reason behind a dump of the whole configuration, or of an example
+        reason = text.rpartition("Exception encountered: ")[2]
+        _, is_example, example = reason.partition("Example error message for object")
+        reason = (example.split("\n\n")[1] if is_example else reason).strip()
+        reason = reason or type(error).__name__
+        raise ValueError(
+            f"The {noun} is damaged or of another version: {reason.splitlines()[0]} "
+            f"Received: {path!r}"
+        ) from error
+
+
+def _files(preset):
+    """Returns the paths of a preset's files that are there, by name."""
+    found = {}
+    for name in ("config.json", "task.json", *_WEIGHTS):
+        if isinstance(preset, str) and os.path.isdir(preset):
+            path = os.path.join(preset, name)
+            if os.path.lexists(path):
+                check_inside(preset, path)
+                found[name] = path
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            found[name] = preset_file(preset, name)
+    return found
+
+
+def _content(path):
+    if path is None:
+        return {}
+    try:
+        return read_json_object(path)
+    except ValueError as error:
+        raise ValueError(
+            f"A preset's {os.path.basename(path)} must be JSON as `save_to_preset` writes it: "
+            f"{error}. Received: {str(path)!r}"
+        ) from None
+
+
+def _nested(content, *names):
+    for name in names:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}
+
+
+def _shards(path):
+    values = _nested(_content(path), "weight_map").values()
+    names = [name for value in values for name in (value if isinstance(value, list) else [value])]
+    for name in names or [None]:
+        if not isinstance(name, str) or name != pathlib.Path(name).name or name in ("", ".", ".."):
+            raise ValueError(
+                "The list of a model's weights files must name files beside it. "
+                f"Received: {name!r:.100} in {str(path)!r}"
+            )
+    return [path.with_name(name) for name in sorted(set(names))]
+
+
+def _drop_mixed_policies(path):
+    """Makes mixed policies float32, as weights are: KerasHub fails on their names in a task."""
+
+    def plain(value):
+        name = _nested(value, "config").get("name")
+        if value.get("class_name") == "DTypePolicy" and str(name).startswith("mixed_"):
+            return {**value, "config": {**value["config"], "name": "float32"}}
+        return value
+
+    if path.is_file():
+        content = json.loads(path.read_text(encoding="utf-8"), object_hook=plain)
+        path.write_text(json.dumps(content, indent=4), encoding="utf-8")

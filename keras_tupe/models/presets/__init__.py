@@ -1,1 +1,0 @@
-"""Presets and `.keras` files of strangers: what is refused before anything in them is made."""
