@@ -1,6 +1,5 @@
 """The pre-training and the fine-tuning model."""
 
-import json
 
 import keras
 import keras_hub
