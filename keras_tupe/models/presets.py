@@ -263,7 +263,7 @@ def clear_errors(noun, path):
         raise FileNotFoundError(f"A {noun} must be whole: {error} Received: {path!r}") from error
     except Exception as error:  # Keras, KerasHub and HDF5 have no list of what they raise
         text = str(error)
-        of_call = isinstance(error, TypeError) and "__init__()" in text
+        of_call = isinstance(error, TypeError) and re.match(r"\w+\.__init__\(\)", text)
         if of_call or (isinstance(error, ValueError | TypeError) and "Received:" in text):
             raise
         for pattern in _OTHER_KINDS:
