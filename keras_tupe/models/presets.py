@@ -264,7 +264,8 @@ def clear_errors(noun, path):
     except Exception as error:  # Keras, KerasHub and HDF5 have no list of what they raise
         text = str(error)
         of_call = isinstance(error, TypeError) and re.match(r"\w+\.__init__\(\)", text)
-        if of_call or (isinstance(error, ValueError | TypeError) and "Received:" in text):
+        is_sentence = "Received:" in text and "Exception encountered: " not in text
+        if of_call or (isinstance(error, ValueError | TypeError) and is_sentence):
             raise
         for pattern in _OTHER_KINDS:
             if found := re.search(pattern, text, re.DOTALL):
