@@ -14,7 +14,6 @@ def check_finite(name, array):
     bad = array.size - np.count_nonzero(np.isfinite(array))
     if bad:
         raise ValueError(
-            "Weights must be numbers: a training that failed leaves NaN. Use an earlier state; to "
-            "look at this one, `keras.Model.load_weights(model, path)` reads a file as it is. "
+            "Weights must be numbers: a training that failed leaves NaN. Use an earlier state. "
             f"Received: {bad} of {array.size} values of {name} are NaN or infinite"
         )
