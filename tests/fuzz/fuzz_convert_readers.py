@@ -17,7 +17,7 @@ from keras_tupe.convert.hugging_face.config import read_hf_config
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.convert.sentence_transformers.modules import read_settings
-from keras_tupe.convert.torch_files.file import read_torch_file
+from keras_tupe.convert.torch_file import read_torch_file
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
 from keras_tupe.tokenizers import ByteLevelBpe
 from training.convert import work as convert

@@ -1,6 +1,5 @@
 """The pre-training and the fine-tuning model."""
 
-
 import keras
 import keras_hub
 import numpy as np

@@ -5,8 +5,7 @@ import os
 
 import numpy as np
 
-from keras_tupe.convert.torch_files.file import read_torch_file
-from keras_tupe.convert.torch_files.globals import InertObject
+from keras_tupe.convert.torch_file import InertObject, read_torch_file
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary, special_ids
 from keras_tupe.convert.tupe.model import EMBEDDING, model_of_released_weights
 from keras_tupe.convert.tupe.settings import tupe_settings
