@@ -33,7 +33,7 @@ def is_number(value):
         value: anything.
     """
     is_real = isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
-    return is_real and math.isfinite(value)
+    return is_real and (isinstance(value, int) or math.isfinite(value))
 
 
 def integer(name, value, low=1, high=None, even=False):

@@ -8,15 +8,7 @@ or made new. Files of torch are read without torch, and nothing in them is run.
 
 from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.convert.graft_position import graft_position
-from keras_tupe.convert.hugging_face.bart.read import from_hf_bart
-from keras_tupe.convert.hugging_face.bart.write import to_hf_bart
-from keras_tupe.convert.hugging_face.dispatch import from_hf, to_hf
-from keras_tupe.convert.hugging_face.from_hf_bert import from_hf_bert
-from keras_tupe.convert.hugging_face.gpt_2.read import from_hf_gpt2
-from keras_tupe.convert.hugging_face.gpt_2.write import to_hf_gpt2
-from keras_tupe.convert.hugging_face.longformer.read import from_hf_longformer
-from keras_tupe.convert.hugging_face.longformer.write import to_hf_longformer
-from keras_tupe.convert.hugging_face.to_hf_bert import to_hf_bert
+from keras_tupe.convert.hugging_face.engine import from_hf, to_hf
 from keras_tupe.convert.keras_hub_bert import from_keras_hub_bert
 from keras_tupe.convert.report import Report
 from keras_tupe.convert.sentence_transformers.read import from_sentence_transformers
@@ -25,19 +17,11 @@ from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
 __all__ = [
     "Report",
     "from_hf",
-    "from_hf_bart",
-    "from_hf_bert",
-    "from_hf_gpt2",
-    "from_hf_longformer",
     "from_keras_hub_bert",
     "from_sentence_transformers",
     "from_tupe_checkpoint",
     "graft_position",
     "to_hf",
-    "to_hf_bart",
-    "to_hf_bert",
-    "to_hf_gpt2",
-    "to_hf_longformer",
 ]
 
 refuse_unknown_keywords(globals())

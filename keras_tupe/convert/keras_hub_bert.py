@@ -6,9 +6,7 @@ import pathlib
 import keras
 import keras_hub
 
-from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.bert.fill import fill
-from keras_tupe.convert.bert.layout import keras_hub_layout
+from keras_tupe.convert._assign import assign, weights_by_path
 from keras_tupe.convert.bert.wordpiece import (
     IDS_ONLY,
     checked_size,
@@ -16,7 +14,9 @@ from keras_tupe.convert.bert.wordpiece import (
     read_pieces,
     wordpiece_tokenizer,
 )
-from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.hugging_face.engine import SAME, values_of
+from keras_tupe.convert.hugging_face.files import read_json
+from keras_tupe.convert.report import Report
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 from keras_tupe.models.presets import check_inside, check_sizes, weight_shapes
@@ -29,6 +29,17 @@ _VOCABULARY = pathlib.Path("assets", "tokenizer", "vocabulary.txt")
 _MODELS = ("config.json", "task.json")  # what KerasHub makes; the rest is read here
 _WEIGHTS = ("model.weights.h5", "model.weights.json")
 _FILES = (*_MODELS, *_WEIGHTS, "task.weights.h5", "tokenizer.json", _VOCABULARY)
+# A part of a path of ours, and what stands in place of it there.
+_NAMES = (
+    ("block_", "transformer_layer_"),
+    ("/attention/output/", "/self_attention_layer/attention_output/"),
+    ("/attention/", "/self_attention_layer/"),
+    ("/attention_layer_norm/", "/self_attention_layer_norm/"),
+    ("/feedforward_intermediate/", "/feedforward_intermediate_dense/"),
+    ("/feedforward_output/", "/feedforward_output_dense/"),
+    ("mlm_head/dense/", "mlm_head/intermediate_dense/"),
+    ("mlm_head/layer_norm/", "mlm_head/intermediate_layer_norm/"),
+)
 _FIXED = {"split": True, "split_on_cjk": True, "suffix_indicator": "##", "oov_token": "[UNK]"}
 _GELU = (
     "KerasHub's BERT has the tanh approximation of gelu in its blocks, this model the exact one, "
@@ -89,8 +100,15 @@ def from_keras_hub_bert(folder, dtype=None):
             f"{_EPSILON_OF_HEAD}"
         )
     names = {name: name for name in (*found, *dropped)}
-    layout = keras_hub_layout(backbone.num_layers)
-    return model, fill(model, found, layout, names, dropped, notes)
+    values, new = values_of(model, found, lambda path: (_their_path(path), SAME), names, dropped)
+    assign(model, values, new)
+    return model, Report(tuple(values), dropped, new, tuple(notes))
+
+
+def _their_path(path):
+    for ours, theirs in _NAMES:
+        path = path.replace(ours, theirs)
+    return path
 
 
 def _arguments(folder):

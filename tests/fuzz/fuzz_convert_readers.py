@@ -10,10 +10,10 @@ import keras_hub
 import numpy as np
 import torch_cases
 from fuzz_engine import Reader
-
-from keras_tupe.convert import from_hf, from_hf_bert, from_keras_hub_bert, from_tupe_checkpoint
-from keras_tupe.convert.bert.wordpiece import read_pieces
 from keras_tupe.convert.hugging_face.config import read_hf_config
+
+from keras_tupe.convert import from_hf, from_keras_hub_bert, from_tupe_checkpoint
+from keras_tupe.convert.bert.wordpiece import read_pieces
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.convert.sentence_transformers.modules import read_settings
@@ -160,7 +160,7 @@ READERS = [
         lambda folder: read_hf_weights(folder),
         files=("model*", "part*"),
     ),
-    Reader("Hugging Face: model", _write_hf, from_hf_bert, quick=3),
+    Reader("Hugging Face: model", _write_hf, from_hf, quick=3),
     Reader("Hugging Face: GPT-2", functools.partial(_write_golden, name="gpt2"), from_hf, quick=3),
     Reader(
         "Hugging Face: Longformer",

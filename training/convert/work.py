@@ -15,7 +15,7 @@ from keras_tupe import (
     convert,
 )
 from keras_tupe._new_folder import new_folder
-from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.hugging_face.files import read_json
 from keras_tupe.convert.sentence_transformers.modules import MODULES
 from training.command.folder_lock import FolderLock
 from training.presets.folder import check_preset_space

@@ -3,7 +3,7 @@
 import pathlib
 
 from keras_tupe.convert.bert.wordpiece import IDS_ONLY, ONLY_SAVED, checked_size
-from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.hugging_face.files import read_json
 from keras_tupe.convert.hugging_face.tokenizer_settings import (
     SETTINGS,
     WHOLE,

@@ -3,7 +3,7 @@
 import pathlib
 
 from keras_tupe.convert.bert.wordpiece import IDS_ONLY
-from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.hugging_face.files import read_json
 
 VOCABULARY, SETTINGS = "vocab.txt", "tokenizer_config.json"
 CONFIG, WHOLE = "config.json", "tokenizer.json"

@@ -4,10 +4,10 @@ import shutil
 
 from keras_tupe.convert.bert.wordpiece import IDS_ONLY
 from keras_tupe.convert.hugging_face.byte_pairs import hf_byte_pairs
+from keras_tupe.convert.hugging_face.files import write_json
 from keras_tupe.convert.hugging_face.sentencepiece import hf_sentencepiece
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.tokenizer_settings import SETTINGS
-from keras_tupe.convert.hugging_face.write import write_json
 
 _READERS = {
     "wordpiece": hf_tokenizer,

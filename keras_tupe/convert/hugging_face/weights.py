@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.hugging_face.files import read_json
 from keras_tupe.convert.torch_file import read_torch_file
 
 SAFETENSORS, TORCH = "model.safetensors", "pytorch_model.bin"

@@ -5,7 +5,7 @@ import os
 import pathlib
 
 from keras_tupe import _json_file
-from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.hugging_face.files import read_json
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models.presets import check_inside
 

@@ -5,8 +5,8 @@ import os
 import pathlib
 
 from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.hugging_face.config import read_json
-from keras_tupe.convert.hugging_face.dispatch import from_hf
+from keras_tupe.convert.hugging_face.engine import from_hf
+from keras_tupe.convert.hugging_face.files import read_json
 from keras_tupe.convert.sentence_transformers.modules import read_settings
 from keras_tupe.models import (
     TupeCausalLM,

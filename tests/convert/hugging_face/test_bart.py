@@ -11,7 +11,7 @@ from bert_cases import scrambled
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from hf_cases import check_equal, golden_copy, values
 
-from keras_tupe.convert import from_hf, from_hf_bart, to_hf
+from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.models import BeamSearch, TupeSeq2SeqBackbone, TupeSeq2SeqLM
 
 SIDES = ("encoder", "decoder")
@@ -108,7 +108,7 @@ PENALTIES = {"beams_sum": 0, "beams_root": 0.6, "beams_mean": 1}
 @pytest.mark.parametrize("name", ["small", "deep"])
 def test_it_writes_the_tokens_that_it_writes_in_transformers(name):
     numbers = golden(name)
-    model, _ = from_hf_bart(GOLDEN / "bart" / name)
+    model, _ = from_hf(GOLDEN / "bart" / name)
     inputs = written_inputs(numbers)
     distinct = {tuple(row) for kind in SAME[name] for row in rows_of(numbers[kind])}
     assert {len(row) == 14 for row in distinct} == {True, False}, "some texts end"
@@ -167,13 +167,13 @@ def test_all_spellings_of_a_checkpoint_give_the_same_model(tmp_path):
         found["model.decoder.embed_tokens.weight"] = found.pop("model.shared.weight")
         return found
 
-    plain, _ = from_hf_bart(GOLDEN / "bart" / "small")
-    old, report = from_hf_bart(golden_copy("bart/small", tmp_path / "old", weights=of_2020))
+    plain, _ = from_hf(GOLDEN / "bart" / "small")
+    old, report = from_hf(golden_copy("bart/small", tmp_path / "old", weights=of_2020))
     extra = {"encoder.version", "classification_head.dense.weight", "lm_head.weight"}
     assert set(report.dropped) == {"final_logits_bias", *extra}
     check_equal(values(old), values(plain))
     other = golden_copy("bart/small", tmp_path / "other", weights=without_shared)
-    check_equal(values(from_hf_bart(other)[0]), values(plain))
+    check_equal(values(from_hf(other)[0]), values(plain))
 
 
 @pytest.mark.parametrize("has_head", [True, False])

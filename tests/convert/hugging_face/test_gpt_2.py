@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import re
 
 import keras
 import numpy as np
@@ -12,11 +11,10 @@ from bert_cases import scrambled
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from hf_cases import check_equal, golden_copy, hidden_states, inputs_of, values
 
-from keras_tupe.convert import from_hf, from_hf_gpt2, to_hf, to_hf_gpt2
+from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.models import (
     TupeBackbone,
     TupeCausalLM,
-    TupeMaskedLM,
     TupeTokenizer,
 )
 
@@ -55,7 +53,7 @@ def test_a_released_folder_computes_what_it_does_in_transformers(dtype, toleranc
 )
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_it_writes_the_tokens_that_it_writes_in_transformers(dtype):
-    model, _ = from_hf_gpt2(GOLDEN / "gpt2", dtype=dtype)
+    model, _ = from_hf(GOLDEN / "gpt2", dtype=dtype)
     prompt, expected = NUMBERS["prompt"], NUMBERS["greedy"]
     ids = np.zeros_like(expected, "int32")
     ids[:, : prompt.shape[1]] = prompt
@@ -96,8 +94,8 @@ def with_old_names(weights):
 
 
 def test_all_spellings_of_a_checkpoint_give_the_same_model(tmp_path):
-    plain, _ = from_hf_gpt2(GOLDEN / "gpt2")
-    found, report = from_hf_gpt2(golden_copy("gpt2", tmp_path / "old", weights=with_old_names))
+    plain, _ = from_hf(GOLDEN / "gpt2")
+    found, report = from_hf(golden_copy("gpt2", tmp_path / "old", weights=with_old_names))
     assert set(report.dropped) == {
         *("h.0.attn.bias", "h.0.attn.masked_bias", "lm_head.weight", "score.weight"),
     }
@@ -165,30 +163,6 @@ def refused(folder):
     return str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("entry", "value", "expected"),
-    [
-        ("model_type", "gpt_neo", "no counterpart here. The nearest is 'gpt2'. Received"),
-        ("model_type", ["gpt2"], "must be one of ['albert', 'bart', 'bert', "),
-        ("architectures", ["T5Model"], "architectures must be among"),
-        ("activation_function", "relu", "activation_function must be one of ['gelu_new'"),
-        ("scale_attn_weights", False, "not divided by sqrt(head size) cannot be converted"),
-        ("scale_attn_by_inverse_layer_idx", True, "divided by the number of the layer cannot be"),
-        ("add_cross_attention", True, "cross-attention cannot be converted"),
-        ("tie_word_embeddings", False, "an output matrix of its own cannot be converted"),
-        ("pruned_heads", {"0": [1]}, "pruned heads cannot be converted"),
-        ("n_embd", 13, "n_embd=13 must be divisible by n_head=3"),
-        ("n_layer", None, "n_layer is missing"),
-        ("n_inner", 0, "n_inner must be an integer > 0, not 0"),
-        ("attn_pdrop", 1, "attn_pdrop must be a share in [0, 1), not 1"),
-        ("layer_norm_epsilon", 0, "layer_norm_epsilon must be a number > 0"),
-        ("n_positions", 41, "wpe.weight: shape (40, 12), expected (41, 12)"),
-    ],
-)
-def test_a_configuration_of_something_else_is_named(entry, value, expected, tmp_path):
-    assert expected in refused(golden_copy("gpt2", tmp_path / "gpt2", {entry: value}))
-
-
 def test_the_inner_width_is_four_times_the_outer_unless_given(tmp_path):
     message = refused(golden_copy("gpt2", tmp_path / "gpt2", {"n_inner": None}))
     assert "c_fc.weight: shape (12, 20), expected (12, 48)" in message
@@ -198,29 +172,8 @@ def test_rates_that_differ_are_noted_and_upcasting_is_none_of_ours(tmp_path):
     changes = {"attn_pdrop": 0.2, "reorder_and_upcast_attn": True, "what": 1}
     _, report = from_hf(golden_copy("gpt2", tmp_path / "gpt2", changes))
     notes = " ".join(report.notes)
-    assert "dropout is 0.1 everywhere, from resid_pdrop" in notes
-    assert "attn_pdrop=0.2 is not used" in notes
+    assert "dropout is 0.1 everywhere, one rate; attn_pdrop=0.2" in notes
     assert "not looked at: what" in notes
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("h.1.ln_2.bias", None, "h.1.ln_2.bias: missing"),
-        ("h.0.attn.c_attn.weight", np.ones((12, 35), "f"), "c_attn.weight: left over"),
-        ("h.0.attn.c_attn.weight", np.ones((12, 33), "f"), "[query]: shape (12, 11), expected"),
-        ("h.0.attn.c_attn.weight", None, "h.0.attn.c_attn.weight[query]: missing"),
-        ("lm_head.weight", np.ones((481, 12), "f"), "'lm_head.weight', which differs"),
-        ("h.0.crossattention.c_attn.weight", np.ones((12, 24), "f"), "left over"),
-    ],
-)
-def test_weights_that_do_not_fit_are_named(name, value, expected, tmp_path):
-    def change(weights):
-        spelled = name if name.startswith("lm_head") else f"transformer.{name}"
-        found = {**weights, spelled: value}
-        return {key: array for key, array in found.items() if array is not None}
-
-    assert expected in refused(golden_copy("gpt2", tmp_path / "gpt2", weights=change))
 
 
 @pytest.mark.parametrize(
@@ -259,38 +212,6 @@ def test_a_vocabulary_of_another_size_or_frame_is_refused_or_left_out(tensorflow
     model, report = from_hf(folder)
     assert model.preprocessor is None
     assert any("ours cannot use vocab.json" in note for note in report.notes)
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"position": "rope"}, "position='rope' must be 'absolute'"),
-        ({"normalize_first": False}, "normalize_first=False: GPT-2 is pre-LN"),
-        ({"normalize_embeddings": True}, "normalize_embeddings=True"),
-        ({"zero_padded_embeddings": True}, "zero_padded_embeddings=True"),
-        ({"attention_pattern": "full"}, "attention_pattern='full' must be 'causal'"),
-        ({"num_segments": 2, "attention_pattern": "full"}, "num_segments=2: GPT-2 has none"),
-    ],
-)
-def test_what_their_gpt_2_cannot_do_is_named(changes, expected, tmp_path):
-    backbone = TupeBackbone(13, 1, 3, 15, 8, **{**GPT_2, **changes})
-    with pytest.raises(ValueError, match=re.escape(expected)):
-        to_hf_gpt2(backbone, tmp_path / "gpt2")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_gpt_2_is_no_bert_and_a_masked_lm_no_gpt_2(tmp_path):
-    from keras_tupe.convert import to_hf_bert
-
-    backbone = TupeBackbone(13, 1, 3, 15, 8, **GPT_2)
-    with pytest.raises(ValueError, match=r"attention_pattern='causal' must be 'full'.*activation="):
-        to_hf_bert(backbone, tmp_path / "bert")
-    masked = TupeMaskedLM(TupeBackbone(13, 1, 3, 15, 8, position="absolute"))
-    with pytest.raises(TypeError, match="must be a `TupeCausalLM` or a `TupeBackbone`"):
-        to_hf_gpt2(masked, tmp_path / "gpt2")
-    with pytest.raises(ValueError, match="`num_global` belongs to a Longformer.*num_global=1"):
-        from_hf(GOLDEN / "gpt2", num_global=1)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_tokenizer_of_another_kind_is_not_written(tensorflow, tmp_path):

@@ -15,7 +15,7 @@ from bert_cases import (
 )
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 
-from keras_tupe.convert import from_hf_bert, to_hf_bert
+from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
@@ -51,7 +51,7 @@ def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tol
     skip_float64_on_jax(dtype)
     golden = np.load(GOLDEN / f"{name}.npz")
     folder = golden_folder(name, golden, dtype, tmp_path / "bert")
-    model, report = from_hf_bert(folder, dtype=dtype)
+    model, report = from_hf(folder, dtype=dtype)
     assert model.backbone.position == NAMES[name]
     assert model.backbone.layer_norm_epsilon == 1e-12
     inputs = {
@@ -75,8 +75,8 @@ def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tol
 @pytest.mark.parametrize("position", ["absolute", "shaw", "qkr_4"])
 def test_a_model_comes_back_from_their_format_bit_by_bit(position, tmp_path):
     model = tiny_model(position, dropout=0.25, initializer_range=0.5)
-    to_hf_bert(model, tmp_path / "there" / "bert")
-    again, report = from_hf_bert(tmp_path / "there" / "bert")
+    to_hf(model, tmp_path / "there" / "bert", "bert")
+    again, report = from_hf(tmp_path / "there" / "bert")
     assert report.new == {}
     assert set(report.kept) == set(weights_by_path(model))
     check_equal(values(again), values(model))
@@ -92,12 +92,12 @@ def test_a_model_comes_back_from_their_format_bit_by_bit(position, tmp_path):
 
 def test_a_backbone_alone_becomes_a_bert_without_a_head(tmp_path):
     backbone = tiny_model("shaw").backbone
-    to_hf_bert(backbone, tmp_path / "bert")
+    to_hf(backbone, tmp_path / "bert", "bert")
     config = json.loads((tmp_path / "bert" / "config.json").read_text())
     assert config["architectures"] == ["BertModel"]
     names = safetensors.numpy.load_file(tmp_path / "bert" / "model.safetensors")
     assert {name.split(".")[0] for name in names} == {"embeddings", "encoder", "pooler"}
-    again, report = from_hf_bert(tmp_path / "bert")
+    again, report = from_hf(tmp_path / "bert")
     assert {path.split("/")[0] for path in report.new} == {"mlm_head"}
     found, expected = values(again), values(backbone)
     check_equal({path: found[path] for path in expected}, expected)
@@ -105,8 +105,8 @@ def test_a_backbone_alone_becomes_a_bert_without_a_head(tmp_path):
 
 def test_a_model_without_segments_gets_segments_that_change_nothing(tmp_path):
     model = tiny_model("qkr_4", num_segments=0)
-    to_hf_bert(model, tmp_path / "bert")
-    again, _ = from_hf_bert(tmp_path / "bert")
+    to_hf(model, tmp_path / "bert", "bert")
+    again, _ = from_hf(tmp_path / "bert")
     inputs = tiny_inputs(again)
     ours = {name: inputs[name] for name in inputs if name != "segment_ids"}
     check_equal(outputs(again, inputs), outputs(model, ours))
@@ -115,7 +115,7 @@ def test_a_model_without_segments_gets_segments_that_change_nothing(tmp_path):
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     """What a checkpoint of today, in one file, gives: path of a weight -> array."""
-    return values(from_hf_bert(write_hf(tmp_path_factory.mktemp("plain") / "bert"))[0])
+    return values(from_hf(write_hf(tmp_path_factory.mktemp("plain") / "bert"))[0])
 
 
 def values(model):
@@ -134,7 +134,7 @@ def test_weights_in_torchs_format_are_the_same(tmp_path):
     folder = copy_golden(name, tmp_path / "bert", "config.json", "pytorch_model.bin")
     found, expected = read_hf_weights(folder), read_hf_weights(GOLDEN / name)
     check_equal(found, expected)
-    assert len(from_hf_bert(folder)[1].kept) == len(expected)
+    assert len(from_hf(folder)[1].kept) == len(expected)
 
 
 def test_weights_in_parts_are_put_together(plain, tmp_path):
@@ -149,7 +149,7 @@ def test_weights_in_parts_are_put_together(plain, tmp_path):
         safetensors.numpy.save_file(part, folder / file)
     index = {"metadata": {"total_size": 0}, "weight_map": files}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    check_equal(values(from_hf_bert(folder)[0]), plain)
+    check_equal(values(from_hf(folder)[0]), plain)
 
 
 def old_names(weights):
@@ -202,7 +202,7 @@ def with_other_heads(weights):
     ],
 )
 def test_all_spellings_of_a_checkpoint_give_the_same_model(change, dropped, plain, tmp_path):
-    model, report = from_hf_bert(write_hf(tmp_path / "bert", weights=change(released_weights())))
+    model, report = from_hf(write_hf(tmp_path / "bert", weights=change(released_weights())))
     assert set(report.dropped) == dropped
     assert len(report.kept) == len(model.weights)
     check_equal(values(model), plain)
@@ -215,7 +215,7 @@ def test_a_bare_encoder_without_prefix_gets_a_new_head(tmp_path):
         if not name.startswith(("cls.", "bert.pooler."))
     }
     folder = write_hf(tmp_path / "bert", {"architectures": ["BertModel"]}, weights)
-    model, report = from_hf_bert(folder)
+    model, report = from_hf(folder)
     assert {path.split("/")[0] for path in report.new} == {"mlm_head", "pooled_dense"}
     assert "no masked-LM head" in str(report)
     expected = weights["encoder.layer.0.intermediate.dense.weight"].T
@@ -226,7 +226,7 @@ def test_a_bare_encoder_without_prefix_gets_a_new_head(tmp_path):
 def test_what_has_no_effect_here_is_said_in_the_report(tmp_path):
     half = {name: value.astype("float16") for name, value in released_weights().items()}
     config = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.1, "rotary": True}
-    model, report = from_hf_bert(write_hf(tmp_path / "bert", config, half))
+    model, report = from_hf(write_hf(tmp_path / "bert", config, half))
     assert model.backbone.dropout == 0.2
     text = str(report)
     for part in ("attention_probs_dropout_prob=0.1", "rotary", "float16", "takes token ids only"):
@@ -238,7 +238,7 @@ def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp
     pytest.importorskip("tensorflow_text")
     pieces = [*PIECES[:-1], "Mat"]
     folder = write_hf(tmp_path / "bert", pieces=pieces, settings={"do_lower_case": lowercase})
-    model, _ = from_hf_bert(folder)
+    model, _ = from_hf(folder)
     tokenizer = model.preprocessor.tokenizer
     assert tokenizer.get_vocabulary() == pieces
     assert tokenizer(["the cats Mat"]) == [[5, 6, 7, 1 if lowercase else 10]]
@@ -246,9 +246,9 @@ def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp
     assert model.preprocessor.segments
     x, _, _ = model.preprocessor(["the cat"])
     assert set(x) == {"token_ids", "padding_mask", "segment_ids", "mask_positions"}
-    to_hf_bert(model, tmp_path / "again")
+    to_hf(model, tmp_path / "again", "bert")
     assert (tmp_path / "again" / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
-    again, _ = from_hf_bert(tmp_path / "again")
+    again, _ = from_hf(tmp_path / "again")
     assert again.preprocessor.tokenizer.lowercase == lowercase
 
 

@@ -1,11 +1,10 @@
 import json
-import re
 
 import numpy as np
 import pytest
 from bert_cases import CONFIG, PIECES, released_weights, tiny_model, write_hf
 
-from keras_tupe.convert import from_hf_bert, to_hf_bert
+from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
 
 WORDS = "bert.embeddings.word_embeddings.weight"
@@ -14,46 +13,10 @@ WORDS = "bert.embeddings.word_embeddings.weight"
 def refused(folder, error=ValueError):
     """Returns what is said about a folder that cannot be converted."""
     with pytest.raises(error) as caught:
-        from_hf_bert(folder)
+        from_hf(folder)
     message = str(caught.value)
     assert "Received: " in message
     return message
-
-
-@pytest.mark.parametrize(
-    ("entry", "value", "expected"),
-    [
-        ("hidden_act", "gelu_new", "hidden_act must be 'gelu', the exact one, not 'gelu_new'"),
-        ("hidden_act", "relu", "not 'relu'"),
-        ("layer_norm_eps", 0, "layer_norm_eps must be a number > 0, not 0"),
-        ("layer_norm_eps", -1e-12, "layer_norm_eps must be a number > 0"),
-        ("layer_norm_eps", float("nan"), "layer_norm_eps must be a number > 0, not nan"),
-        ("layer_norm_eps", "small", "layer_norm_eps must be a number > 0, not 'small'"),
-        ("position_embedding_type", "alibi", "one of ['absolute', 'relative_key'"),
-        ("position_embedding_type", ["absolute"], "position_embedding_type must be one of"),
-        ("model_type", "roberta", "model_type must be 'bert', not 'roberta'"),
-        ("model_type", None, "model_type must be 'bert', not None"),
-        ("architectures", ["BertLMHeadModel"], "not ['BertLMHeadModel']"),
-        ("is_decoder", True, "is_decoder=True: decoders cannot be converted"),
-        ("add_cross_attention", True, "cross-attention cannot be converted"),
-        ("tie_word_embeddings", False, "tie_word_embeddings=False: an output matrix of its own"),
-        ("quantization_config", {"bits": 8}, "quantized weights cannot be converted"),
-        ("auto_map", {"AutoModel": "model.Bert"}, "code of its own cannot be converted"),
-        ("pruned_heads", {"0": [1]}, "pruned heads cannot be converted"),
-        ("hidden_size", 7, "hidden_size=7 must be divisible by num_attention_heads=2"),
-        ("hidden_size", None, "hidden_size is missing"),
-        ("num_hidden_layers", 0, "num_hidden_layers must be an integer > 0, not 0"),
-        ("vocab_size", 11.0, "vocab_size must be an integer > 0, not 11.0"),
-        ("type_vocab_size", 0, "type_vocab_size must be an integer > 0"),
-        ("hidden_dropout_prob", 1.0, "hidden_dropout_prob must be a share in [0, 1), not 1.0"),
-        ("attention_probs_dropout_prob", True, "attention_probs_dropout_prob must be a share"),
-        ("initializer_range", 10**400, "initializer_range must be a number > 0"),
-    ],
-)
-def test_a_configuration_of_something_else_is_named(entry, value, expected, tmp_path):
-    message = refused(write_hf(tmp_path / "bert", {entry: value}))
-    assert expected in message
-    assert "config.json" in message
 
 
 @pytest.mark.parametrize("name", ["config.json", "vocab.txt", "model.safetensors"])
@@ -72,13 +35,6 @@ def test_weights_that_are_not_numbers_are_refused(tmp_path):
     weights[WORDS] = np.full_like(weights[WORDS], np.nan)
     folder = write_hf(tmp_path / "bert", weights=weights)
     assert "NaN or infinite" in refused(folder)
-
-
-def test_all_problems_of_a_configuration_are_named_at_once(tmp_path):
-    changes = {"hidden_act": "relu", "layer_norm_eps": 0, "position_embedding_type": "rope"}
-    message = refused(write_hf(tmp_path / "bert", changes))
-    for name in changes:
-        assert name in message
 
 
 @pytest.mark.parametrize(
@@ -201,28 +157,9 @@ def test_a_vocabulary_that_cannot_be_read_is_named(tmp_path):
 BACKBONE = TupeBackbone(13, 1, 3, 15, 8, "absolute")
 
 
-@pytest.mark.parametrize(
-    ("position", "options", "more", "expected"),
-    [
-        ("tupe_r", {}, {}, "position='tupe_r' is none of ['absolute', 'shaw', 'qkr_4']"),
-        ("shaw", {}, {}, "share_heads=False must be True"),
-        ("qkr_4", {"share_heads": True, "k": 3}, {}, "k=3 must be None"),
-        ("shaw", {"share_heads": True, "cls": "untied"}, {}, "cls='untied' must be 'tied'"),
-        ("shaw", {"share_heads": True, "share_layers": True}, {}, "share_layers=True must be"),
-        ("absolute", {}, {"normalize_first": True}, "normalize_first=True: BERT is post-LN"),
-        ("absolute", {}, {"zero_padded_embeddings": True}, "zero_padded_embeddings=True"),
-    ],
-)
-def test_what_their_bert_cannot_do_is_named(position, options, more, expected, tmp_path):
-    backbone = TupeBackbone(13, 1, 3, 15, 8, position, options, max_sequence_length=9, **more)
-    with pytest.raises(ValueError, match=re.escape(expected)):
-        to_hf_bert(backbone, tmp_path / "bert")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_task_that_their_masked_lm_has_not_is_refused(tmp_path):
     with pytest.raises(TypeError, match="Give the backbone.*a TupeTextClassifier"):
-        to_hf_bert(TupeTextClassifier(BACKBONE, 2), tmp_path / "bert")
+        to_hf(TupeTextClassifier(BACKBONE, 2), tmp_path / "bert", "bert")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -239,7 +176,7 @@ def test_a_tokenizer_that_is_no_wordpiece_or_too_small_is_refused(tmp_path):
     ):
         preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(**given), sequence_length=9)
         with pytest.raises(ValueError, match=expected):
-            to_hf_bert(TupeMaskedLM(backbone, preprocessor), tmp_path / "bert")
+            to_hf(TupeMaskedLM(backbone, preprocessor), tmp_path / "bert", "bert")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -253,14 +190,14 @@ def test_an_output_folder_that_exists_is_left_alone(kind, tmp_path):
     else:
         out.symlink_to(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="must not exist yet.*Received: .*bert"):
-        to_hf_bert(BACKBONE, out)
+        to_hf(BACKBONE, out, "bert")
     assert list(tmp_path.iterdir()) == [out]
     assert kind != "folder" or list(out.iterdir()) == []
 
 
 def test_a_write_that_fails_leaves_nothing_behind(tmp_path):
     model = tiny_model()
-    model.backbone.initializer_range = object()  # cannot be written as JSON
+    model.backbone.initializer_range = np.float32(0.02)  # cannot be written as JSON
     with pytest.raises(TypeError, match="JSON"):
-        to_hf_bert(model, tmp_path / "new" / "bert")
+        to_hf(model, tmp_path / "new" / "bert", "bert")
     assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ import json
 import pytest
 from bert_cases import PIECES, write_hf
 
-from keras_tupe.convert import from_hf_bert
+from keras_tupe.convert import from_hf
 from keras_tupe.convert.bert import wordpiece
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 
@@ -231,7 +231,7 @@ def test_a_vocabulary_that_the_op_refuses_leaves_ids_and_a_note(tmp_path, monkey
 
 def test_the_vocabulary_of_another_tokenizer_need_not_fit_the_model(tmp_path):
     folder = write_hf(tmp_path / "bert", {"tokenizer_class": "BertweetTokenizer"}, pieces=["a 5"])
-    model, report = from_hf_bert(folder)
+    model, report = from_hf(folder)
     assert model.preprocessor is None
     assert "tokenizer_class='BertweetTokenizer'" in report.notes[0]
 

@@ -8,7 +8,7 @@ import pytest
 from bert_cases import PIECES, outputs, scrambled, tiny_inputs
 
 from benchmarks.harness.environments import PEER
-from keras_tupe.convert import from_hf_bert, to_hf_bert
+from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.models import (
     TupeBackbone,
@@ -47,7 +47,7 @@ def test_transformers_agrees_about_what_we_wrote_and_we_about_what_it_wrote(tens
     models = {position: case(position) for position in CASES}
     (tmp_path / "ours").mkdir()
     for position, model in models.items():
-        to_hf_bert(model, tmp_path / "ours" / position)
+        to_hf(model, tmp_path / "ours" / position, "bert")
     inputs = tiny_inputs(models["absolute"])
     theirs = {name: inputs[ours].astype("int64") for name, ours in INPUTS.items()}
     np.savez(tmp_path / "inputs.npz", **theirs)
@@ -72,7 +72,7 @@ def test_transformers_agrees_about_what_we_wrote_and_we_about_what_it_wrote(tens
         for kind in ("safetensors", "torch"):
             folder = tmp_path / "theirs" / kind / position
             assert len(list(folder.glob("*.index.json"))) == 1, "it is in parts"
-            again, report = from_hf_bert(folder)
+            again, report = from_hf(folder)
             assert set(report.new) == {"pooled_dense/kernel", "pooled_dense/bias"}
             before, after = weights_by_path(model), weights_by_path(again)
             for path in set(report.kept) & set(before):

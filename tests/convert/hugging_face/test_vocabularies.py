@@ -7,7 +7,7 @@ import shutil
 import pytest
 from golden_cases import GOLDEN
 
-from keras_tupe.convert.hugging_face.dispatch import ENCODERS
+from keras_tupe.convert.hugging_face.architectures import CONVERTERS
 from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary, write_vocabulary
 from keras_tupe.models import TupeBackbone
 
@@ -28,7 +28,7 @@ def read(kind, folder=None, size=None):
 
 def frame(kind):
     """Returns the special tokens of a kind."""
-    return ENCODERS[kind].frame
+    return CONVERTERS[kind].frame
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from golden_cases import GOLDEN
 
-from keras_tupe.convert import from_hf, from_hf_bert, from_sentence_transformers, to_hf_bert
+from keras_tupe.convert import from_hf, from_sentence_transformers, to_hf
 from keras_tupe.models import (
     TupeBackbone,
     TupeCausalLM,
@@ -46,7 +46,7 @@ def model():
 def source(model, tmp_path_factory):
     """A folder in Hugging Face's format."""
     out = tmp_path_factory.mktemp("convert") / "bert"
-    to_hf_bert(model, out)
+    to_hf(model, out, "bert")
     return str(out)
 
 
@@ -66,7 +66,7 @@ def test_a_hugging_face_folder_becomes_a_preset_and_back(model, preset, tmp_path
         commands.done("convert", preset, "--out", out, "--format", "huggingface")
         == f"written: {out}\n"
     )
-    again, report = from_hf_bert(out)
+    again, report = from_hf(out)
     assert not report.new
     for each in (loaded, again):
         for ours, theirs in zip(weights(each), weights(model), strict=True):
@@ -191,7 +191,7 @@ def test_a_preset_stays_of_its_kind(kind, tmp_path):
         ([..., "--graft", "shaw", "--graft-length", "9.5"], ["--graft-length must be an integer"]),
         ([..., "--dictionary", "dict.txt"], ["--dictionary belongs to a TUPE checkpoint"]),
         ([..., "--position-file", "nowhere.py"], ["existing Python file", "nowhere.py"]),
-        ([..., "--graft", "t5", "--format", "huggingface"], ["position='t5' is none of"]),
+        ([..., "--graft", "t5", "--format", "huggingface"], ["position='t5' must be 'absolute'"]),
         ([..., "--num-global", "1"], ["--num-global belongs to a Longformer", "--num-global 1"]),
         ([GOLDEN / "gpt2", "--pair-head"], ["--pair-head belongs to a BERT of Hugging Face"]),
         ([..., "--num-global", "-1"], ["--num-global must be >= 0. Received: -1"]),

@@ -1,1 +1,0 @@
-"""Hugging Face's BART, both ways: an encoder and a decoder beside it."""

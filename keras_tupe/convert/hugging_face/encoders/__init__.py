@@ -1,1 +1,0 @@
-"""Encoders of Hugging Face with BERT's trunk: RoBERTa, MPNet and others, one record in a file."""

@@ -1,1 +1,0 @@
-"""GPT-2 of Hugging Face: its folders read, and written."""

@@ -1,1 +1,0 @@
-"""Longformer of Hugging Face: its folders read, and written."""

@@ -1,0 +1,290 @@
+"""Every architecture: each entry, each weight, each field once wrong; what has no counterpart."""
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pytest
+from golden_cases import GOLDEN
+from hf_cases import check_equal, golden_copy, values
+
+from keras_tupe import models
+from keras_tupe.convert import from_hf, to_hf
+from keras_tupe.convert.hugging_face.architectures import CONVERTERS
+from keras_tupe.convert.hugging_face.converter import REQUIRED
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeSeq2SeqBackbone
+from keras_tupe.trunk.config import TrunkConfig
+
+FOLDERS = {kind: f"encoders/{kind}_small" for kind in CONVERTERS}
+FOLDERS |= {"bert": "bert_absolute", "gpt2": "gpt2", "longformer": "longformer"}
+FOLDERS |= {"bart": "bart/small"}
+KINDS = sorted(CONVERTERS)
+ALL = [pytest.param(1, marks=pytest.mark.slow), 9]  # every weight, or each ninth
+
+
+def refused(kind, folder, match, **changes):
+    """Returns what is said about a golden folder with changes."""
+    with pytest.raises(ValueError, match=match) as caught:
+        from_hf(golden_copy(FOLDERS.get(kind, kind), folder, **changes))
+    assert "Received: " in str(caught.value)
+    return str(caught.value)
+
+
+def outcome(function, *args):
+    """Returns what a `ValueError` says, or `""`, and what the function returns."""
+    try:
+        return "", function(*args)
+    except ValueError as error:
+        return str(error), None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_entry_once_wrong_once_missing(kind, tmp_path):
+    converter = CONVERTERS[kind]
+    config = json.loads((GOLDEN / FOLDERS[kind] / "config.json").read_text())
+    for number, entry in enumerate(converter.entries):
+        for place, value in enumerate(([], "x", -1, True, float("nan"), 10**400)):
+            if not entry.kind.fits(value):
+                change = {"config": {entry.theirs: value}}
+                folder = tmp_path / f"{number}_{place}"
+                message = refused(kind, folder, f"{entry.theirs} must be", **change)
+                assert "config.json" in message
+        if entry.default is REQUIRED and entry.theirs in config:
+            change = {"config": {entry.theirs: None}}
+            refused(kind, tmp_path / f"{number}", f"{entry.theirs} is missing", **change)
+    for number, (name, (value, what)) in enumerate(converter.fixed.items()):
+        other = (not value) if isinstance(value, bool) else "something else"
+        refused(kind, tmp_path / f"fixed {number}", re.escape(what), config={name: other})
+
+
+@pytest.mark.parametrize("step", ALL)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_weight_once_missing_once_bent_once_left_over(kind, step, tmp_path):
+    _, report = from_hf(GOLDEN / FOLDERS[kind])
+    names = []
+    golden_copy(FOLDERS[kind], tmp_path / "names", weights=lambda x: names.extend(x) or x)
+    ties = {f"{converter.prefix}.{x}" for converter in CONVERTERS.values() for x in converter.tied}
+    for number, name in enumerate(sorted(set(names) - set(report.dropped))[::step]):
+        if name in ties or name in CONVERTERS[kind].tied:
+            continue
+
+        def missing(weights, name=name):
+            return {key: x for key, x in weights.items() if key != name}
+
+        def bent(weights, name=name):
+            return {**weights, name: weights[name][..., :-1].copy()}
+
+        def whole_numbers(weights, name=name):
+            return {**weights, name: weights[name].astype("int32")}
+
+        short = re.escape(name.removeprefix(f"{CONVERTERS[kind].prefix}.").partition("in_proj")[0])
+        short = short.partition("c_attn")[0]
+        folder = golden_copy(FOLDERS[kind], tmp_path / f"{number}", weights=missing)
+        said, now = outcome(from_hf, folder)  # a head or a pooler may be missing whole
+        if said:
+            assert re.search(f"{short}.*missing|must be of one encoder", said), name
+        else:
+            assert len(now[1].new) > len(report.new), name
+        refused(kind, tmp_path / f"bent {number}", short, weights=bent)
+        refused(kind, tmp_path / f"whole {number}", short, weights=whole_numbers)
+    more = {"weights": lambda weights: {**weights, "more.weight": np.zeros(3, "float32")}}
+    refused(kind, tmp_path / "more", "more.weight: left over", **more)
+    short = names[0].removeprefix(f"{CONVERTERS[kind].prefix}.")
+    if short != names[0]:
+        twice = {"weights": lambda weights: weights | {short: weights[names[0]]}}
+        refused(kind, tmp_path / "twice", "must hold every weight once", **twice)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_field_of_a_trunk_comes_back_or_is_refused_by_name(kind, tmp_path):
+    model, _ = from_hf(GOLDEN / FOLDERS[kind])
+    backbone = model.backbone
+    known = backbone.get_config()
+    changes = {
+        "position": "tupe_a",
+        "normalize_first": not known["normalize_first"],
+        "normalize_embeddings": not known["normalize_embeddings"],
+        "zero_padded_embeddings": not known.get("zero_padded_embeddings"),
+        "scale_embeddings": not known.get("scale_embeddings"),
+        "activation": "relu",
+        "embedding_dim": 5,
+        "num_groups": 1,
+        "layer_norm_epsilon": 0.01,
+        "num_segments": 3,
+        "attention_pattern": "causal" if known.get("attention_pattern") != "causal" else "full",
+        "memory_length": 2,
+        "initializer_range": 0.1,
+        "dropout": 0.25,
+        "max_sequence_length": 31,
+        "kept_heads": [[0]] * known["num_layers"],
+    }
+    fields = {field.name for field in dataclasses.fields(TrunkConfig)}
+    for name, value in changes.items():
+        if name not in known:
+            continue
+        assert name in fields
+        given = {**known, name: value}
+        if name in ("position", "attention_pattern"):
+            given[f"{name.removeprefix('attention_')}_options"] = None
+        if name == "memory_length":
+            given |= {"segment_length": 2, "attention_pattern": "causal", "pattern_options": None}
+        if name == "attention_pattern":
+            given["activation"] = "gelu"
+        try:
+            made = type(backbone).from_config(given)
+        except (ValueError, TypeError):
+            continue  # not a model of ours either
+        out = tmp_path / name
+        said, _ = outcome(to_hf, made, out, kind)
+        if said:
+            assert not out.exists()
+            assert re.search(f"{name}|hidden_act|must be", said)
+            continue
+        again, report = from_hf(out)
+        before, after = values(made), values(again.backbone)
+        check_equal(
+            *({x: found[x] for x in report.kept if x in after} for found in (after, before))
+        )
+        assert getattr(again.backbone, name) == getattr(made, name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "expected"),
+    [
+        ("roberta", {"model_type": "xlm-roberta"}, "The nearest is 'roberta'."),
+        ("roberta", {"model_type": "t5"}, "other models have no counterpart here. Received"),
+        ("deberta", {"model_type": "deberta-v2"}, "The nearest is 'deberta'."),
+        ("bert", {"model_type": 3}, "model_type in config.json must be one of"),
+        ("roberta", {"architectures": ["RobertaForCausalLM"]}, "not 'RobertaForCausalLM'"),
+        ("roberta", {"hidden_size": 13}, "hidden_size=13 must be divisible by num_attention_heads"),
+        (
+            "roberta",
+            {"max_position_embeddings": 2},
+            "max_position_embeddings=2 must be more than 2",
+        ),
+        ("bert", {"hidden_act": "gelu_new"}, "hidden_act must be 'gelu', the exact one"),
+        (
+            "bert",
+            {"position_embedding_type": "alibi"},
+            "must be one of ['absolute', 'relative_key'",
+        ),
+        ("bert", {"auto_map": {"a": "b"}}, "code of its own"),
+        (
+            "mpnet",
+            {"relative_attention_num_buckets": 16},
+            "must be 32, with which its code computes",
+        ),
+        ("albert", {"num_hidden_groups": 4}, "must be divisible by num_hidden_groups=4"),
+        ("deberta", {"relative_attention": None}, "relative_attention must be true"),
+        ("deberta", {"pos_att_type": ["c2p"]}, "pos_att_type must be both 'c2p' and 'p2c', not ["),
+        ("deberta", {"pos_att_type": None}, "pos_att_type must be both 'c2p' and 'p2c', not None"),
+        ("deberta", {"max_relative_positions": 16}, "must be at most max_position_embeddings=15"),
+        ("deberta", {"embedding_size": 7}, "embedding_size=7 must be hidden_size: its embeddings"),
+        (
+            "roformer",
+            {"num_attention_heads": 4},
+            "must be an even multiple of num_attention_heads=4",
+        ),
+        ("longformer", {"attention_window": [6, 8]}, "must be one even integer > 0 in all layers"),
+        ("longformer", {"attention_window": [6]}, "must have a number for each layer"),
+        ("longformer", {"attention_window": 5}, "one even integer > 0 in all layers, not 5"),
+        ("bart", {"decoder_ffn_dim": 7}, "decoder_ffn_dim=7 must be encoder_ffn_dim=20"),
+        ("bart", {"decoder_start_token_id": 1}, "decoder_start_token_id=1 must be eos_token_id=2"),
+        ("bart", {"d_model": 13}, "d_model=13 must be divisible by encoder_attention_heads=3"),
+        (
+            "encoders/electra_discriminator_small",
+            {"hidden_act": "gelu_new"},
+            "A ElectraForPreTraining must have activation='gelu'",
+        ),
+    ],
+)
+def test_a_configuration_of_something_else_is_named(kind, config, expected, tmp_path):
+    refused(kind, tmp_path / "changed", re.escape(expected), config=config)
+
+
+def test_all_problems_of_a_configuration_are_named_at_once(tmp_path):
+    changes = {"hidden_act": "relu", "layer_norm_eps": 0, "is_decoder": True, "auto_map": {"a": 1}}
+    message = refused("bert", tmp_path / "bert", "hidden_act", config=changes)
+    assert all(name in message for name in changes)
+
+
+def test_options_of_another_architecture_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="`num_global` belongs to a Longformer"):
+        from_hf(GOLDEN / "gpt2", num_global=1)
+    with pytest.raises(ValueError, match="`pair_head` belongs to a BERT"):
+        from_hf(GOLDEN / "longformer", pair_head=True)
+    for number in (-1, 1.5, True):
+        with pytest.raises(ValueError, match="`num_global` must be an integer >= 0"):
+            from_hf(GOLDEN / "longformer", num_global=number)
+
+
+def test_constants_and_copies_are_compared(tmp_path):
+    for kind, name, of, expected in (
+        ("roformer", "roformer.encoder.embed_positions.weight", None, "must be what is computed"),
+        ("bart", "final_logits_bias", None, "must be what is computed here"),
+        ("bart", "lm_head.weight", "model.shared.weight", "must be the token embedding"),
+        ("gpt2", "lm_head.weight", "transformer.wte.weight", "must be the token embedding"),
+    ):
+
+        def moved(weights, name=name, of=of):
+            return {**weights, name: weights[of or name] + np.float32(0.02)}
+
+        refused(kind, tmp_path / f"{kind} {name}", expected, weights=moved)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "expected"),
+    [
+        (None, {"position": "tupe_r"}, "position='tupe_r' must be 'absolute'"),
+        ("bert", {"position": "shaw"}, "share_heads=False must be True"),
+        (
+            "bert",
+            {"position": "qkr_4", "position_options": {"share_heads": True, "k": 3}},
+            "k=3 must be None",
+        ),
+        (None, {"position": "bert_r", "position_options": {"cls": "untied"}}, "cls='untied' must"),
+        ("mpnet", {"position": "bert_r", "position_options": {"num_buckets": 8}}, "must be 32"),
+        ("deberta", {"position": "deberta"}, "'paper' must be 'released'"),
+        (None, {"position": "rope", "position_options": {"theta": 500.0}}, "theta=500.0 must be"),
+        ("albert", {"position": "absolute"}, "embedding_dim=None must be 12"),
+        ("gpt2", {"position": "absolute"}, "attention_pattern='full' must be 'causal'"),
+        (
+            "longformer",
+            {"attention_pattern": "sliding_window", "pattern_options": {"window": 2, "every": 2}},
+            "every=2 must be None",
+        ),
+        (
+            "deberta",
+            {
+                "position": "deberta",
+                "position_options": {"variant": "released"},
+                "zero_padded_embeddings": True,
+                "num_groups": 1,
+            },
+            "num_groups=1 must be None",
+        ),
+    ],
+)
+def test_what_theirs_cannot_do_is_named(kind, changes, expected, tmp_path):
+    backbone = TupeBackbone(13, 2, 3, 12, 8, **{"position": "absolute", **changes})
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        to_hf(backbone, tmp_path / "theirs", kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_of_another_task_or_kind_is_refused(tmp_path):
+    backbone = TupeBackbone(13, 1, 3, 12, 8, "absolute")
+    pairs = TupeSeq2SeqBackbone(13, 1, 3, 12, 8, "absolute")
+    for model, kind in (
+        (models.TupeTextClassifier(backbone, 2), "bert"),
+        (TupeMaskedLM(backbone), "gpt2"),
+        (TupeMaskedLM(backbone), "bart"),
+        (pairs, "bert"),
+        (3, None),
+    ):
+        with pytest.raises(TypeError, match="`model` must be a .*Received: a "):
+            to_hf(model, tmp_path / "theirs", kind)
+    with pytest.raises(ValueError, match="The nearest is 'bert'"):
+        to_hf(backbone, tmp_path / "theirs", "bertt")
+    assert list(tmp_path.iterdir()) == []
