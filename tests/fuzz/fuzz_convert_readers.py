@@ -11,13 +11,18 @@ import numpy as np
 import torch_cases
 from fuzz_engine import Reader
 
-from keras_tupe.convert import from_hf, from_hf_bert, from_keras_hub_bert, from_tupe_checkpoint
+from keras_tupe.convert import (
+    from_hf,
+    from_hf_bert,
+    from_keras_hub_bert,
+    from_tupe_checkpoint,
+    torch_file,
+)
 from keras_tupe.convert.bert.wordpiece import read_pieces
 from keras_tupe.convert.hugging_face.config import read_hf_config
 from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.convert.sentence_transformers.modules import read_settings
-from keras_tupe.convert.torch_files.file import read_torch_file
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
 from keras_tupe.tokenizers import ByteLevelBpe
 from training.convert import work as convert
@@ -115,7 +120,7 @@ def _write_torch(folder, legacy):
 
 
 def _read_torch(folder):
-    return read_torch_file(folder / "model.pt")
+    return torch_file.read(folder / "model.pt")
 
 
 def _write_fairseq(folder):

@@ -1,1 +1,0 @@
-"""Files of PyTorch, read without PyTorch and without running anything in them."""
