@@ -9,14 +9,14 @@ import keras_hub
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert.bert.fill import fill
 from keras_tupe.convert.bert.layout import keras_hub_layout
-from keras_tupe.convert.bert.wordpiece import (
+from keras_tupe.convert.hugging_face.config import read_json
+from keras_tupe.convert.tokenizer_files import (
     IDS_ONLY,
     checked_size,
     preprocessor_of,
     read_pieces,
     wordpiece_tokenizer,
 )
-from keras_tupe.convert.hugging_face.config import read_json
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 from keras_tupe.models.presets.check import check_inside

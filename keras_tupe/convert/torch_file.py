@@ -12,6 +12,7 @@ import os
 import pathlib
 import pickle
 import struct
+import typing
 import zipfile
 
 import numpy as np
@@ -142,7 +143,7 @@ class _Instructions(dict):
 class _Unpickler(pickle._Unpickler):
     """Python's own, without what can run; `storage` is a function of kind, key and count."""
 
-    _known = {code: pickle._Unpickler.dispatch[code] for code in _OPCODES}
+    _known: typing.ClassVar = {code: pickle._Unpickler.dispatch[code] for code in _OPCODES}
 
     def __init__(self, file, storage, size):
         self._storage, self.dispatch = storage, _Instructions(self._known)

@@ -30,7 +30,7 @@ def read(tmp_path, data):
 
 
 def refused(tmp_path, data, match):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="not read") as caught:
         read(tmp_path, data)
     assert str(caught.value).startswith("This torch checkpoint was not read: ")
     assert str(caught.value).endswith(f"Received: path={str(tmp_path / 'weights.pt')!r}")

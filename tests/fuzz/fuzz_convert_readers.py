@@ -18,11 +18,10 @@ from keras_tupe.convert import (
     from_tupe_checkpoint,
     torch_file,
 )
-from keras_tupe.convert.bert.wordpiece import read_pieces
 from keras_tupe.convert.hugging_face.config import read_hf_config
-from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.convert.sentence_transformers.modules import read_settings
+from keras_tupe.convert.tokenizer_files import read_pieces, read_vocabulary
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
 from keras_tupe.tokenizers import ByteLevelBpe
 from training.convert import work as convert
@@ -79,7 +78,7 @@ def _read_hf_parts(folder):
     problems = []
     for read in (
         lambda: read_hf_config(folder / "config.json"),
-        lambda: hf_tokenizer(folder, bert_cases.CONFIG["vocab_size"]),
+        lambda: read_vocabulary(folder, bert_cases.CONFIG["vocab_size"]),
         lambda: read_hf_weights(folder),
     ):
         try:

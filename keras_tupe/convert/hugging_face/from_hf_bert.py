@@ -2,9 +2,7 @@
 
 from keras_tupe.convert.bert.fill import fill
 from keras_tupe.convert.bert.layout import ABSOLUTE_TABLE, WORDS, hugging_face_layout
-from keras_tupe.convert.bert.wordpiece import preprocessor_of
 from keras_tupe.convert.hugging_face.config import read_hf_config
-from keras_tupe.convert.hugging_face.frames import BERT
 from keras_tupe.convert.hugging_face.released import (
     checked_folder,
     left_out,
@@ -12,8 +10,8 @@ from keras_tupe.convert.hugging_face.released import (
     plain_names,
     rounding,
 )
-from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.tokenizer_files import BERT, preprocessor_of, read_vocabulary
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeMaskedPairLM
 from keras_tupe.models.presets.size_check import check_sizes
 

@@ -5,10 +5,8 @@ import numpy as np
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert.bert.layout import ABSOLUTE_TABLE, WORDS, hugging_face_layout
 from keras_tupe.convert.hugging_face.config import POSITIONS
-from keras_tupe.convert.hugging_face.frames import BERT, BERT_IDS, special_ids
 from keras_tupe.convert.hugging_face.padding_rows import add_segments
 from keras_tupe.convert.hugging_face.trunk_config import trunk_entries
-from keras_tupe.convert.hugging_face.vocabulary import vocabulary_problems, write_vocabulary
 from keras_tupe.convert.hugging_face.write import (
     backbone_and_tokenizer,
     new_hf_folder,
@@ -17,6 +15,13 @@ from keras_tupe.convert.hugging_face.write import (
     sharing,
     their_arrays,
     write_json,
+)
+from keras_tupe.convert.tokenizer_files import (
+    BERT,
+    BERT_IDS,
+    special_ids,
+    vocabulary_problems,
+    write_vocabulary,
 )
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeMaskedPairLM
 

@@ -11,15 +11,14 @@ from keras_tupe.convert.hugging_face.bart.layout import (
     bart_layout,
     name_embedding,
 )
-from keras_tupe.convert.hugging_face.frames import BART
 from keras_tupe.convert.hugging_face.released import (
     checked_folder,
     left_out,
     plain_names,
     rounding,
 )
-from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.tokenizer_files import BART, read_vocabulary
 from keras_tupe.models import (
     TupeSeq2SeqBackbone,
     TupeSeq2SeqLM,

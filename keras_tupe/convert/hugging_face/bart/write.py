@@ -9,14 +9,19 @@ from keras_tupe.convert.hugging_face.bart.config import (
 )
 from keras_tupe.convert.hugging_face.bart.layout import LOGITS_BIAS, WORDS, bart_layout
 from keras_tupe.convert.hugging_face.encoders._encoder import ACTIVATIONS
-from keras_tupe.convert.hugging_face.frames import BART, FAIRSEQ_IDS, special_ids
-from keras_tupe.convert.hugging_face.vocabulary import vocabulary_problems, write_vocabulary
 from keras_tupe.convert.hugging_face.write import (
     backbone_and_tokenizer,
     new_hf_folder,
     refuse,
     their_arrays,
     write_json,
+)
+from keras_tupe.convert.tokenizer_files import (
+    BART,
+    FAIRSEQ_IDS,
+    special_ids,
+    vocabulary_problems,
+    write_vocabulary,
 )
 from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM
 

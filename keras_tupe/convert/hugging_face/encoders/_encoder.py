@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from keras_tupe.convert.bert.layout import WORDS
-from keras_tupe.convert.hugging_face.frames import FAIRSEQ_IDS, Frame
+from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, Frame
 
 _TASK = "the head of a task; fine-tune a new one"
 _CONSTANT = "a constant, not a weight"

@@ -5,9 +5,9 @@ The embeddings are always mapped to the width of the blocks there, also where bo
 
 from keras_tupe.convert.bert.layout import dense, hugging_face_layout, renamed
 from keras_tupe.convert.hugging_face.encoders._encoder import ANY, DROPPED, Encoder, tasks
-from keras_tupe.convert.hugging_face.frames import ALBERT, BERT_IDS
 from keras_tupe.convert.hugging_face.padding_rows import add_segments
 from keras_tupe.convert.hugging_face.trunk_config import DEFAULTS
+from keras_tupe.convert.tokenizer_files import ALBERT, BERT_IDS
 
 _HEAD = "predictions."
 _NAMES = (

@@ -21,8 +21,8 @@ from keras_tupe.convert.hugging_face.encoders._encoder import (
     Encoder,
     tasks,
 )
-from keras_tupe.convert.hugging_face.frames import BERT_IDS, DEBERTA
 from keras_tupe.convert.hugging_face.trunk_config import DEFAULTS
+from keras_tupe.convert.tokenizer_files import BERT_IDS, DEBERTA
 from keras_tupe.layers._checks import is_integer
 
 _SIDES = ("query", "key", "value")

@@ -13,9 +13,9 @@ from keras_tupe.convert.bert.layout import (
     without,
 )
 from keras_tupe.convert.hugging_face.encoders._encoder import ANY, DROPPED, Encoder, tasks
-from keras_tupe.convert.hugging_face.frames import BERT_IDS, ELECTRA
 from keras_tupe.convert.hugging_face.padding_rows import add_segments
 from keras_tupe.convert.hugging_face.trunk_config import DEFAULTS
+from keras_tupe.convert.tokenizer_files import BERT_IDS, ELECTRA
 
 _BIAS = "generator_lm_head.bias"
 _DISCRIMINATOR = "discriminator_predictions."

@@ -14,10 +14,10 @@ from keras_tupe.convert.bert.layout import (
     without,
 )
 from keras_tupe.convert.hugging_face.encoders._encoder import DROPPED, Encoder, tasks
-from keras_tupe.convert.hugging_face.frames import MPNET
 from keras_tupe.convert.hugging_face.padding_rows import add_rows, check_rows, cut_rows, rows_note
 from keras_tupe.convert.hugging_face.trunk_config import DEFAULTS
 from keras_tupe.convert.hugging_face.write import refuse
+from keras_tupe.convert.tokenizer_files import MPNET
 
 _PAD = 1
 _BUCKETS = {"num_buckets": 32, "max_distance": 128, "cls": "tied"}

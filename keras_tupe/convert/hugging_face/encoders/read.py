@@ -1,7 +1,6 @@
 """Encoders of Hugging Face, read by their record."""
 
 from keras_tupe.convert.bert.fill import fill
-from keras_tupe.convert.bert.wordpiece import preprocessor_of
 from keras_tupe.convert.hugging_face.config import read_json
 from keras_tupe.convert.hugging_face.config_check import ConfigCheck
 from keras_tupe.convert.hugging_face.encoders._encoder import ACTIVATIONS
@@ -18,8 +17,8 @@ from keras_tupe.convert.hugging_face.trunk_config import (
     trunk_arguments,
     trunk_notes,
 )
-from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.tokenizer_files import preprocessor_of, read_vocabulary
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTokenDiscriminator
 from keras_tupe.models.presets.size_check import check_sizes
 

@@ -7,7 +7,6 @@ position table, and the model takes no `segment_ids`.
 
 from keras_tupe.convert.bert.layout import hugging_face_layout, lm_head
 from keras_tupe.convert.hugging_face.encoders._encoder import DROPPED, Encoder, tasks
-from keras_tupe.convert.hugging_face.frames import ROBERTA
 from keras_tupe.convert.hugging_face.padding_rows import (
     add_rows,
     add_segments,
@@ -16,6 +15,7 @@ from keras_tupe.convert.hugging_face.padding_rows import (
     rows_note,
 )
 from keras_tupe.convert.hugging_face.trunk_config import DEFAULTS
+from keras_tupe.convert.tokenizer_files import ROBERTA
 from keras_tupe.layers._checks import is_integer
 
 

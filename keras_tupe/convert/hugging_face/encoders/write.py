@@ -5,9 +5,7 @@ import numpy as np
 
 from keras_tupe.convert._assign import weights_by_path
 from keras_tupe.convert.hugging_face.encoders._encoder import ACTIVATIONS, ANY
-from keras_tupe.convert.hugging_face.frames import special_ids
 from keras_tupe.convert.hugging_face.trunk_config import trunk_entries
-from keras_tupe.convert.hugging_face.vocabulary import vocabulary_problems, write_vocabulary
 from keras_tupe.convert.hugging_face.write import (
     backbone_and_tokenizer,
     new_hf_folder,
@@ -16,6 +14,7 @@ from keras_tupe.convert.hugging_face.write import (
     their_arrays,
     write_json,
 )
+from keras_tupe.convert.tokenizer_files import special_ids, vocabulary_problems, write_vocabulary
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTokenDiscriminator
 
 # Of every encoder, where its record does not say otherwise.

@@ -1,7 +1,6 @@
 """GPT-2s of Hugging Face."""
 
 from keras_tupe.convert.bert.fill import fill
-from keras_tupe.convert.hugging_face.frames import GPT_2
 from keras_tupe.convert.hugging_face.gpt_2.config import read_config
 from keras_tupe.convert.hugging_face.gpt_2.layout import WORDS, cut_fused, gpt_2_layout
 from keras_tupe.convert.hugging_face.released import (
@@ -10,8 +9,8 @@ from keras_tupe.convert.hugging_face.released import (
     plain_names,
     rounding,
 )
-from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.tokenizer_files import GPT_2, read_vocabulary
 from keras_tupe.models import TupeBackbone, TupeCausalLM, TupeCausalLMPreprocessor
 from keras_tupe.models.presets.size_check import check_sizes
 

@@ -1,10 +1,8 @@
 """Our causal models in the format of Hugging Face's GPT-2."""
 
 from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.hugging_face.frames import GPT_2
 from keras_tupe.convert.hugging_face.gpt_2.config import ACTIVATIONS, config_of
 from keras_tupe.convert.hugging_face.gpt_2.layout import gpt_2_layout, join_fused
-from keras_tupe.convert.hugging_face.vocabulary import vocabulary_problems, write_vocabulary
 from keras_tupe.convert.hugging_face.write import (
     backbone_and_tokenizer,
     new_hf_folder,
@@ -13,6 +11,7 @@ from keras_tupe.convert.hugging_face.write import (
     their_arrays,
     write_json,
 )
+from keras_tupe.convert.tokenizer_files import GPT_2, vocabulary_problems, write_vocabulary
 from keras_tupe.models import TupeBackbone, TupeCausalLM
 
 

@@ -2,8 +2,6 @@
 
 from keras_tupe.convert.bert.fill import fill
 from keras_tupe.convert.bert.layout import WORDS
-from keras_tupe.convert.bert.wordpiece import preprocessor_of
-from keras_tupe.convert.hugging_face.frames import LONGFORMER
 from keras_tupe.convert.hugging_face.longformer.config import read_config
 from keras_tupe.convert.hugging_face.longformer.layout import (
     BIAS,
@@ -18,8 +16,8 @@ from keras_tupe.convert.hugging_face.released import (
     plain_names,
     rounding,
 )
-from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.tokenizer_files import LONGFORMER, preprocessor_of, read_vocabulary
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 from keras_tupe.models.presets.size_check import check_sizes

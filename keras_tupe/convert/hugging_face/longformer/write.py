@@ -1,11 +1,9 @@
 """Our models with windows in the format of Hugging Face's Longformer."""
 
 from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.hugging_face.frames import FAIRSEQ_IDS, LONGFORMER, special_ids
 from keras_tupe.convert.hugging_face.longformer.config import config_of
 from keras_tupe.convert.hugging_face.longformer.layout import GLOBAL_SIDES, longformer_layout
 from keras_tupe.convert.hugging_face.padding_rows import add_rows, add_segments
-from keras_tupe.convert.hugging_face.vocabulary import vocabulary_problems, write_vocabulary
 from keras_tupe.convert.hugging_face.write import (
     backbone_and_tokenizer,
     new_hf_folder,
@@ -14,6 +12,13 @@ from keras_tupe.convert.hugging_face.write import (
     sharing,
     their_arrays,
     write_json,
+)
+from keras_tupe.convert.tokenizer_files import (
+    FAIRSEQ_IDS,
+    LONGFORMER,
+    special_ids,
+    vocabulary_problems,
+    write_vocabulary,
 )
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 
