@@ -43,6 +43,7 @@ MAY_IMPORT = {
     },
     "analysis": {"attention_patterns", "layers", "models", "trunk"},
     "convert": {
+        "attention_patterns",
         "layers",
         "positions",
         "models",
@@ -50,6 +51,7 @@ MAY_IMPORT = {
         "_json_file",
         "_keras_private",
         "_new_folder",
+        "_registry",
     },
     "export": {"layers", "positions", "models", "tokenizers", "_commit", "_new_folder"},
     "_array_file": set(),

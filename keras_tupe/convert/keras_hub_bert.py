@@ -7,16 +7,16 @@ import keras
 import keras_hub
 
 from keras_tupe.convert._assign import assign, weights_by_path
-from keras_tupe.convert.bert.wordpiece import (
+from keras_tupe.convert.hugging_face.engine import SAME, values_of
+from keras_tupe.convert.hugging_face.files import read_json
+from keras_tupe.convert.report import Report
+from keras_tupe.convert.tokenizer_files import (
     IDS_ONLY,
     checked_size,
     preprocessor_of,
     read_pieces,
     wordpiece_tokenizer,
 )
-from keras_tupe.convert.hugging_face.engine import SAME, values_of
-from keras_tupe.convert.hugging_face.files import read_json
-from keras_tupe.convert.report import Report
 from keras_tupe.layers._checks import is_integer
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 from keras_tupe.models.presets import check_inside, check_sizes, weight_shapes

@@ -10,14 +10,14 @@ import keras_hub
 import numpy as np
 import torch_cases
 from fuzz_engine import Reader
-from keras_tupe.convert.hugging_face.config import read_hf_config
 
-from keras_tupe.convert import from_hf, from_keras_hub_bert, from_tupe_checkpoint
-from keras_tupe.convert.bert.wordpiece import read_pieces
-from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
+from keras_tupe.convert import from_hf, from_keras_hub_bert, from_tupe_checkpoint, torch_file
+from keras_tupe.convert.hugging_face.architectures import CONVERTERS
+from keras_tupe.convert.hugging_face.engine import read_config
+from keras_tupe.convert.hugging_face.files import read_json
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
 from keras_tupe.convert.sentence_transformers.modules import read_settings
-from keras_tupe.convert.torch_file import read_torch_file
+from keras_tupe.convert.tokenizer_files import read_pieces, read_vocabulary
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
 from keras_tupe.tokenizers import ByteLevelBpe
 from training.convert import work as convert
@@ -73,8 +73,8 @@ def _torch_bytes(legacy):
 def _read_hf_parts(folder):
     problems = []
     for read in (
-        lambda: read_hf_config(folder / "config.json"),
-        lambda: hf_tokenizer(folder, bert_cases.CONFIG["vocab_size"]),
+        lambda: read_config(CONVERTERS["bert"], read_json(folder / "config.json"), str(folder)),
+        lambda: read_vocabulary(folder, bert_cases.CONFIG["vocab_size"]),
         lambda: read_hf_weights(folder),
     ):
         try:
@@ -115,7 +115,7 @@ def _write_torch(folder, legacy):
 
 
 def _read_torch(folder):
-    return read_torch_file(folder / "model.pt")
+    return torch_file.read_torch_file(folder / "model.pt")
 
 
 def _write_fairseq(folder):

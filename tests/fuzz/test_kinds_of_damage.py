@@ -122,12 +122,6 @@ VALUES = {
         [],
         "does not make one",
     ),
-    "dtype of no class": (
-        *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),
-        ("config", "dtype", "module"),
-        "x",
-        "does not make one",
-    ),
     "initializer_range a text": (
         *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),
         ("config", "initializer_range"),

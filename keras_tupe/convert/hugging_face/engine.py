@@ -20,14 +20,14 @@ from keras_tupe.convert._assign import assign, weights_by_path
 from keras_tupe.convert.hugging_face.architectures import CONVERTERS
 from keras_tupe.convert.hugging_face.converter import OTHER_RATE, RATE, REQUIRED, Form
 from keras_tupe.convert.hugging_face.files import new_hf_folder, read_json, write_json
-from keras_tupe.convert.hugging_face.frames import special_ids
-from keras_tupe.convert.hugging_face.vocabulary import (
+from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.report import Report
+from keras_tupe.convert.tokenizer_files import (
     read_vocabulary,
+    special_ids,
     vocabulary_problems,
     write_vocabulary,
 )
-from keras_tupe.convert.hugging_face.weights import read_hf_weights
-from keras_tupe.convert.report import Report
 from keras_tupe.models.presets import check_inside, check_sizes
 
 # Entries of a configuration that change no number.

@@ -17,8 +17,8 @@ from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
 from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert.tokenizer_files import read_vocabulary
 
 NAMES = {
     "bert_absolute": "absolute",
@@ -262,7 +262,7 @@ def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp
 )
 def test_a_tokenizer_that_ours_cannot_copy_is_left_out_with_a_reason(settings, tmp_path):
     folder = write_hf(tmp_path / "bert", pieces=PIECES, settings=settings)
-    tokenizer, (note,) = hf_tokenizer(folder, len(PIECES))
+    tokenizer, (note,) = read_vocabulary(folder, len(PIECES))
     assert tokenizer is None
     assert next(iter(settings)) in note
     assert "takes token ids only" in note

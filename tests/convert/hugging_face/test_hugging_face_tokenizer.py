@@ -5,9 +5,8 @@ import json
 import pytest
 from bert_cases import PIECES, write_hf
 
-from keras_tupe.convert import from_hf
-from keras_tupe.convert.bert import wordpiece
-from keras_tupe.convert.hugging_face.tokenizer import hf_tokenizer
+from keras_tupe.convert import from_hf, tokenizer_files
+from keras_tupe.convert.tokenizer_files import read_vocabulary
 
 NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
 NORMALIZER |= {"strip_accents": None, "lowercase": True}
@@ -31,7 +30,7 @@ def read(folder, pieces=PIECES, **files):
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
     for name, content in files.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
-    return hf_tokenizer(folder, len(pieces))
+    return read_vocabulary(folder, len(pieces))
 
 
 def whole(part, **changes):
@@ -158,7 +157,7 @@ def whole_file(folder, **changes):
     (folder / "tokenizer.json").write_text(json.dumps(content))
     settings = {"backend": "tokenizers", "tokenizer_class": "BertTokenizer", "cls_token": "[CLS]"}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    return hf_tokenizer(folder, len(PIECES))
+    return read_vocabulary(folder, len(PIECES))
 
 
 TEMPLATE = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[CLS]"}}]}
@@ -199,7 +198,7 @@ def test_ids_with_gaps_are_refused(tmp_path):
     content = whole("model", vocab={"[PAD]": 0, "[UNK]": 2})["tokenizer"]
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     with pytest.raises(ValueError, match="from 0 on, without gaps"):
-        hf_tokenizer(tmp_path, 2)
+        read_vocabulary(tmp_path, 2)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,7 @@ def test_a_vocabulary_that_ours_cannot_use_leaves_ids_and_a_note(pieces, expecte
 
 def test_a_vocabulary_that_the_op_refuses_leaves_ids_and_a_note(tmp_path, monkeypatch):
     pytest.importorskip("tensorflow_text")
-    monkeypatch.setattr(wordpiece, "_why_unusable", lambda *_: None)
+    monkeypatch.setattr(tokenizer_files, "_why_unusable", lambda *_: None)
     tokenizer, (note,) = read(tmp_path, [*PIECES, "a\0b"])
     assert tokenizer is None
     assert "vocab.txt" in note

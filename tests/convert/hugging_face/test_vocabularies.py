@@ -8,7 +8,7 @@ import pytest
 from golden_cases import GOLDEN
 
 from keras_tupe.convert.hugging_face.architectures import CONVERTERS
-from keras_tupe.convert.hugging_face.vocabulary import read_vocabulary, write_vocabulary
+from keras_tupe.convert.tokenizer_files import read_vocabulary, write_vocabulary
 from keras_tupe.models import TupeBackbone
 
 FOLDER = GOLDEN / "vocabularies"

@@ -2,7 +2,7 @@
 
 from keras_tupe.convert.hugging_face.architectures import bert
 from keras_tupe.convert.hugging_face.converter import SIZE, Converter, Entry, Head, built_as
-from keras_tupe.convert.hugging_face.frames import ALBERT, BERT_IDS
+from keras_tupe.convert.tokenizer_files import ALBERT, BERT_IDS
 
 _LAYER = "encoder.albert_layer_groups.#.albert_layers.0"
 _NAMES = {

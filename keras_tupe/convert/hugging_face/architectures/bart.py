@@ -15,7 +15,7 @@ from keras_tupe.convert.hugging_face.converter import (
     Entry,
     Head,
 )
-from keras_tupe.convert.hugging_face.frames import BART, FAIRSEQ_IDS
+from keras_tupe.convert.tokenizer_files import BART, FAIRSEQ_IDS
 
 _CONSTANT = "a constant, not a weight"
 UNUSED_ROWS = 2  # of both position tables: that of padding in fairseq, and one more

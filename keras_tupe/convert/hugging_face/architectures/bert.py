@@ -14,7 +14,7 @@ from keras_tupe.convert.hugging_face.converter import (
     Form,
     Head,
 )
-from keras_tupe.convert.hugging_face.frames import BERT, BERT_IDS
+from keras_tupe.convert.tokenizer_files import BERT, BERT_IDS
 
 POSITIONS = {"absolute": "absolute", "relative_key": "shaw", "relative_key_query": "qkr_4"}
 _TASK = "the head of a task; fine-tune a new one"

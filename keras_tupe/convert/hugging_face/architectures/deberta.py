@@ -15,7 +15,7 @@ from keras_tupe.convert.hugging_face.converter import (
     Kind,
     built_as,
 )
-from keras_tupe.convert.hugging_face.frames import BERT_IDS, DEBERTA
+from keras_tupe.convert.tokenizer_files import BERT_IDS, DEBERTA
 from keras_tupe.layers._checks import is_integer
 
 _SELF = "encoder.layer.#.attention.self"

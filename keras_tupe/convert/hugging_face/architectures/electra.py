@@ -2,7 +2,7 @@
 
 from keras_tupe.convert.hugging_face.architectures import bert
 from keras_tupe.convert.hugging_face.converter import Converter, Entry, Head, built_as
-from keras_tupe.convert.hugging_face.frames import BERT_IDS, ELECTRA
+from keras_tupe.convert.tokenizer_files import BERT_IDS, ELECTRA
 
 WIDTH = Entry(  # of embeddings; ours is `None` where it is that of the states
     *("embedding_size", "embedding_dim"),

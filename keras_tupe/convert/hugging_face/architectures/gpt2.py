@@ -12,7 +12,7 @@ from keras_tupe.convert.hugging_face.converter import (
     Head,
     built_as,
 )
-from keras_tupe.convert.hugging_face.frames import GPT_2
+from keras_tupe.convert.tokenizer_files import GPT_2
 
 _TASK = "the head of a task; fine-tune a new one"
 

@@ -6,7 +6,7 @@ There, which tokens are global is an input of the model; here, a setting.
 from keras_tupe.check import is_integer
 from keras_tupe.convert.hugging_face.architectures import bert, roberta
 from keras_tupe.convert.hugging_face.converter import Converter, Entry, Head, Kind, built_as
-from keras_tupe.convert.hugging_face.frames import FAIRSEQ_IDS, LONGFORMER
+from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, LONGFORMER
 
 
 def read(config, num_global=1):

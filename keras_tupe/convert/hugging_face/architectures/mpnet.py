@@ -5,7 +5,7 @@ The code has 32 buckets, and padding has the id 1, whatever the configuration sa
 
 from keras_tupe.convert.hugging_face.architectures import bert, roberta
 from keras_tupe.convert.hugging_face.converter import Converter, Entry, Head, Kind, built_as
-from keras_tupe.convert.hugging_face.frames import FAIRSEQ_IDS, MPNET
+from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, MPNET
 
 PAD, BUCKETS = 1, 32
 _ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}

@@ -2,7 +2,7 @@
 
 from keras_tupe.convert.hugging_face.architectures import bert
 from keras_tupe.convert.hugging_face.converter import COUNT, Converter, Entry, Head
-from keras_tupe.convert.hugging_face.frames import FAIRSEQ_IDS, ROBERTA
+from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, ROBERTA
 
 HEAD = {
     "mlm_head/dense": "lm_head.dense",

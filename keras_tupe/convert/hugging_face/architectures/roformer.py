@@ -11,7 +11,7 @@ import numpy as np
 from keras_tupe.convert.hugging_face.architectures import bert
 from keras_tupe.convert.hugging_face.architectures.electra import WIDTH
 from keras_tupe.convert.hugging_face.converter import Converter, Entry, Form, Head, built_as
-from keras_tupe.convert.hugging_face.frames import BERT_IDS, ROFORMER
+from keras_tupe.convert.tokenizer_files import BERT_IDS, ROFORMER
 
 
 def _kernel(array, shape):

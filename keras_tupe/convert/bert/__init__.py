@@ -1,1 +1,0 @@
-"""BERT, whoever published it: names of weights, WordPiece, and weights put into our model."""
