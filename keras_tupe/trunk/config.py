@@ -30,6 +30,17 @@ def _rule(words, holds, keep=lambda value: value, of_option=None):
     return rule
 
 
+def checked(function, **limits):
+    """Returns the rule of a `setting` that a function of `keras_tupe.check` has."""
+
+    def rule(name, value):
+        function(name, value, **limits)
+        return value
+
+    rule.of_option = None
+    return rule
+
+
 def _whole(words, least, none=False):
     return _rule(
         words,
