@@ -290,8 +290,13 @@ class TupeTask(ChecksData, PresetModel):
 
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, *input_names(self))
-        if not training or (self.positions_input is None and self.reads != ("pooled_output",)):
-            return super().call(inputs, training=training, mask=mask)
+        found = self._trained(inputs) if training else None
+        return super().call(inputs, training=training, mask=mask) if found is None else found
+
+    def _trained(self, inputs):
+        """Returns the answer of a model that needs not all hidden states, else `None`."""
+        if self.positions_input is None and self.reads != ("pooled_output",):
+            return None
         where, is_pooled = [], "pooled_output" in self.reads
         if is_pooled:
             where.append(ops.zeros_like(inputs["padding_mask"][:, :1], dtype="int32"))

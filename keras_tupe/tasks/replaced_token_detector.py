@@ -1,5 +1,6 @@
 """Pre-training by replaced tokens: a generator and a discriminator, trained together."""
 
+import functools
 import pathlib
 
 import keras
@@ -180,10 +181,14 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
 
     options = {
         "embedding_sharing": setting(
-            checked(check.choice, choices=SHARING), "What token vectors are shared.", "tied"
+            checked(functools.partial(check.choice, choices=SHARING)),
+            "What token vectors are shared.",
+            "tied",
         ),
         "discriminator_weight": setting(
-            checked(check.number, at_least=0), "Factor of the discriminator's loss.", 50.0
+            checked(functools.partial(check.number, at_least=0, at_most=1e9)),
+            "Factor of the discriminator's loss.",
+            50.0,
         ),
     }
     learning_rate = 5e-4

@@ -1,5 +1,7 @@
 """Texts as vectors, for similarity and search."""
 
+import functools
+
 import keras
 import keras_hub
 import numpy as np
@@ -73,7 +75,9 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
 
     options = {
         "pooling": setting(
-            checked(check.choice, choices=POOLINGS), "How hidden states become one vector.", "mean"
+            checked(functools.partial(check.choice, choices=POOLINGS)),
+            "How hidden states become one vector.",
+            "mean",
         ),
         "normalize": setting(FLAG, "Whether vectors are scaled to length 1.", True),
     }

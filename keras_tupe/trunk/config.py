@@ -30,11 +30,11 @@ def _rule(words, holds, keep=lambda value: value, of_option=None):
     return rule
 
 
-def checked(function, **limits):
-    """Returns the rule of a `setting` that a function of `keras_tupe.check` has."""
+def checked(function):
+    """Returns the rule of a `setting` that a check of (name, value) has, see `keras_tupe.check`."""
 
     def rule(name, value):
-        function(name, value, **limits)
+        function(name, value)
         return value
 
     rule.of_option = None
