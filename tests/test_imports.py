@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "tokenizers": set(),
     "data": {"tokenizers", "_array_file", "_json_file"},
     "metrics": set(),
-    "tasks": {"layers", "models", "trunk", "_json_file", "_registry"},
+    "tasks": {"data", "layers", "metrics", "models", "trunk", "_json_file", "_registry"},
     "objectives": {"data", "models", "trainer", "_registry"},
     "trainer": {
         "tasks",

@@ -7,7 +7,7 @@ written once for all; `setting` with rules for options, `checked` of a function 
 `keras_tupe.check`; `normal` and `token_crossentropy`.
 """
 
-from keras_tupe.tasks._task import REGISTRY, TupeTask, normal, token_crossentropy
+from keras_tupe.tasks._task import REGISTRY, TupeTask, normal, text_of, token_crossentropy
 from keras_tupe.trunk.config import ANY, COUNT, FLAG, SHARE, checked, setting
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "normal",
     "setting",
     "source_of",
+    "text_of",
     "token_crossentropy",
 ]
 

@@ -93,15 +93,26 @@ class LanguageModel:
     def num_labels(self, length):
         return self.backbone.vocabulary_size
 
+    def ask(self, texts):
+        """Returns what the model writes after each text: `text`, a list of strings.
+
+        Args:
+            texts: list with a tuple of one string for each row.
+        """
+        return {"text": self.generate([text for (text,) in texts])}
+
     @classmethod
     def say(cls, texts, answers):
         """Returns what was written, one line for each text.
 
         Args:
             texts: list with a tuple of one string for each row.
-            answers: `text`, strings `(rows,)`.
+            answers: `text`, strings or bytes `(rows,)`.
         """
-        return [[text.decode(errors="replace")] for text in answers["text"]]
+        written = [
+            x.decode(errors="replace") if isinstance(x, bytes) else x for x in answers["text"]
+        ]
+        return [[text] for text in written]
 
     def call(self, inputs, training=None, mask=None, accuracy=True):
         if "labels" not in inputs:

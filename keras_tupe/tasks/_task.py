@@ -17,6 +17,7 @@ from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 from keras_tupe.trunk.inputs import check_inputs, check_range, check_token_ids
 
+_ROWS = 32  # that are asked at once
 _SEEDS, _HAS_STATE = "dropout_seeds", "optimizer_has_state"
 # What TensorFlow says from inside a graph. On GPUs and with XLA it says nothing: the loss is then
 # not a number, or the answers mean nothing.
@@ -128,11 +129,18 @@ class TupeTask(ChecksData, PresetModel):
         positions_input: the input that holds the positions where `answer` takes hidden states, or
             `None` for all. In training the encoder's last block computes these alone.
         learning_rate: of the Adam that `compile` makes by default.
+        backbone_arguments: what a new encoder must be made with, a dictionary.
         signature: name in a SavedModel, and of the answer that `say` puts into words; `None` if
             there is no such answer.
         texts: how many strings a row may have, a tuple.
-        scores: names in `keras_tupe.metrics` of what says how good answers are, the main one first.
-        examples: rows of a table as `example` reads them, a tuple of dictionaries.
+        makes_labels: whether the preprocessor makes the labels, and none are read.
+        scores: names in `keras_tupe.metrics`, or what else `scored` gives: of what says how good
+            answers are, the main one first.
+        examples: rows of a table as `example` reads them, a tuple of dictionaries. They are what
+            `keras-tupe query` asks by itself, and what `keras-tupe check_task` trains on.
+        example_options: options of a model for these, where there are no defaults.
+        beside: rows of strings that `keras-tupe query` asks along with every question.
+        unanswered: a sentence for a row of which `say` says nothing.
     """
 
     backbone_cls = TupeBackbone
@@ -140,7 +148,9 @@ class TupeTask(ChecksData, PresetModel):
     options, more_inputs = {}, {}
     reads, positions_input = ("sequence_output",), None
     learning_rate = 5e-5
-    signature, texts, scores, examples = None, (1,), (), ()
+    backbone_arguments, example_options = {}, {}
+    signature, texts, makes_labels = None, (1,), False
+    scores, examples, beside, unanswered = (), (), (), "no answer"
     _names_of_head = {}
 
     def __init_subclass__(cls, **kwargs):
@@ -172,6 +182,17 @@ class TupeTask(ChecksData, PresetModel):
             setattr(self, name, value)
         if compile:
             self.compile()
+
+    @classmethod
+    def new(cls, backbone, preprocessor=None, **options):
+        """Returns a new model on an encoder; a pair of models makes the other one like it.
+
+        Args:
+            backbone: a `backbone_cls` of `backbone_arguments`.
+            preprocessor: optional.
+            **options: of the constructor.
+        """
+        return cls(backbone, preprocessor=preprocessor, **options)
 
     # What a task says
 
@@ -237,11 +258,12 @@ class TupeTask(ChecksData, PresetModel):
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns lines on what a model with strings answers, a list for each row.
+        """Returns lines on what a model answers to texts, a list for each row.
 
         Args:
             texts: list with a tuple of strings for each row.
-            answers: dictionary of the arrays of an export's signature, `(rows, ...)`.
+            answers: dictionary of what `ask`, or the signature of an export, gives for these rows
+                and, after them, for those of `beside`: arrays or lists `(rows, ...)`.
         """
         shown = {name: np.asarray(value) for name, value in answers.items()}
         return [
@@ -260,22 +282,78 @@ class TupeTask(ChecksData, PresetModel):
         return texts, row.get("label")
 
     def labelled(self, texts, labels):
-        """Returns the inputs of rows of text, their labels and weights, as `fit` takes them.
+        """Returns the inputs of rows of text, their labels and weights, arrays as `fit` takes them.
 
         Args:
             texts: list of tuples of strings, see `example`.
-            labels: list of labels, likewise.
+            labels: list of labels, likewise; each may be `None`.
 
         Raises:
             ValueError: if the model has no preprocessor.
         """
         if self.preprocessor is None:
-            raise ValueError("Texts need a preprocessor. Make the model with one.")
+            raise ValueError(
+                "Texts need a preprocessor. Make the model with one. Received: preprocessor=None"
+            )
         columns = tuple(list(column) for column in zip(*texts, strict=True))
         x = columns if len(columns) > 1 else columns[0]
-        y = None if any(label is None for label in labels) else np.asarray(labels)
-        found = keras.utils.unpack_x_y_sample_weight(self.preprocessor(x, y=y))
-        return [part if part is None else _arrays(part) for part in found]
+        has_labels = not self.makes_labels and all(label is not None for label in labels)
+        found = self.preprocessor(x, y=np.asarray(labels) if has_labels else None)
+        found = keras.utils.unpack_x_y_sample_weight(found)
+        return tuple(x if x is None else _arrays(x) for x in found)
+
+    def ask(self, texts):
+        """Returns what the model answers to rows of text, a dictionary of arrays `(rows, ...)`.
+
+        Args:
+            texts: list of tuples of strings.
+
+        Raises:
+            ValueError: if the model has no preprocessor, or does not read such texts.
+        """
+        rows, _, _ = self.labelled(texts, [None] * len(texts))
+        found = []
+        for first in range(0, len(texts), _ROWS):
+            x = {name: ops.convert_to_tensor(x[first : first + _ROWS]) for name, x in rows.items()}
+            found.append(_arrays(self.served(self(x, training=False))))
+        return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+
+    def predictions(self, answers):
+        """Returns of each row what is compared with its label, a list.
+
+        Args:
+            answers: what `ask` gave.
+        """
+        raise NotImplementedError(f"`{type(self).__name__}` has `scores`, and no `predictions`.")
+
+    @classmethod
+    def scored(cls, labels, predictions):
+        """Returns the scores of predictions, a dictionary in the order of `scores`.
+
+        Args:
+            labels, predictions: lists of numbers, or of strings, which count as classes.
+        """
+        from keras_tupe import metrics
+
+        if labels and isinstance(labels[0], str):
+            numbers = np.unique([*labels, *predictions], return_inverse=True)[1]
+            labels, predictions = numbers[: len(labels)], numbers[len(labels) :]
+
+        return {name: getattr(metrics, name)(labels, predictions) for name in cls.scores}
+
+    def measure(self, rows):
+        """Returns the scores of the answers to rows of a table, by name, the main one first.
+
+        Args:
+            rows: list of dictionaries, see `example`.
+        """
+        texts, labels = zip(*map(self.example, rows), strict=True)
+        predictions = self.predictions(self.ask(list(texts)))
+        return self.scored(list(labels), predictions)
+
+    def asked(self):
+        """Returns the model that answers questions: itself, or a part of it."""
+        return self
 
     # What follows from it
 
@@ -378,6 +456,11 @@ def _signature(options):
 
 def _arrays(part):
     return keras.tree.map_structure(ops.convert_to_numpy, part)
+
+
+def text_of(value):
+    """Returns a string that may be bytes, as those of TensorFlow are."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def normal(backbone):

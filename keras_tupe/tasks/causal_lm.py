@@ -74,7 +74,9 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
 
     preprocessor_cls = TupeCausalLMPreprocessor
 
-    examples = ({"text": "He was glad to see her."}, {"text": "In the winter the river is cold."})
+    backbone_arguments = {"attention_pattern": "causal"}
+    makes_labels = True
+    examples = ({"text": "The"}, {"text": "He was"}, {"text": "In the"})
 
     @classmethod
     def check_backbone(cls, backbone):

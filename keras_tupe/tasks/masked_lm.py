@@ -2,11 +2,15 @@
 
 import keras
 import keras_hub
+import numpy as np
+from keras import ops
 
 from keras_tupe.layers import MaskedLMHead
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
-from keras_tupe.tasks._task import TupeTask, normal, token_crossentropy
+from keras_tupe.tasks._task import TupeTask, normal, text_of, token_crossentropy
 from keras_tupe.trunk.config import ACTIVATION, setting
+
+_BEST = 5  # pieces for a blank
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -58,11 +62,15 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
     options = {"head_activation": setting(ACTIVATION, "Of the head.", "gelu")}
     more_inputs, positions_input = {"mask_positions": "int32"}, "mask_positions"
     signature = "fill_mask"
-    scores = ("accuracy",)
+    makes_labels, scores = True, ("accuracy",)
     examples = (
-        {"text": "The river flows into the [MASK]."},
-        {"text": "She opened the [MASK] and went into the room."},
-        {"text": "If the file does not [MASK], an error is raised."},
+        {"text": "The river flows into the [MASK].", "label": "sea"},
+        {"text": "She opened the [MASK] and went into the room.", "label": "door"},
+        {"text": "It was a cold [MASK] in the winter.", "label": "day"},
+    )
+    unanswered = (
+        "no blank among the tokens that the model reads: write the vocabulary's mask, such as "
+        "[MASK] or <mask>, where a word is missing"
     )
 
     head = property(lambda self: self.head_parts["tokens"])
@@ -93,7 +101,45 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         return self.backbone.vocabulary_size
 
     def served(self, answer):
-        return {"mlm_logits": keras.ops.cast(answer, "float32")}
+        return {"mlm_logits": ops.cast(answer, "float32")}
+
+    def ask(self, texts):
+        """Returns the likeliest pieces for the first blank of each text.
+
+        Args:
+            texts: list with a tuple of one string for each row.
+
+        Returns:
+            Dictionary of `tokens` (bytes) and `probabilities`, both `(rows, 5)`, best first, among
+            the ordinary pieces; and `num_masks` `(rows,)`, the number of blanks that are read.
+            Where it is 0 the other two mean nothing.
+        """
+        tokenizer = self.preprocessor.tokenizer.op
+        written = [text for (text,) in texts]
+        rows, _, _ = self.labelled(texts, [None] * len(texts))
+        length = rows["token_ids"].shape[1]
+        ids, mask = (np.zeros((len(texts), length), "int32") for _ in range(2))
+        lead = [tokenizer.start_id] if self.preprocessor.add_start_token else []
+        for row, pieces in enumerate(tokenizer.tokenize_with_masks(written).to_list()):
+            whole = [*lead, *pieces[: length - len(lead) - 1], tokenizer.end_id]
+            ids[row, : len(whole)], mask[row, : len(whole)] = whole, 1
+        is_mask = ids == tokenizer.mask_id
+        x = {"token_ids": ids, "padding_mask": mask, "segment_ids": np.zeros_like(ids)}
+        x = {name: ops.convert_to_tensor(x[name]) for name in self.backbone.input}
+        where = ops.convert_to_tensor(is_mask.argmax(axis=1)[:, None].astype("int32"))
+        logits = ops.convert_to_numpy(self({**x, "mask_positions": where}, training=False))[:, 0]
+        logits[:, list(tokenizer.special_ids)] = -np.inf  # a blank is to be filled with a word
+        best = np.argsort(-logits, axis=1, kind="stable")[:, :_BEST]
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        return {
+            "tokens": np.array(tokenizer.pieces, "object")[best],
+            "probabilities": np.take_along_axis(shares, best, axis=1),
+            "num_masks": is_mask.sum(axis=1),
+        }
+
+    def predictions(self, answers):
+        return [text_of(tokens[0]) for tokens in answers["tokens"]]
 
     @classmethod
     def say(cls, texts, answers):
@@ -107,11 +153,11 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         told = []
         for number in range(len(texts)):
             if answers["num_masks"][number] == 0:
-                told.append(["no blank that the model reads: write the vocabulary's mask, early"])
+                told.append([])
                 continue
             pieces, shares = answers["tokens"][number], answers["probabilities"][number]
             ranked = zip(pieces, shares, strict=True)
-            told.append([", ".join(f"{piece.decode()} {share:.0%}" for piece, share in ranked)])
+            told.append([", ".join(f"{text_of(piece)} {share:.0%}" for piece, share in ranked)])
         return told
 
 

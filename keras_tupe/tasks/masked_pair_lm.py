@@ -71,7 +71,12 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
     preprocessor_cls = TupeMaskedPairLMPreprocessor
     more_inputs, positions_input = {"mask_positions": "int32"}, "mask_positions"
     reads = ("sequence_output", "pooled_output")
+    backbone_arguments = {"num_segments": 2}
     texts = (2,)
+    examples = (
+        {"text": "It was cold.", "text_pair": "The river was frozen.", "label": 0},
+        {"text": "He opened the door.", "text_pair": "The sum of both is three.", "label": 1},
+    )
 
     head = property(lambda self: self.head_parts["masked_lm"])
     pair_head = property(lambda self: self.head_parts["pair"])
@@ -125,13 +130,18 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
             "pair_probabilities": ops.softmax(found["pair"]),
         }
 
+    def asked(self):
+        return self.masked_lm()
+
     def masked_lm(self):
         """Returns the `TupeMaskedLM` of the same encoder, with a copy of the head for tokens.
 
         It shares the encoder's weights, and has a preprocessor of the same settings if there is
         one.
         """
-        text = None if self.preprocessor is None else self.preprocessor.masked_lm()
+        text = self.preprocessor
+        if isinstance(text, TupeMaskedPairLMPreprocessor):  # that of a preset is one of tokens
+            text = text.masked_lm()
         model = TupeMaskedLM(self.backbone, text)
         model.head.set_weights(self.head.get_weights())
         return model

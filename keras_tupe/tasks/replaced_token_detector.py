@@ -242,6 +242,23 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         self.discriminator_weight = discriminator_weight
         self.compile()  # which asks for the weight
 
+    @classmethod
+    def new(cls, backbone, preprocessor=None, generator_share=0.25, **options):
+        """Returns the detector of an encoder, with a new generator that is like it and narrower.
+
+        Args:
+            backbone: the discriminator's encoder.
+            preprocessor: optional; that of `save_to_preset`.
+            generator_share: widths of the generator, see `generator_sizes`.
+            **options: of the constructor.
+        """
+        given = {"dtype": backbone.dtype_policy, "name": "generator_backbone"}
+        config = {**backbone.get_config(), **given}
+        sizes = generator_sizes(config, generator_share)
+        model = cls(TupeBackbone(**{**config, **sizes}), backbone, **options)
+        model.preprocessor = preprocessor
+        return model
+
     @property
     def loss_weights(self):
         """The factor of each loss, by the names of the outputs."""
@@ -348,6 +365,35 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
             parts.pop("generator"), head_activation=activation, name="generator"
         )
         return cls(**{**config, **parts, "generator": generator})
+
+
+def generator_sizes(sizes, share):
+    """Returns the sizes of a generator by those of its discriminator.
+
+    Its heads are as wide as there, and there are fewer: a share of them, rounded, 1 at least.
+
+    Args:
+        sizes: dictionary of `num_heads`, `hidden_dim`, `intermediate_dim`, and `embedding_dim`, the
+            last of which may be missing or `None`.
+        share: of the widths, above 0, at most 1.
+
+    Returns:
+        Dictionary of the same four.
+
+    Example:
+        >>> base = {"num_heads": 12, "hidden_dim": 768, "intermediate_dim": 3072}
+        >>> generator_sizes(base, 1 / 3)["hidden_dim"]
+        256
+    """
+    heads = max(1, round(sizes["num_heads"] * share))
+    width = heads * sizes["hidden_dim"] // sizes["num_heads"]
+    embedding = sizes.get("embedding_dim") or sizes["hidden_dim"]
+    return {
+        "num_heads": heads,
+        "hidden_dim": width,
+        "intermediate_dim": max(1, round(sizes["intermediate_dim"] * width / sizes["hidden_dim"])),
+        "embedding_dim": None if embedding == width else embedding,
+    }
 
 
 def as_task(model, kind, name):

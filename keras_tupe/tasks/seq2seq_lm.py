@@ -71,6 +71,7 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
     backbone_cls = TupeSeq2SeqBackbone
     preprocessor_cls = TupeSeq2SeqLMPreprocessor
     reads = ("decoder_sequence_output",)
+    scores = ("accuracy",)
     examples = (
         {"source": "He was glad to see her.", "target": "He was glad."},
         {"source": "In the winter the river is cold.", "target": "The river is cold."},
@@ -108,6 +109,9 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
             row: dictionary with `source` and `target`.
         """
         return (row["source"],), row["target"]
+
+    def predictions(self, answers):
+        return answers["text"]
 
     def labelled(self, texts, labels):
         sources = [text for (text,) in texts]

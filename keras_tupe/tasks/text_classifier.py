@@ -63,11 +63,12 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
     }
     reads = ("pooled_output",)
     signature, texts = "classify", (1, 2)
-    scores = ("accuracy", "f1", "matthews")
+    scores = ("accuracy", "matthews")
     examples = (
         {"text": "It was a good book.", "label": 1},
         {"text": "The room was cold and dark.", "label": 0},
     )
+    example_options = {"num_classes": 2}
 
     def head_layers(self, backbone, num_classes, activation=None, dropout=0.1):
         return {
@@ -117,6 +118,10 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
         answer = ops.cast(answer, "float32")
         is_softmax = self._is_linear and self.num_classes > 1
         return {"probabilities": ops.softmax(answer) if is_softmax else answer}
+
+    def predictions(self, answers):
+        shares = answers["probabilities"]
+        return (shares.argmax(axis=1) if self.num_classes > 1 else shares[:, 0]).tolist()
 
     @classmethod
     def say(cls, texts, answers):

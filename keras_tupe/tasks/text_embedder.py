@@ -82,8 +82,27 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         "normalize": setting(FLAG, "Whether vectors are scaled to length 1.", True),
     }
     learning_rate = 2e-5
-    signature = "embed"
+    signature, texts = "embed", (1, 2)
     scores = ("spearman", "pearson")
+    examples = (
+        {
+            "text": "He closed the window and sat down by the fire.",
+            "text_pair": "She opened the door and looked into the room.",
+            "label": 0.4,
+        },
+        {"text": "The city lies on the coast.", "text_pair": "A town by the sea.", "label": 0.9},
+        {"text": "Write the text to a file.", "text_pair": "The horses were tired.", "label": 0.0},
+    )
+    beside = (
+        ("She opened the door and looked into the room.",),
+        ("They walked home together in the rain.",),
+        ("The old house stood on a hill above the sea.",),
+        ("The village is in the north of the province.",),
+        ("He studied law and became a member of the parliament.",),
+        ("Open the file and read the whole content.",),
+        ("Raise an exception if the argument is not valid.",),
+        ("Wait until the thread has finished.",),
+    )
     _embed_function = None
 
     def head_layers(self, backbone, pooling="mean", normalize=True):
@@ -139,6 +158,42 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             vectors.append(self._embedded(rows, batch_size))
         vectors = np.concatenate(vectors)
         return vectors[0] if isinstance(inputs, str) else vectors
+
+    def ask(self, texts):
+        """Returns the `embedding` of each row, `(rows, hidden_dim)`, or `(rows, 2, hidden_dim)`.
+
+        Args:
+            texts: list of tuples of one string, or of two.
+        """
+        columns = [self.embed(list(column)) for column in zip(*texts, strict=True)]
+        return {"embedding": np.stack(columns, axis=1) if len(columns) > 1 else columns[0]}
+
+    def predictions(self, answers):
+        """Returns the cosine of each pair of texts.
+
+        Args:
+            answers: what `ask` gave of pairs.
+        """
+        first, second = np.moveaxis(answers["embedding"], 1, 0)
+        norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+        return ((first * second).sum(axis=1) / np.maximum(norms, _SMALLEST_NORM)).tolist()
+
+    @classmethod
+    def say(cls, texts, answers):
+        """Returns the three nearest to each text among those asked along, by cosine.
+
+        Args:
+            texts: list of tuples of one string.
+            answers: `embedding` `(rows, hidden_dim)` of these, and then of those of `beside`.
+        """
+        vectors = np.asarray(answers["embedding"])
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / np.maximum(norms, _SMALLEST_NORM)
+        told = []
+        for cosines in vectors[: len(texts)] @ vectors[len(texts) :].T:
+            best = np.argsort(-cosines, kind="stable")[:3]
+            told.append([f"{cosines[index]:.3f}  {cls.beside[index][0]}" for index in best])
+        return told
 
     def _rows(self, texts, first):
         if self.preprocessor is None:

@@ -46,6 +46,10 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
     """
 
     signature = "replaced"
+    examples = (
+        {"text": "He sat down by the fire.", "label": "He sat down by the fire."},
+        {"text": "She door the opened.", "label": "She opened the door."},
+    )
 
     head = property(lambda self: self.head_parts["tokens"])
 
@@ -62,10 +66,22 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
     def answer(self, head, encoded, inputs):
         return head["tokens"](encoded["sequence_output"])
 
+    def labelled(self, texts, labels):
+        """Returns inputs, which of their tokens were replaced, and weights: 1 for real tokens.
+
+        Args:
+            texts: list with a tuple of one string for each row.
+            labels: list of the texts as they were, of as many tokens.
+        """
+        x, _, _ = super().labelled(texts, [None] * len(texts))
+        if any(label is None for label in labels):
+            return x, None, None
+        whole, _, _ = super().labelled([(label,) for label in labels], [None] * len(texts))
+        is_other = x["token_ids"] != whole["token_ids"]
+        return x, is_other.astype("float32"), x["padding_mask"].astype("float32")
+
     def default_loss(self):  # of labels 1, where a token was replaced
-        return keras.losses.BinaryCrossentropy(
-            from_logits=True, reduction="mean_with_sample_weight"
-        )
+        return _TokenCrossentropy(reduction="mean_with_sample_weight")
 
     def default_metrics(self):
         return [keras.metrics.BinaryAccuracy(threshold=0)]
@@ -73,6 +89,14 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
     def served(self, answer):
         shares = keras.ops.sigmoid(keras.ops.cast(answer, "float32"))
         return {"replaced_probabilities": shares}
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class _TokenCrossentropy(keras.losses.Loss):
+    """Binary cross entropy of each token, `(batch, length)`: padding may have the weight 0."""
+
+    def call(self, y_true, y_pred):
+        return keras.ops.softplus(y_pred) - keras.ops.cast(y_true, y_pred.dtype) * y_pred
 
 
 TASK = TupeTokenDiscriminator
