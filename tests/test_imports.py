@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "data": {"tokenizers", "_array_file", "_json_file"},
     "metrics": set(),
     "tasks": {"data", "layers", "metrics", "models", "trunk", "_json_file", "_registry"},
-    "objectives": {"data", "models", "trainer", "_registry"},
+    "objectives": {"data", "models", "tasks", "trainer", "_registry"},
     "trainer": {
         "tasks",
         "layers",

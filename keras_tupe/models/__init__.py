@@ -26,6 +26,7 @@ from keras_tupe.tasks.replaced_token_detector import (
     ReplacedTokenAccuracy,
     ReplacedTokenCrossentropy,
     TupeReplacedTokenDetector,
+    generator_sizes,
 )
 from keras_tupe.tasks.seq2seq_lm import TupeSeq2SeqLM
 from keras_tupe.tasks.span_extractor import TupeSpanExtractor
@@ -69,6 +70,7 @@ __all__ = [
     "TupeTokenizer",
     "call_with_memory",
     "extend_positions",
+    "generator_sizes",
     "keep_zeros",
     "lowest_heads",
     "prune_heads",

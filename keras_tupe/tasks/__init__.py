@@ -8,12 +8,13 @@ written once for all; `setting` with rules for options, `checked` of a function 
 """
 
 from keras_tupe.tasks._task import REGISTRY, TupeTask, normal, text_of, token_crossentropy
-from keras_tupe.trunk.config import ANY, COUNT, FLAG, SHARE, checked, setting
+from keras_tupe.trunk.config import ANY, COUNT, FLAG, RATE, SHARE, checked, setting
 
 __all__ = [
     "ANY",
     "COUNT",
     "FLAG",
+    "RATE",
     "SHARE",
     "TASKS",
     "TupeTask",

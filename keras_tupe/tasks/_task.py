@@ -272,6 +272,15 @@ class TupeTask(ChecksData, PresetModel):
         ]
 
     @classmethod
+    def questions(cls, ask):
+        """Returns rows of text to ask where nobody asks, a list of tuples: those of `examples`.
+
+        Args:
+            ask: as the method `ask`.
+        """
+        return list(dict.fromkeys(cls.example(row)[0][: cls.texts[0]] for row in cls.examples))
+
+    @classmethod
     def example(cls, row):
         """Returns the strings of a row of a table, a tuple, and its label, which may be `None`.
 

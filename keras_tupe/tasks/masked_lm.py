@@ -10,6 +10,7 @@ from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocess
 from keras_tupe.tasks._task import TupeTask, normal, text_of, token_crossentropy
 from keras_tupe.trunk.config import ACTIVATION, setting
 
+_MASKS = ("[MASK]", "<mask>")  # as vocabularies write a blank; the first, in `examples`
 _BEST = 5  # pieces for a blank
 
 
@@ -137,6 +138,14 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
             "probabilities": np.take_along_axis(shares, best, axis=1),
             "num_masks": is_mask.sum(axis=1),
         }
+
+    @classmethod
+    def questions(cls, ask):
+        for mask in _MASKS:
+            texts = [(text.replace(_MASKS[0], mask),) for (text,) in super().questions(ask)]
+            if np.any(ask(texts)["num_masks"]):
+                break
+        return texts
 
     def predictions(self, answers):
         return [text_of(tokens[0]) for tokens in answers["tokens"]]

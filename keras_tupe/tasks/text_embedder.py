@@ -82,7 +82,7 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         "normalize": setting(FLAG, "Whether vectors are scaled to length 1.", True),
     }
     learning_rate = 2e-5
-    signature, texts = "embed", (1, 2)
+    signature = "embed"
     scores = ("spearman", "pearson")
     examples = (
         {

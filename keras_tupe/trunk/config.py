@@ -70,6 +70,7 @@ SHARE = _rule(
     lambda value: check.is_number(value) and 0 <= value < 1,
     of_option=("from 0 to below 1", lambda value: 0 <= value < 1),
 )
+RATE = _rule("a number above 0, at most 1", lambda value: check.is_number(value) and 0 < value <= 1)
 SCALE = _rule(
     "a number >= 0",
     lambda value: check.is_number(value) and value >= 0,

@@ -325,8 +325,12 @@ def check_ask(task):
     if task.signature is None:
         raise LeftOutError("the task has no `signature`")
     texts, _ = examples(task)
-    texts = [text[: task.texts[0]] for text in texts]
     model = model_of(task)
+    require(
+        all(len(text) in task.texts for text in task.questions(model.ask)),
+        f"`examples` must have as many strings as `texts` says. Received: {task.texts}.",
+    )
+    texts = [text[: task.texts[0]] for text in texts]
     answers = model.ask([*texts, *task.beside])
     for name, value in answers.items():
         wanted = len(texts) + len(task.beside)

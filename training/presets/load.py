@@ -43,6 +43,11 @@ def load_preset(folder, dtype=None):
             f"Received: a TupeSeq2SeqBackbone in {str(folder)!r}"
         )
     check_known(folder, _dictionary(config, "config"), only_carried=False)
+    carried = tasks.REGISTRY.carried.of(folder)[0]
+    if carried and _class_in(folder, "task.json") is None:
+        raise ValueError(
+            f"{tasks.REGISTRY.carried.how_to_load(folder, carried.stem)} Received: {str(folder)!r}"
+        )
     check_preset(str(folder))
     kind, keywords = TupeBackbone, {"dtype": dtype or _dtype(config)}
     if (folder / "task.json").is_file():
@@ -63,15 +68,34 @@ def load_preset(folder, dtype=None):
 
 
 def _class_in(folder, name):
-    """Returns the class that a file of a preset names: `check_preset` has passed those known."""
-    content = read_object(folder / name)
-    found = keras.saving.get_registered_object(str(content.get("registered_name")))
-    if found is None:
+    """Returns the class that a file of a checked preset names, or `None` if it is not known."""
+    found = read_object(folder / name).get("registered_name")
+    return keras.saving.get_registered_object(found) if isinstance(found, str) else None
+
+
+def load_task(folder):
+    """Returns the task of a preset with its preprocessor, so that it can be asked.
+
+    Args:
+        folder: what `save_to_preset` of a task wrote, one of pairs of texts too.
+
+    Raises:
+        ValueError, OSError: if it is the preset of an encoder alone, has no tokenizer, or cannot be
+            loaded.
+    """
+    if is_seq2seq(folder):
+        return load_seq2seq(folder)
+    model, text = load_preset(folder)
+    if not isinstance(model, tasks.TupeTask) or text is None:
         raise ValueError(
-            f"{tasks.REGISTRY.carried.how_to_load(folder, content.get('class_name'))} "
-            f"Received: {str(folder)!r} with a {content.get('class_name')!r}"
+            "The preset must be that of a task, with a tokenizer, so that it can read texts. "
+            f"Received: {str(folder)!r}, of a {type(model).__name__} "
+            f"{'without' if text is None else 'with'} a tokenizer"
         )
-    return found
+    if isinstance(text, TupeTokenizer):
+        text = model.preprocessor_cls(text, sequence_length=model.backbone.max_sequence_length)
+    model.preprocessor = text
+    return model
 
 
 def load_seq2seq(folder):
