@@ -7,6 +7,7 @@ import numpy as np
 from keras_tupe.data import Masking
 from keras_tupe.models import TupeMaskedLM
 from keras_tupe.objectives import Objective
+from keras_tupe.tasks import RATE, setting
 
 
 class DrawnRate(Masking):
@@ -38,5 +39,5 @@ OBJECTIVE = Objective(
     num_predictions=lambda length, options: math.ceil(options["mask_rate"] * length),
     predictions="masked token",
     accuracy="masked accuracy",
-    options={"mask_rate": 0.5},
+    options={"mask_rate": setting(RATE, "Share of the tokens that are masked.", 0.5)},
 )

@@ -24,7 +24,11 @@ FOLDER = pathlib.Path(__file__).parents[1] / "examples"
 NAMES = ("adaptive_span", "entmax_attention", "lsh_attention")  # methods with an attention
 EXAMPLES = [FOLDER / f"{name}.py" for name in NAMES]
 ONE_OF_EACH = {"position": "linear_slope", "pattern": "dilated", "objective": "drawn_rate"}
-MOST_LINES = {**dict.fromkeys(NAMES, 120), **dict.fromkeys(ONE_OF_EACH.values(), 80)}
+MOST_LINES = {
+    **dict.fromkeys(NAMES, 120),
+    **dict.fromkeys(ONE_OF_EACH.values(), 80),
+    "token_classifier": 120,
+}
 
 
 @pytest.fixture
@@ -114,7 +118,7 @@ SMALL = ("--size", "tiny", "--batch-size", "4", *STEPS)
 def test_an_objective_of_ones_own_gives_the_same_batch_again(loaded_files):
     record = objectives.get(objectives.load_file(FOLDER / "drawn_rate.py"))
     given = Masking(vocabulary_size=30, mask_id=4, pad_id=0, special_ids=(1, 2, 3), rate=0.5)
-    rule = record.rule(type("Rows", (), {"masking": lambda self, rate: given})(), record.options)
+    rule = record.rule(type("Rows", (), {"masking": lambda self, rate: given})(), record.defaults)
     ids = np.random.default_rng(0).integers(5, 30, (64, 12))
     inputs, labels, weights = rule.examples(ids, np.arange(64), 7)
     again = rule.examples(ids[40:], np.arange(40, 64), 7)

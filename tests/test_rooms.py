@@ -21,6 +21,7 @@ MAY_IMPORT = {
         *("pretrain", "finetune_glue", "finetune_squad"),
         *("evaluate_blimp", "evaluate_perplexity"),
     },
+    "check_task": {"check_method"},
     "compare": {"pretrain"},
     "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
     "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},

@@ -101,8 +101,6 @@ class TupeBackbone(PresetModel, keras_hub.models.Backbone):
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    preset_file = "config.json"
-
     def __init__(
         self,
         vocabulary_size,

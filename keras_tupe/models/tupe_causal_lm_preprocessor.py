@@ -77,10 +77,6 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
             **kwargs,
         )
 
-    @classmethod
-    def _config_parts(cls):
-        return {"tokenizer": TupeTokenizer}
-
     def build(self, input_shape):
         # The parent would make a packer of its own here.
         self.built = True

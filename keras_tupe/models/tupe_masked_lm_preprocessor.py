@@ -124,10 +124,6 @@ class TupeMaskedLMPreprocessor(PresetClass, keras_hub.models.MaskedLMPreprocesso
             return self.mask_selection_length
         return max(1, math.ceil(self.mask_selection_rate * (self.sequence_length - 2)))
 
-    @classmethod
-    def _config_parts(cls):
-        return {"tokenizer": TupeTokenizer}
-
     def build(self, input_shape):
         from keras_tupe.tokenizers import keras_hub_calls
 

@@ -83,10 +83,6 @@ class TupeMaskedPairLMPreprocessor(PresetClass, keras_hub.models.Preprocessor):
             add_start_token=add_start_token,
         )
 
-    @classmethod
-    def _config_parts(cls):
-        return {"tokenizer": TupeTokenizer}
-
     @property
     def segments(self):
         """Whether `segment_ids` are made."""

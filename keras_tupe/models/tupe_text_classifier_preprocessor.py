@@ -76,10 +76,6 @@ class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifie
         self.segments = segments
         self.add_start_token = add_start_token
 
-    @classmethod
-    def _config_parts(cls):
-        return {"tokenizer": TupeTokenizer}
-
     def build(self, input_shape):
         # The parent would make a packer of its own here.
         self.built = True

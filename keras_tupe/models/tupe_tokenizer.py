@@ -75,7 +75,6 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
     """
 
     backbone_cls = TupeBackbone
-    preset_file = "tokenizer.json"
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import keras
 
-from keras_tupe.models import TupeBackbone
+from keras_tupe._registry import resolve_options
 from keras_tupe.trainer import step_flops
 
 _SIZES = ("num_layers", "hidden_dim", "intermediate_dim", "vocabulary_size")
@@ -64,25 +64,19 @@ class Objective:
     Attributes:
         summary: one line, for help texts and tables.
         source: paper and section.
-        task: class of the model, `(backbone, preprocessor=None) -> model`: its default loss, of
-            its outputs, is the objective's, and its `preprocessor_cls` takes raw text. Required.
+        task: class of the model, a `keras_tupe.tasks.TupeTask`: its default loss is the
+            objective's, its `backbone_arguments` are those of a new model, and its `new` makes it. Required.
         rule: how rows become inputs, labels and weights, see `keras_tupe.data.Rows`: (rows,
             options) -> rule, of `PreparedRows` and all options of the record. Required.
         num_predictions: how many of a row there are at most: (length, options) -> integer.
             Required.
         predictions: what is counted, such as "masked token".
         accuracy: what the share of right predictions is called in tables.
-        backbone_cls: class of the backbone of a new model.
-        attention_pattern: the pattern of a new model that names none.
-        is_causal: whether the pattern must be one in which nothing sees what comes after it; or
-            `None` if any will do.
-        num_segments: segments that a new model tells apart, 0 for none.
         outputs: of a model with several outputs, what each is called in tables: dictionary from the
             names of the outputs to `Output`. The fields `predictions`, `accuracy` and
             `num_predictions` are those of the first.
-        options: what may be set of the rows' rule and of the model, with the defaults.
-        model: (backbone, options) -> model of the class `task`; or `None` for `task(backbone)`.
-        preset_options: names of the options that `task.from_preset` takes.
+        options: what may be set of the rows' rule and of the model: dictionary from names to a
+            `setting` each, as of a task.
         flops: (sizes, batch size, length of a row, options) -> operations of a step, with sizes a
             dictionary of an encoder's; or `None` for those of an encoder and its vocabulary, see
             `keras_tupe.trainer.step_flops`.
@@ -98,21 +92,36 @@ class Objective:
     num_predictions: Callable
     predictions: str
     accuracy: str
-    backbone_cls: type = TupeBackbone
-    attention_pattern: str = "full"
-    is_causal: bool | None = None
-    num_segments: int = 0
     outputs: Mapping = dataclasses.field(default_factory=dict)
     options: Mapping = dataclasses.field(default_factory=dict)
-    model: Callable | None = None
-    preset_options: tuple[str, ...] = ()
     flops: Callable | None = None
     numbers: Callable = _no_numbers
+
+    backbone_cls = property(lambda self: self.task.backbone_cls, doc="Class of the backbone.")
+
+    def needs(self, argument, default=None):
+        """Returns what a new backbone must have as an argument, else the default."""
+        return self.task.backbone_arguments.get(argument, default)
 
     @property
     def backbone_arguments(self):
         """Names of what a new backbone can be made with."""
         return tuple(inspect.signature(self.backbone_cls).parameters)
+
+    @property
+    def defaults(self):
+        """The defaults of all options, a dictionary."""
+        return {name: option.default for name, option in self.options.items()}
+
+    @property
+    def preset_options(self):
+        """Names of the options that `task.from_preset` takes."""
+        return tuple(name for name in self.options if name in self.task.options)
+
+    def resolve(self, options):
+        """Returns options over the defaults; `TypeError` or `ValueError` say what is wrong."""
+        found = resolve_options(options, self.defaults, "pre-training objective", "options")
+        return {name: self.options[name].metadata["rule"](name, x) for name, x in found.items()}
 
     def make_model(self, backbone, options):
         """Returns a new model of the objective.
@@ -121,7 +130,8 @@ class Objective:
             backbone: a `backbone_cls`.
             options: dictionary of all options.
         """
-        return self.model(backbone, options) if self.model else self.task(backbone)
+        known = {*self.task.options, *inspect.signature(self.task.new).parameters}
+        return self.task.new(backbone, **{name: options[name] for name in options if name in known})
 
     def step_flops(self, sizes, batch_size, length, options):
         """Returns the operations of a step.

@@ -25,7 +25,5 @@ OBJECTIVE = Objective(
     num_predictions=lambda length, options: length - 1,
     predictions="token",
     accuracy="next-token accuracy",
-    attention_pattern="causal",
-    is_causal=True,
     numbers=_numbers,
 )

@@ -4,6 +4,7 @@ import math
 
 from keras_tupe.models import TupeMaskedLM
 from keras_tupe.objectives import Objective
+from keras_tupe.tasks import FLAG, RATE, setting
 
 
 def _rule(rows, options):
@@ -22,5 +23,9 @@ OBJECTIVE = Objective(
     num_predictions=lambda length, options: math.ceil(options["mask_rate"] * length),
     predictions="masked token",
     accuracy="masked accuracy",
-    options={"mask_rate": 0.15, "whole_word": False, "mask_special": False},
+    options={
+        "mask_rate": setting(RATE, "Share of the tokens that are predicted.", 0.15),
+        "whole_word": setting(FLAG, "Whether all pieces of a word are masked together.", False),
+        "mask_special": setting(FLAG, "Whether special tokens may be masked.", False),
+    },
 )

@@ -17,7 +17,6 @@ OBJECTIVE = dataclasses.replace(
     source="Devlin et al. 2019, section 3.1",
     task=TupeMaskedPairLM,
     rule=_rule,
-    num_segments=2,
     outputs={
         "masked_lm": Output(MASKED_LM.predictions, MASKED_LM.accuracy),
         "pair": Output("pair", "next-sentence accuracy"),

@@ -1,7 +1,13 @@
 """Denoising: an encoder reads a text with noise in it, and a decoder writes it as it was."""
 
-from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM
+import functools
+
+from keras_tupe import check
+from keras_tupe.models import TupeSeq2SeqLM
 from keras_tupe.objectives import Objective
+from keras_tupe.tasks import FLAG, SHARE, checked, setting
+
+SPAN = checked(functools.partial(check.number, above=0))
 
 
 def _flops(sizes, batch_size, length, options):
@@ -36,11 +42,14 @@ OBJECTIVE = Objective(
     summary="a text is written again from one with spans behind masks and sentences in disorder",
     source="Lewis et al. 2020, section 2.2",
     task=TupeSeq2SeqLM,
-    backbone_cls=TupeSeq2SeqBackbone,
     rule=lambda rows, options: rows.denoising(**options),
     num_predictions=lambda length, options: length - 1,
     predictions="token",
     accuracy="next-token accuracy",
-    options={"infill_share": 0.3, "mean_span": 3.0, "permute_sentences": True},
+    options={
+        "infill_share": setting(SHARE, "Share of the tokens in spans that are hidden.", 0.3),
+        "mean_span": setting(SPAN, "Mean length of a span, in tokens.", 3.0),
+        "permute_sentences": setting(FLAG, "Whether sentences are put in disorder.", True),
+    },
     flops=_flops,
 )

@@ -30,6 +30,17 @@ def _rule(words, holds, keep=lambda value: value, of_option=None):
     return rule
 
 
+def checked(function):
+    """Returns the rule of a `setting` that a check of (name, value) has, see `keras_tupe.check`."""
+
+    def rule(name, value):
+        function(name, value)
+        return value
+
+    rule.of_option = None
+    return rule
+
+
 def _whole(words, least, none=False):
     return _rule(
         words,
@@ -59,6 +70,7 @@ SHARE = _rule(
     lambda value: check.is_number(value) and 0 <= value < 1,
     of_option=("from 0 to below 1", lambda value: 0 <= value < 1),
 )
+RATE = _rule("a number above 0, at most 1", lambda value: check.is_number(value) and 0 < value <= 1)
 SCALE = _rule(
     "a number >= 0",
     lambda value: check.is_number(value) and value >= 0,

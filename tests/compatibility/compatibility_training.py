@@ -81,10 +81,10 @@ def make_model(name):
     objective, arguments, _ = parts_of(name)
     keras.utils.set_random_seed(5)
     record = objectives.get(objective)
-    if record.num_segments:
-        arguments = {**arguments, "num_segments": record.num_segments}
+    segments = {"num_segments"} & record.task.backbone_arguments.keys()
+    arguments = {**arguments, **{name: record.task.backbone_arguments[name] for name in segments}}
     backbone = record.backbone_cls(**{**SIZES, **arguments}, initializer_range=RANGE)
-    options = dict(record.options)
+    options = dict(record.defaults)
     if "generator_share" in options:
         options["generator_share"] = 0.5
     return record.make_model(backbone, options)

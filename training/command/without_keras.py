@@ -91,5 +91,10 @@ def pattern_names():
     return _names_in("attention_patterns")
 
 
+def task_names():
+    """Returns the names of the tasks, sorted: those of the package's files."""
+    return _names_in("tasks")
+
+
 def _names_in(room):
     return sorted(file.stem for file in (package_folder() / room).glob("[!_]*.py"))

@@ -5,11 +5,11 @@ import tensorflow as tf
 
 from keras_tupe import TupeMaskedLM
 from keras_tupe.export.text_model import text_functions
+from training.demo.sentences import MASKS
 from training.draw.drawings import drawings_of
 from training.evaluate_blimp.scorer import PseudoLogLikelihood
 from training.evaluate_blimp.texts import Encoder
 from training.presets.load import load_preset
-from training.query.questions import MASKS
 
 CANDIDATES = 4  # for a blank, and for a question
 

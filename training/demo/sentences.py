@@ -5,6 +5,7 @@ Written for this purpose; none is out of a book.
 
 import random
 
+MASKS = ("[MASK]", "<mask>")  # as vocabularies write a blank; the first, in these sentences
 # One blank each, as [MASK].
 BLANKS = (
     "She opened the [MASK] and looked out into the garden.",

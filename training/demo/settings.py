@@ -7,8 +7,8 @@ import pathlib
 from training.command.checks import no_folder
 from training.command.settings import setting
 from training.command.without_keras import without_keras
+from training.demo.sentences import MASKS
 from training.presets.checks import TOKENIZERS
-from training.query.questions import MASKS
 from training.saved_models import checked_size
 
 with without_keras():

@@ -3,64 +3,27 @@
 import json
 import pathlib
 
-from keras_tupe import (
-    TupeBackbone,
-    TupeCausalLM,
-    TupeCausalLMPreprocessor,
-    TupeMaskedLM,
-    TupeMaskedLMPreprocessor,
-    TupeMaskedPairLM,
-    TupeMaskedPairLMPreprocessor,
-    TupeSeq2SeqLM,
-    TupeSeq2SeqLMPreprocessor,
-    TupeSpanExtractor,
-    TupeTextClassifier,
-    TupeTextClassifierPreprocessor,
-    TupeTextEmbedder,
-    TupeTokenDiscriminator,
-    TupeTokenizer,
-)
+import keras
+
+from keras_tupe import TupeBackbone, TupeTokenizer, tasks
 from keras_tupe.models.presets import check_known, check_preset
 from training.presets.checks import is_seq2seq, read_object
 from training.presets.of_run import run_of_preset
-
-_TASKS = {
-    kind.__name__: kind
-    for kind in (
-        TupeMaskedLM,
-        TupeMaskedPairLM,
-        TupeTokenDiscriminator,
-        TupeCausalLM,
-        TupeTextClassifier,
-        TupeTextEmbedder,
-        TupeSpanExtractor,
-    )
-}
-_PREPROCESSORS = {
-    kind.__name__: kind
-    for kind in (
-        TupeMaskedLMPreprocessor,
-        TupeMaskedPairLMPreprocessor,
-        TupeCausalLMPreprocessor,
-        TupeTextClassifierPreprocessor,
-    )
-}
 
 
 def load_preset(folder, dtype=None):
     """Returns the model of a preset, and what makes its inputs of text.
 
     Args:
-        folder: what `save_to_preset` of a `TupeBackbone`, `TupeMaskedLM`, `TupeMaskedPairLM`,
-            `TupeTokenDiscriminator`, `TupeCausalLM`, `TupeTextClassifier`, `TupeTextEmbedder` or
-            `TupeSpanExtractor` wrote.
+        folder: what `save_to_preset` of a `TupeBackbone` or of a task on one wrote. That of a task
+            of one's own must be loaded before, see `keras_tupe.tasks.load_file`.
         dtype: Keras dtype policy of the model; `None` for float32, or float64 if it was saved in
             that.
 
     Returns:
-        The model, without its preprocessor; and
-        the preprocessor, or else a `TupeTokenizer`, or `None` if there is neither. Of a
-        `TupeMaskedPairLM` the `TupeMaskedLM` in it: its head for pairs is of no other use.
+        The model, without its preprocessor; and the preprocessor, or else a `TupeTokenizer`, or
+        `None` if there is neither. Of a model that was pre-trained by several losses, the one in it
+        that answers questions, see `TupeTask.asked`.
 
     Raises:
         ValueError, OSError: if it is not such a folder, or cannot be loaded.
@@ -80,20 +43,59 @@ def load_preset(folder, dtype=None):
             f"Received: a TupeSeq2SeqBackbone in {str(folder)!r}"
         )
     check_known(folder, _dictionary(config, "config"), only_carried=False)
+    carried = tasks.REGISTRY.carried.of(folder)[0]
+    if carried and _class_in(folder, "task.json") is None:
+        raise ValueError(
+            f"{tasks.REGISTRY.carried.how_to_load(folder, carried.stem)} Received: {str(folder)!r}"
+        )
     check_preset(str(folder))
-    task = read_object(folder / "task.json").get("class_name")
-    kind = TupeBackbone
-    keywords = {"dtype": dtype or _dtype(config)}
-    if task in _TASKS:
-        kind, keywords = _TASKS[task], {**keywords, "preprocessor": None}
-    preprocessor = read_object(folder / "preprocessor.json").get("class_name")
-    text = _PREPROCESSORS.get(preprocessor, TupeTokenizer)
-    has_text = preprocessor in _PREPROCESSORS or (folder / "tokenizer.json").is_file()
-    model = kind.from_preset(str(folder), **keywords)
-    made = text.from_preset(str(folder)) if has_text else None
-    if isinstance(model, TupeMaskedPairLM):
-        model = model.masked_lm()
-    return model, made.masked_lm() if isinstance(made, TupeMaskedPairLMPreprocessor) else made
+    kind, keywords = TupeBackbone, {"dtype": dtype or _dtype(config)}
+    if (folder / "task.json").is_file():
+        kind, keywords = _class_in(folder, "task.json"), {**keywords, "preprocessor": None}
+    model, text = kind.from_preset(str(folder), **keywords), None
+    if (folder / "preprocessor.json").is_file():
+        text = _class_in(folder, "preprocessor.json").from_preset(str(folder))
+    elif (folder / "tokenizer.json").is_file():
+        text = TupeTokenizer.from_preset(str(folder))
+    if not isinstance(model, tasks.TupeTask):
+        return model, text
+    if (folder / "preprocessor.json").is_file():
+        model.preprocessor = text
+        model = model.asked()
+        text, model.preprocessor = model.preprocessor, None
+        return model, text
+    return model.asked(), text
+
+
+def _class_in(folder, name):
+    """Returns the class that a file of a checked preset names, or `None` if it is not known."""
+    found = read_object(folder / name).get("registered_name")
+    return keras.saving.get_registered_object(found) if isinstance(found, str) else None
+
+
+def load_task(folder):
+    """Returns the task of a preset with its preprocessor, so that it can be asked.
+
+    Args:
+        folder: what `save_to_preset` of a task wrote, one of pairs of texts too.
+
+    Raises:
+        ValueError, OSError: if it is the preset of an encoder alone, has no tokenizer, or cannot be
+            loaded.
+    """
+    if is_seq2seq(folder):
+        return load_seq2seq(folder)
+    model, text = load_preset(folder)
+    if not isinstance(model, tasks.TupeTask) or text is None:
+        raise ValueError(
+            "The preset must be that of a task, with a tokenizer, so that it can read texts. "
+            f"Received: {str(folder)!r}, of a {type(model).__name__} "
+            f"{'without' if text is None else 'with'} a tokenizer"
+        )
+    if isinstance(text, TupeTokenizer):
+        text = model.preprocessor_cls(text, sequence_length=model.backbone.max_sequence_length)
+    model.preprocessor = text
+    return model
 
 
 def load_seq2seq(folder):
@@ -112,8 +114,8 @@ def load_seq2seq(folder):
             f"Save the model with one. Received: {str(folder)!r}, without preprocessor.json"
         )
     dtype = _dtype(read_object(folder / "config.json"))
-    text = TupeSeq2SeqLMPreprocessor.from_preset(str(folder))
-    return TupeSeq2SeqLM.from_preset(str(folder), preprocessor=text, dtype=dtype)
+    text = tasks.get("seq2seq_lm").preprocessor_cls.from_preset(str(folder))
+    return tasks.get("seq2seq_lm").from_preset(str(folder), preprocessor=text, dtype=dtype)
 
 
 def origin(folder):

@@ -193,7 +193,7 @@ def _pattern(settings):
     except (TypeError, ValueError) as error:
         return [f"--pattern-options: {error}"]
     is_causal = visible is not None and visible.is_causal
-    if settings.objective_record().is_causal and not is_causal:
+    if settings.objective_record().needs("attention_pattern") and not is_causal:
         return [
             f"--objective {settings.objective} needs an attention pattern in which no token sees "
             "what comes after it, such as --attention-pattern causal. Received: "

@@ -67,7 +67,7 @@ def backbone_arguments(settings, prepared):
     arguments |= dataclasses.asdict(SIZES[settings.size])
     arguments |= {
         "vocabulary_size": prepared.vocabulary.size,
-        "num_segments": objective.num_segments,
+        "num_segments": objective.needs("num_segments", 0),
         "position": settings.method_name(),
         "position_options": settings.method_options(),
         "attention_pattern": settings.pattern_name(),

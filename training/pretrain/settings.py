@@ -158,14 +158,14 @@ class Settings(MethodChoice):
 
     def objective_options(self):
         """Returns the options of the objective, a dictionary."""
-        options = self.objective_record().options
+        options = self.objective_record().defaults
         return {name: getattr(self, name, default) for name, default in options.items()}
 
     def pattern_name(self):
         """Returns the name of the attention pattern of a new model."""
         if self.pattern_file is not None:
             return pathlib.Path(self.pattern_file).stem
-        return self.attention_pattern or self.objective_record().attention_pattern
+        return self.attention_pattern or self.objective_record().needs("attention_pattern", "full")
 
     def pattern(self):
         """Returns the `AttentionPattern` of a new model; its file is loaded once.

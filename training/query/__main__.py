@@ -1,17 +1,17 @@
-"""Asks an exported model; needs TensorFlow alone, and keras_tupe for an export without text/.
+"""`keras-tupe query`: questions to an export or a preset, answered in words.
 
-    python -m training.query saved_models/quickstart
-    python -m training.query saved_models/quickstart --fill "returns a [MASK] of strings"
-    python -m training.query saved_models/novels --nearest "He was glad to see her."
-    python -m training.query saved_models/writer --prompt "He was glad"
+    keras-tupe query saved_models/quickstart
+    keras-tupe query saved_models/quickstart --text "returns a [MASK] of strings"
+    keras-tupe query saved_models/novels --ask embed --text "He was glad to see her."
+    keras-tupe query saved_models/writer --text "He was glad"
+    keras-tupe query runs/squad/seed-0/preset --text "Who opened the door?" \\
+        --text-pair "It was cold. My father opened the door."
 
-Checks the export against the outputs stored beside it, then answers the questions: fills the
-blank with the five likeliest pieces, ranks a small set of sentences by the cosine of their
-vectors with the question's. Its own questions are in the manner, of a few, that the vocabulary
-writes in the fewest pieces. A causal language model goes on with prompts instead, and a model of
-pairs writes their targets. A text that is longer than what the model reads is cut, and told; a
-question without a blank that the model reads is a mistake. The strings of an export without text/
-are answered by its preset/, if it has one, which keras_tupe loads.
+Checks an export against the outputs stored beside it, by TensorFlow alone, then answers questions:
+each task says in words what its signature gives, and has some questions of its own. An export with
+text/ answers strings by its SavedModel; else its preset/, or the preset itself, does, loaded by
+keras_tupe. A text that is longer than what the model reads is cut, and told; a text of yours to
+which no answer is found is a mistake.
 """
 
 import sys
@@ -28,8 +28,6 @@ def main(arguments=None):
         from training.query.answers import TOLERANCE, ask
 
         worst, has_all = ask(settings)
-    ours = sorted(name for name in sys.modules if name.split(".")[0] == "keras_tupe")
-    print(f"modules of keras_tupe in this process: {len(ours)}")
     if worst > TOLERANCE:
         return FAILED
     return 0 if has_all else WRONG

@@ -1,14 +1,12 @@
-"""Answers of an export: to the example beside it, and to questions."""
+"""Answers of an export or a preset: to the example beside it, and to questions."""
 
 import pathlib
 import re
+import sys
 import zipfile
 
 import numpy as np
 import tensorflow as tf
-
-from training.query import strings
-from training.query.questions import BEGINNINGS, MASKS, fitting
 
 TOLERANCE = 1e-5
 # what TensorFlow and NumPy raise for files that are not whole
@@ -27,12 +25,17 @@ def ask(settings):
     Raises:
         ValueError: if it cannot be read, or cannot answer such questions.
     """
+    folder, worst = pathlib.Path(settings.folder), 0.0
     try:
-        worst = check_example(pathlib.Path(settings.folder))
-        return worst, answer(settings) if settings.strings else True
+        if (folder / "example.npz").is_file():
+            worst = check_example(folder)
+            ours = sorted(name for name in sys.modules if name.split(".")[0] == "keras_tupe")
+            print(f"modules of keras_tupe in this process: {len(ours)}", flush=True)
+        return worst, settings.strings is None or answer(settings)
     except _DAMAGE as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ValueError(f"{reason} Received: {settings.folder!r}") from error
+        reason = reason if "Received" in reason else f"{reason} Received: {settings.folder!r}"
+        raise ValueError(reason) from error
 
 
 def check_example(folder):
@@ -57,7 +60,7 @@ def check_example(folder):
 
 def _of_pairs(folder, example):
     """Returns the names and answers of a model of pairs: log-probabilities of targets."""
-    model = strings.load(folder, "text")
+    model = _text_model(folder / "text")
     texts = {name: tf.constant(example[name].astype(bytes)) for name in ("text", "target")}
     answer = model.signatures["score"](**texts)
     return [("log_probability", answer["log_probability"].numpy())]
@@ -93,129 +96,101 @@ def _read_example(path):
         raise ValueError(f"{path.name} is damaged ({type(error).__name__}: {error}).") from error
 
 
-def mask_of(model):
-    """Returns how the model's vocabulary writes a blank."""
-    known = model.signatures["fill_mask"](text=tf.constant(MASKS))["num_masks"].numpy()
-    return next((word for word, count in zip(MASKS, known, strict=True) if count), MASKS[0])
-
-
-def fill_blanks(model, texts):
-    """Prints the likeliest pieces for the blank of each text; returns whether all had one."""
-    fill, mask = model.signatures["fill_mask"], mask_of(model)
-    answers = fill(text=tf.constant(texts))
-    counts, length = tokens_of(model, [text.replace(mask, " ") for text in texts])
-    has_all = True
-    for text, pieces, shares, found, count in zip(
-        texts,
-        *(answers[key].numpy() for key in ("tokens", "probabilities", "num_masks")),
-        counts,
-        strict=True,
-    ):
-        written = text.count(mask)
-        has_all = has_all and found > 0
-        print(text)
-        if found:
-            ranked = zip(pieces, shares, strict=True)
-            print("    " + ", ".join(f"{piece.decode()} {share:.0%}" for piece, share in ranked))
-        elif written:
-            print(
-                f"    the blank is beyond the {length} tokens that the model reads: leave out some "
-                "of the words before it"
-            )
-        else:
-            print(f"    no blank: write {mask} where a word is missing")
-        if found and count + written > length:
-            print(f"    the model reads {length} tokens: the rest of this text was cut")
-    return has_all
-
-
-def tokens_of(model, texts):
-    """Returns how many tokens of each text the model reads, and how many it can read.
-
-    Special tokens are included.
-    """
-    mask = model.signatures["serving_default"](text=tf.constant(texts))["padding_mask"].numpy()
-    return mask.sum(axis=1).tolist(), mask.shape[1]
-
-
-def rank_sentences(model, texts, candidates):
-    """Prints the three sentences of a small set that are nearest to each text."""
-    embed = model.signatures["embed"]
-    sentences = embed(text=tf.constant(candidates))["embedding"].numpy()
-    counts, length = tokens_of(model, texts)
-    vectors = embed(text=tf.constant(texts))["embedding"].numpy()
-    for text, vector, count in zip(texts, vectors, counts, strict=True):
-        cosines = sentences @ vector
-        print(f"nearest to: {text}")
-        if count == length:
-            print(f"    this fills the {length} tokens that the model reads; no more is read")
-        for index in np.argsort(-cosines)[:3]:
-            print(f"    {cosines[index]:.3f}  {candidates[index]}")
-
-
 def answer(settings):
     """Answers the questions, or some of its own if there are none; returns whether all could be.
 
     Raises:
-        ValueError: if there is a blank to fill and the model cannot.
+        ValueError: if what answers strings has no signature for such texts.
     """
-    model = strings.load(settings.folder, settings.strings)
-    if "generate" in model.signatures:
-        return write_on(model, settings)
-    if settings.prompt:
-        raise ValueError("--prompt needs the export of a causal model or of a model of pairs.")
-    can_fill = "fill_mask" in model.signatures
-    if settings.fill and not can_fill:
-        raise ValueError("--fill needs the export of a masked language model.")
-    asked = settings.fill or settings.nearest
-    questions = fitting_questions(model, told=not asked)
-    has_all = True
-    if can_fill and not (asked and not settings.fill):
-        mask = mask_of(model)
-        own = [text.replace(MASKS[0], mask) for text in questions.fill]
-        has_all = fill_blanks(model, settings.fill or own) or not settings.fill
-    if not (asked and not settings.nearest):
-        rank_sentences(model, settings.nearest or questions.nearest, questions.sentences)
-    return has_all
+    functions, is_full = _functions(settings)
+    from keras_tupe.tasks import TASKS
 
-
-def write_on(model, settings):
-    """Prints what a language model writes after prompts, some of its own if there are none.
-
-    A model of pairs writes the targets of these sources.
-
-    Raises:
-        ValueError: if there is another question.
-    """
-    if settings.fill or settings.nearest:
+    given = list(zip(*filter(None, (settings.text, settings.text_pair)), strict=True))
+    known = {task.signature: task for task in TASKS.values() if task.signature in functions}
+    chosen = {
+        name: task
+        for name, task in known.items()
+        if settings.ask in (None, name) and (not given or len(given[0]) in task.texts)
+    }
+    if not chosen and (given or settings.ask):
+        kinds = {name: f"{name} of {task.texts}" for name, task in known.items()}
         raise ValueError(
-            "--fill and --nearest need the export of a masked language model or of an encoder: one "
-            "that writes takes --prompt."
+            f"The model answers no such question. Expected one of {sorted(kinds.values())}, texts "
+            f"a row. Received: --ask {settings.ask}, {len(given[0]) if given else 0} texts a row"
         )
-    write = model.signatures["serving_default"]
-    for prompt in settings.prompt or BEGINNINGS:
+    answered = set()
+    for name, task in chosen.items():
+        pair = functions.get(f"{name}_pair", functions[name])
+        function = pair if given and len(given[0]) > 1 else functions[name]
+        texts = given or task.questions(functions[name])
         try:
-            answer = write(text=tf.constant([prompt]))["text"].numpy()[0]
+            found = function([*texts, *task.beside])
         except tf.errors.InvalidArgumentError as error:
-            if not settings.prompt:
-                continue  # the texts of this model are shorter
-            found = re.search(r"assertion failed: \[(.*)\]", str(error))
-            sentence = found[1] if found else "This prompt cannot be gone on with."
-            raise ValueError(f"{sentence} Received: {prompt!r}") from error
-        print(f"{prompt}\n    {answer.decode(errors='replace')}")
-    return True
+            if not given:
+                continue  # the texts of this model are others
+            sentence = re.search(r"assertion failed: \[(.*)\]", str(error))
+            sentence = sentence[1] if sentence else "These texts cannot be answered."
+            raise ValueError(f"{sentence} Received: {texts[0][0]!r:.200}") from error
+        print(f"{name}:")
+        for row, lines in zip(texts, task.say(texts, found), strict=True):
+            print("\n".join([" | ".join(row), *(f"    {line}" for line in lines)]))
+            if lines:
+                answered.add(row)
+            elif given:
+                print(f"    {task.unanswered}")
+    for row in given:
+        if is_full and len(row) == 1 and is_full(row[0]):
+            print(f"this fills the tokens that the model reads; no more is read: {row[0]!r:.80}")
+    return answered >= set(given)
 
 
-def fitting_questions(model, told=False):
-    """Returns the questions in the manner that the model's vocabulary fits best.
-
-    Args:
-        model: as `training.query.strings.load` returns it.
-        told: whether to print which one it is, and why.
+def _functions(settings):
+    """Returns what answers strings: name of a signature -> function of rows of texts; and a
+    function of a text that tells whether it fills a row, or `None` where that is not known.
     """
-    around = tokens_of(model, [""])[0][0]  # special tokens
-    found, shares = fitting(lambda texts: [n - around for n in tokens_of(model, texts)[0]])
-    if told:
-        numbers = ", ".join(f"{style} {share:.2f}" for style, share in shares.items())
-        print(f"questions in the manner of: {found.style} (pieces per word: {numbers})")
-    return found
+    place = settings.strings
+    if place.name == "text":
+        model = _text_model(place)
+        functions = {name: _signature(x, model) for name, x in model.signatures.items()}
+        rows = functions["serving_default"]
+        if "generate" in functions:
+            functions["generate"] = rows  # without further arguments
+        is_encoder = "padding_mask" in model.signatures["serving_default"].structured_outputs
+
+        def fills(text):
+            return rows([(text,)])["padding_mask"].all()
+
+        return functions, fills if is_encoder else None
+    print(f"{place.name}/ answers, loaded by keras_tupe", flush=True)
+    from keras_tupe import tasks
+    from training.presets.load import load_task
+
+    if settings.task_file:
+        tasks.load_file(settings.task_file)
+    model = load_task(place)
+    if hasattr(model, "generate") or 1 not in model.texts:
+        return {model.signature: model.ask}, None  # what is too long is refused, or in windows
+
+    def is_full(text):
+        return model.labelled([(text,)], [None])[0]["padding_mask"].all()
+
+    return {model.signature: model.ask}, is_full
+
+
+def _signature(function, model):
+    names = sorted(function.structured_input_signature[1])  # text, text_pair
+
+    def asked(rows):
+        columns = [tf.constant(list(column)) for column in zip(*rows, strict=True)]
+        name = dict(zip(names, columns, strict=False))
+        found = function(**name)
+        return {name: value.numpy() for name, value in found.items()}
+
+    asked.model = model  # its functions die with it
+    return asked
+
+
+def _text_model(folder):
+    import tensorflow_text  # noqa: F401  registers the tokenizer's op
+
+    return tf.saved_model.load(str(folder))

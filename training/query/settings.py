@@ -11,36 +11,47 @@ from training.presets.checks import TOKENIZERS
 class Settings:
     """Settings of `training.query`."""
 
-    folder: str | None = setting(None, "Export with a card.json.", positional=True)
-    fill: tuple = setting((), "Text with a [MASK]; may be given again.", each=True)
-    nearest: tuple = setting((), "Any text; may be given again.", each=True)
-    prompt: tuple = setting(
-        (),
-        "Text to go on with, or source; may be given again.",
-        each=True,
+    folder: str | None = setting(None, "Export, or preset of a task.", positional=True)
+    text: tuple = setting((), "Text to ask about; may be given again.", each=True)
+    text_pair: tuple = setting(
+        (), "Second text of each, such as the passage of a question.", each=True
     )
+    ask: str | None = setting(None, "The only signature to ask. Default: all that take such texts.")
+    task_file: str | None = setting(None, "Python file that defines the task.")
 
     @property
     def strings(self):
-        """The folder of the export that takes strings: text, else preset; `None` without both."""
+        """What answers strings: the folder of an export's text, of a preset, or `None`."""
         folder = pathlib.Path(self.folder)
-        if (folder / "text").is_dir():
-            return "text"
-        has_tokenizer = any((folder / "preset" / name).is_file() for name in TOKENIZERS)
-        return "preset" if has_tokenizer else None
+        places = [folder, folder / "preset"]
+        presets = [x for x in places if any((x / name).is_file() for name in TOKENIZERS)]
+        return next(iter([x for x in [folder / "text"] if x.is_dir()] + presets), None)
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        if self.folder is None or not (pathlib.Path(self.folder) / "example.npz").is_file():
+        folder = pathlib.Path(self.folder or "")
+        is_export = self.folder is not None and (folder / "example.npz").is_file()
+        if self.folder is None or not (is_export or (folder / "task.json").is_file()):
+            received = "none" if self.folder is None else repr(self.folder)
             return [
-                "the folder must be an export of keras_tupe, with its example.npz. Make one with "
-                "`python -m training.quickstart`. Received: "
-                + ("none" if self.folder is None else repr(self.folder))
+                "the folder must be an export of keras_tupe, with its example.npz, or the preset "
+                "of a task, with its task.json. Make one with `keras-tupe quickstart`. Received: "
+                f"{received}"
             ]
-        if (self.fill or self.nearest or self.prompt) and self.strings is None:
-            return [
-                "--fill, --nearest and --prompt need an export with text/ or preset/, of a preset "
-                "that has a tokenizer; `training.export` writes text/ unless told --no-text. "
-                f"Received: {self.folder!r}"
-            ]
-        return []
+        found = []
+        if (self.text or self.ask) and self.strings is None:
+            found.append(
+                "--text needs an export with text/ or preset/, of a preset that has a tokenizer; "
+                "`keras-tupe export` writes text/ unless told --no-text. Received: "
+                f"{self.folder!r}"
+            )
+        if self.text_pair and len(self.text_pair) != len(self.text):
+            found.append(
+                "--text-pair must be given as often as --text. Received: "
+                f"{len(self.text_pair)} and {len(self.text)}"
+            )
+        if self.task_file and not pathlib.Path(self.task_file).is_file():
+            found.append(
+                f"--task-file must be an existing Python file. Received: {self.task_file!r}"
+            )
+        return found

@@ -13,7 +13,7 @@ import re
 import keras
 import numpy as np
 
-from keras_tupe import attention_patterns, models, positions
+from keras_tupe import attention_patterns, positions
 from keras_tupe._keywords import did_you_mean
 from keras_tupe._new_folder import check_is_new
 from keras_tupe.convert._assign import assign, weights_by_path
@@ -29,6 +29,7 @@ from keras_tupe.convert.tokenizer_files import (
     write_vocabulary,
 )
 from keras_tupe.models.presets import check_inside, check_sizes
+from keras_tupe.tasks import TASKS
 
 # Entries of a configuration that change no number.
 _WITHOUT_EFFECT = {
@@ -138,7 +139,7 @@ def from_hf(folder, dtype=None, num_global=None, pair_head=False):
                 f"Received: {argument}={arguments[argument]!r} in {str(folder)!r}"
             )
     dropped = _left_out(converter, head, found)
-    task = getattr(models, name)
+    task = _task(name)
     backbone = task.backbone_cls(**arguments, dtype=dtype)
     preprocessor = None
     if tokenizer is not None:
@@ -340,6 +341,11 @@ def _left_out(converter, head, found):
     return dropped
 
 
+def _task(name):
+    """Returns the task whose class has a name."""
+    return next(task for task in TASKS.values() if task.__name__ == name)
+
+
 def _task_of(converter, found):
     """Returns the first task of whose head there is something, else the first."""
     for name, head in converter.heads.items():
@@ -515,7 +521,7 @@ def to_hf(model, folder, model_type=None):
     converter = _converter(model_type, "`model_type`")
     if model is backbone:
         name = next(iter(converter.heads))
-    if name not in converter.heads or not isinstance(backbone, getattr(models, name).backbone_cls):
+    if name not in converter.heads or not isinstance(backbone, _task(name).backbone_cls):
         raise TypeError(
             f"`model` must be a {' or a '.join(f'`{x}`' for x in converter.heads)}, or its "
             f"backbone, for a {converter.title}. Give the backbone of another task. "

@@ -77,7 +77,6 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
         Lewis et al. BART. ACL 2020. https://arxiv.org/abs/1910.13461
     """
 
-    preset_file = "config.json"
     attention_pattern = "full"  # of the encoder
 
     def __init__(

@@ -85,10 +85,6 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
         )
         self.decoder_starts_with_end = decoder_starts_with_end
 
-    @classmethod
-    def _config_parts(cls):
-        return {"tokenizer": TupeTokenizer}
-
     def build(self, input_shape):
         # The parent would make packers of its own here.
         self.built = True

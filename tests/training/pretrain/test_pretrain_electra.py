@@ -5,7 +5,7 @@ import types
 import keras
 
 from keras_tupe import TupeBackbone
-from keras_tupe.objectives.replaced_token import generator_sizes
+from keras_tupe.models import generator_sizes
 from training.command.settings import parse
 from training.pretrain import model
 from training.pretrain.settings import Settings

@@ -39,7 +39,7 @@ def test_the_preset_has_the_held_out_scores_of_the_run(replaced, rows):
     assert model.backbone.num_groups == 1
     prepared = data.PreparedRows(rows, "valid")
     record = objectives.get("replaced_token")
-    rule = record.rule(prepared, record.options)
+    rule = record.rule(prepared, record.defaults)
     held_out = data.Rows(prepared, rule, batch_size=8, seed=VALIDATION_SEED)
     right, weight, losses = 0.0, 0.0, 0.0
     for step in range(cases.OPTIONS["valid_batches"]):

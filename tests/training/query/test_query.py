@@ -5,12 +5,12 @@ import shutil
 import commands
 import pytest
 from generation_cases import text_model
+from training.query.questions import STYLES, fitting
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.export import export_encoder, export_text_model
 from keras_tupe.tokenizers import WordPiece
 from training.export.check import random_inputs, write_example
-from training.query.questions import STYLES, fitting
 from training.query.settings import Settings
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

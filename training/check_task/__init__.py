@@ -1,0 +1,1 @@
+"""What a task promises, checked for a file anywhere."""
