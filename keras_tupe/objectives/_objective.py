@@ -65,7 +65,8 @@ class Objective:
         summary: one line, for help texts and tables.
         source: paper and section.
         task: class of the model, a `keras_tupe.tasks.TupeTask`: its default loss is the
-            objective's, its `backbone_arguments` are those of a new model, and its `new` makes it. Required.
+            objective's, its `backbone_arguments` are those of a new model, and its `new` makes
+            it. Required.
         rule: how rows become inputs, labels and weights, see `keras_tupe.data.Rows`: (rows,
             options) -> rule, of `PreparedRows` and all options of the record. Required.
         num_predictions: how many of a row there are at most: (length, options) -> integer.
