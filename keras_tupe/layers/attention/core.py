@@ -263,11 +263,15 @@ def frames(x, count, size, left=0, width=None):
         left: how many rows before that a frame begins.
         width: rows of a frame, an integer. Defaults to `size`.
     """
-    heads, batch, _, channels = ops.shape(x)
+    heads, batch, length, channels = ops.shape(x)
     pieces = 1 if width is None else -(-width // size)
     total = (count + pieces - 1) * size
-    x = ops.pad(x, ((0, 0), (0, 0), (left, total), (0, 0)))  # more than enough, cut next
-    x = ops.slice(x, (0, 0, 0, 0), (heads, batch, total, channels))
+    is_known = isinstance(length, int)
+    right = total - left - length if is_known else total  # more than enough, cut next
+    if left or not is_known or right:
+        x = ops.pad(x, ((0, 0), (0, 0), (left, right), (0, 0)))
+    if not is_known:
+        x = ops.slice(x, (0, 0, 0, 0), (heads, batch, total, channels))
     x = ops.reshape(x, (heads, batch, count + pieces - 1, size, channels))
     sizes = (heads, batch, count, size, channels)
     x = joined([ops.slice(x, (0, 0, piece, 0, 0), sizes) for piece in range(pieces)], 3)
