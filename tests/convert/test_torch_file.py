@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import random
+import re
 import struct
 import tracemalloc
 import zipfile
@@ -29,10 +30,10 @@ def read(tmp_path, data):
     return torch_file.read(path)
 
 
-def refused(tmp_path, data, match):
-    with pytest.raises(ValueError, match="not read") as caught:
+def refused(tmp_path, data, match=""):
+    with pytest.raises(ValueError, match="^This torch checkpoint was not read: ") as caught:
         read(tmp_path, data)
-    assert str(caught.value).startswith("This torch checkpoint was not read: ")
+    assert re.search(match, str(caught.value))
     assert str(caught.value).endswith(f"Received: path={str(tmp_path / 'weights.pt')!r}")
 
 
@@ -152,7 +153,7 @@ def test_an_attack_is_refused_and_does_not_run(tmp_path, name):
             pickled(torch_cases.MAGIC_NUMBER) + attack,
         )
     ):
-        refused(tmp_path, data, "nothing in the file was run|does not write")
+        refused(tmp_path, data, "nothing in the file was run|which no weights need")
         assert not target.exists(), place
 
 
@@ -164,23 +165,16 @@ def test_the_attacks_are_real(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
+    "name",
     [
-        ("torch.storage", "_load_from_bytes"),
-        ("torch.hub", "load"),
-        ("torch", "load"),
-        ("torch", "nn.Module"),
-        ("collections", "OrderedDict.fromkeys"),
-        ("argparse", "Namespace.__init__"),
-        ("argparse", "FileType"),
-        ("builtins", "getattr"),
-        ("keras_tupe.convert.torch_files.globals", "find"),
-        ("torch", "QUInt8Storage"),
+        *("torch.storage _load_from_bytes", "torch.hub load", "torch load", "torch nn.Module"),
+        *("collections OrderedDict.fromkeys", "argparse Namespace.__init__", "argparse FileType"),
+        *("builtins getattr", "keras_tupe.convert.torch_file read", "torch QUInt8Storage"),
     ],
 )
-def test_a_name_off_the_list_is_refused_by_name(tmp_path, module, name):
-    for data in both_formats(lambda legacy: {"w": called(module, name, "x")}):
-        refused(tmp_path, data, f"asks for '{module}.{name}'")
+def test_a_name_off_the_list_is_refused_by_name(tmp_path, name):
+    for data in both_formats(lambda legacy: {"w": called(*name.split(), "x")}):
+        refused(tmp_path, data, f"asks for '{name.replace(' ', '.')}'")
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
@@ -188,13 +182,13 @@ def test_a_name_off_the_list_is_refused_by_name(tmp_path, module, name):
 def test_a_file_cut_at_any_byte_is_refused(tmp_path, name, step):
     data = (GOLDEN / name).read_bytes()
     for length in [*range(0, len(data), step), *range(len(data) - 100, len(data))]:
-        refused(tmp_path, data[:length], "cut off|begins neither|are left in the file")
+        refused(tmp_path, data[:length])
 
 
 def test_a_released_checkpoint_cut_anywhere_is_refused(tmp_path):
     data = (GOLDEN / "fairseq_tupe_r.pt").read_bytes()
     for length in range(0, len(data), 1499):
-        refused(tmp_path, data[:length], "cut off|begins neither")
+        refused(tmp_path, data[:length])
 
 
 def outcome(tmp_path, data):
@@ -231,34 +225,27 @@ def test_a_damaged_pickle_in_a_sound_archive_gives_a_named_error_or_other_data(t
     assert min(outcomes.values()) > 10, outcomes
 
 
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        ({"count": 5, "size": (5,)}, "claim|has 5 elements"),
-        ({"count": 7, "size": (7,)}, "claim"),
-        ({"count": 2**40, "size": (2,)}, "claim"),
-        ({"count": 6, "size": (3, 3)}, "does not fit"),
-        ({"count": 6, "size": (2, 3), "offset": 1}, "does not fit"),
-        ({"count": 6, "size": (2, 3), "stride": (4, 1)}, "does not fit"),
-        ({"count": 6, "size": (2**40,), "stride": (0,)}, "does not fit"),
-        ({"count": 6, "size": (7,), "stride": (0,)}, "does not fit"),
-        ({"count": 6, "size": (2, 3), "stride": (3,)}, "2 sizes and 1 strides"),
-        ({"count": 6, "size": (1,) * 40}, "40 sizes"),
-        ({"count": 6, "size": (0, 2**61)}, "sizes that no array can have"),
-        ({"count": 6, "size": (-2, 3)}, "size is not made of counts"),
-        ({"count": 6, "size": (2, 3), "offset": -1}, "offset is not made of counts"),
-        ({"count": 6, "size": (2, 3), "stride": (-3, 1)}, "stride is not made of counts"),
-        ({"count": 6, "size": (2.0, 3), "stride": (3, 1)}, "size is not made of counts"),
-        ({"count": -1, "size": (2, 3)}, "no number of elements"),
-        ({"count": True, "size": (1,)}, "no number of elements"),
-        ({"count": 6, "size": (2, 3), "kind": "DoubleStorage"}, "claim|cut off"),
-        ({"count": 6, "size": (2, 3), "function": "_rebuild_parameter"}, "6 arguments"),
-    ],
-)
-def test_sizes_that_lie_are_named(tmp_path, arguments, match):
+# Entries of a tensor in a storage of six float32: count, size, and what else is wrong.
+LIES = [
+    *((5, (5,)), (7, (7,)), (2**40, (2,)), (6, (3, 3)), (6, (1,) * 40), (6, (0, 2**61))),
+    *((6, (-2, 3)), (-1, (2, 3)), (True, (1,))),
+    *((6, (2, 3), {"offset": 1}), (6, (2, 3), {"offset": -1})),
+    *((6, (2, 3), {"stride": (4, 1)}), (6, (2, 3), {"stride": (3,)})),
+    *((6, (2, 3), {"stride": (-3, 1)}), (6, (2.0, 3), {"stride": (3, 1)})),
+    *((6, (2**40,), {"stride": (0,)}), (6, (7,), {"stride": (0,)})),
+    (6, (2, 3), {"kind": "DoubleStorage"}),
+    (6, (2, 3), {"function": "_rebuild_parameter"}),
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=str)
+def test_sizes_that_lie_are_refused(tmp_path, lie):
+    count, size, *more = lie
     with memory_below(8 * MEBIBYTE):
-        for data in both_formats(lambda legacy: {"w": tensor("0", **arguments, legacy=legacy)}):
-            refused(tmp_path, data, match)
+        for data in both_formats(
+            lambda legacy: {"w": tensor("0", count, size, **(more or [{}])[0], legacy=legacy)}
+        ):
+            refused(tmp_path, data)
 
 
 def test_a_stride_that_torch_ignores_may_be_anything(tmp_path):
@@ -268,62 +255,46 @@ def test_a_stride_that_torch_ignores_may_be_anything(tmp_path):
         assert read(tmp_path, data).tolist() == [[0, 1, 2, 3, 4, 5]]
 
 
-@pytest.mark.parametrize(
-    ("value", "match"),
-    [
-        ([tensor("0", 6, (6,)), tensor("0", 6, (6,), kind="IntStorage")], "in two ways"),
-        ([tensor("0", 6, (6,)), tensor("0", 3, (3,))], "in two ways"),
-        (tensor("1", 6, (6,)), "no entry 'archive/data/1'|bytes are left|not that of its"),
-        (tensor("../data.pkl", 6, (6,)), "no entry|bytes are left|not that of its"),
-        (outside("module"), "not a storage"),
-        (outside(("module", 1, "0", "cpu", 6)), "not a storage"),
-        (outside(("storage", "FloatStorage", "0", "cpu", 6)), "no type"),
-        (outside(("storage", named("torch", "Size"), "0", "cpu", 6)), "no type"),
-        (outside(("storage", named("torch", "FloatStorage"), 0, "cpu", 6)), "no key"),
-        (called("torch", "FloatStorage", 10**9), "without a tensor"),
-        (called("torch._utils", "_rebuild_tensor_v2", 1, 0, (1,), (1,), False, None), "no storage"),
-        (called("torch._utils", "_rebuild_tensor_v2", 1), "1 arguments"),
-        (called("torch._utils", "_rebuild_parameter", 1, False, None), "not made of a tensor"),
-        (called("torch", "Size", 5), "not made of a tuple"),
-        (called("collections", "OrderedDict", [1]), "not made of keys"),
-        (called("collections", "OrderedDict", [((), 1)]), "key of type tuple"),
-        ({(1, 2): 3}, "key of type tuple"),
-        ({1.5: 3}, "key of type float"),
-        ({2**64: 3}, "key of type int"),
-    ],
-)
-def test_a_pickle_that_torch_would_not_write_is_named(tmp_path, value, match):
-    refused(tmp_path, zip_file(pickled(value), {"0": SIX}), match)
+REBUILD = ("torch._utils", "_rebuild_tensor_v2")
 
 
 @pytest.mark.parametrize(
-    ("raw", "match"),
+    "value",
     [
-        (b".", "takes a value where there is none"),
-        (b"0.", "takes a value where there is none"),
-        (b"Nt.", "a mark that it did not open"),
-        (b"(1.", "takes a value where there is none"),
-        (b"NNa.", "expects a list"),
-        (b"NNNs.", "expects a dict"),
-        (b"}(Nu.", "a key without a value"),
-        (b"N(Ne.", "expects a list"),
-        (b"q\x00.", "remembers a value where there is none"),
-        (b"h\x00.", "did not remember"),
-        (b"NNR.", "cannot be called"),
-        (b"NN\x93.", "without a text"),
-        (b"NNb.", "expects a dict"),
-        (b"X\x02\x00\x00\x00\xff\xfe.", "not UTF-8"),
-        (b"cos\xff\nsystem\n.", "not UTF-8"),
-        (b"c" + b"a" * 2000 + b"\n.", "does not end"),
-        (b"X\xff\xff\xff\x7f.", "cut off"),
-        (b"\x8e" + struct.pack("<Q", 2**63) + b".", "cut off"),
-        (b"\x80\x06N.", "protocol above 5"),
-        (b"\x82\x01.", "does not write"),
-        (b"", "cut off"),
+        [tensor("0", 6, (6,)), tensor("0", 6, (6,), kind="IntStorage")],
+        [tensor("0", 6, (6,)), tensor("0", 3, (3,))],
+        tensor("1", 6, (6,)),
+        tensor("../data.pkl", 6, (6,)),
+        outside("module"),
+        outside(("module", 1, "0", "cpu", 6)),
+        outside(("storage", "FloatStorage", "0", "cpu", 6)),
+        outside(("storage", named("torch", "Size"), "0", "cpu", 6)),
+        outside(("storage", named("torch", "FloatStorage"), 0, "cpu", 6)),
+        called("torch", "FloatStorage", 10**9),
+        called(*REBUILD, 1, 0, (1,), (1,), False, None),
+        called(*REBUILD, 1),
+        called("torch._utils", "_rebuild_parameter", 1, False, None),
+        called("torch", "Size", 5),
+        called("collections", "OrderedDict", [1]),
+        called("collections", "OrderedDict", [((), 1)]),
+        *({(1, 2): 3}, {1.5: 3}, {2**64: 3}),
     ],
 )
-def test_a_broken_pickle_is_named(tmp_path, raw, match):
-    refused(tmp_path, zip_file(raw, {}), match)
+def test_a_pickle_that_torch_would_not_write_is_refused(tmp_path, value):
+    refused(tmp_path, zip_file(pickled(value), {"0": SIX}))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(b".", b"0.", b"Nt.", b"(1.", b"NNa.", b"NNNs.", b"}(Nu.", b"N(Ne.", b"q\x00.", b"h\x00."),
+        *(b"NNR.", b"NN\x93.", b"NNb.", b"X\x02\x00\x00\x00\xff\xfe.", b"cos\xff\nsystem\n."),
+        *(b"c" + b"a" * 2000 + b"\n.", b"X\xff\xff\xff\x7f.", b"\x80\x06N.", b"\x82\x01.", b""),
+        b"\x8e" + struct.pack("<Q", 2**63) + b".",
+    ],
+)
+def test_a_broken_pickle_is_refused(tmp_path, raw):
+    refused(tmp_path, zip_file(raw, {}))
 
 
 def test_a_place_in_the_memory_of_a_pickle_costs_nothing(tmp_path):
@@ -336,7 +307,7 @@ def test_deep_and_doubling_data_is_read_or_refused_without_recursion(tmp_path):
     depth = 50_000
     assert read(tmp_path, zip_file(b"\x80\x02]" + b"\x85" * depth + b".", {}))
     with_key = b"\x80\x02}N" + b"\x85" * depth + b"Ns."
-    refused(tmp_path, zip_file(with_key, {}), "key of type tuple")
+    refused(tmp_path, zip_file(with_key, {}))
     doubling = b"\x80\x02)" + b"q\0h\0\x86" * 200 + b"."  # 2 to the 200 leaves, if they were copied
     assert len(read(tmp_path, zip_file(doubling, {}))) == 2
 
@@ -346,13 +317,13 @@ def test_copies_of_long_lists_are_counted(tmp_path, monkeypatch):
     items = pickled([(str(place), 0) for place in range(100)])[:-1] + b"q\x00"
     copies = b"".join(named("collections", "OrderedDict") + b"h\x00\x85R0" for _ in range(100))
     read(tmp_path, zip_file(items + b".", {}))
-    refused(tmp_path, zip_file(items + copies + b".", {}), "more than 5000 instructions")
+    refused(tmp_path, zip_file(items + copies + b".", {}))
 
 
 def test_a_pickle_of_the_size_of_weights_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_tupe.convert.torch_file.MAX_PICKLE_BYTES", 1000)
     for data in both_formats(lambda legacy: "a" * 1100):
-        refused(tmp_path, data, "more than 1000 bytes")
+        refused(tmp_path, data)
 
 
 def test_a_compressed_archive_is_refused_before_it_is_unpacked(tmp_path):
@@ -371,12 +342,12 @@ def test_an_archive_that_claims_more_than_it_has_is_refused(tmp_path):
     place = data.rindex(b"archive/data/0") - 46  # the entry of the directory at the end
     assert data[place : place + 4] == b"PK\x01\x02"
     data[place + 20 : place + 28] = struct.pack("<II", 10**9, 10**9)
-    refused(tmp_path, bytes(data), "claims 1000000")
+    refused(tmp_path, bytes(data), "claims more content")
 
 
 def test_a_flipped_bit_in_the_weights_of_an_archive_is_found(tmp_path):
     data = zip_file(pickled(tensor("0", 6, (6,))), {"0": SIX})
-    refused(tmp_path, data.replace(SIX, SIX[:-1] + b"\x41"), "entry 'archive/data/0' is damaged")
+    refused(tmp_path, data.replace(SIX, SIX[:-1] + b"\x41"), "CRC")
 
 
 def test_an_archive_of_something_else_is_named(tmp_path):
@@ -391,7 +362,7 @@ def test_an_archive_of_something_else_is_named(tmp_path):
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"text, not weights\n", b"\x93NUMPY"])
 def test_a_file_of_another_kind_is_named(tmp_path, data):
-    refused(tmp_path, data, "begins neither as a zip archive nor as an older torch file")
+    refused(tmp_path, data)
 
 
 def test_the_machine_must_be_little_endian(tmp_path):
@@ -402,28 +373,31 @@ def test_the_machine_must_be_little_endian(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "match"),
+    "changes",
     [
-        ({"keys": pickled(["1"])}, "not that of its tensors"),
-        ({"keys": pickled(["0", "0"])}, "not that of its tensors"),
-        ({"keys": pickled({"0": 1})}, "no list of its storages"),
-        ({"keys": pickled([0])}, "no list of its storages"),
-        ({"keys": pickled(outside(("storage", 1, "0", "cpu", 6)))}, "outside of its object"),
-        ({"counts": {"0": 7}}, "has 7 elements"),
-        ({"counts": {"0": -1}}, "has -1 elements"),
+        *({"keys": pickled(keys)} for keys in (["1"], ["0", "0"], {"0": 1}, [0])),
+        {"keys": pickled(outside(("storage", 1, "0", "cpu", 6)))},
+        *({"counts": {"0": count}} for count in (5, 7, -1)),
     ],
 )
-def test_an_older_file_that_contradicts_itself_is_named(tmp_path, changes, match):
+def test_an_older_file_that_contradicts_itself_is_refused(tmp_path, changes):
     value = pickled(tensor("0", 6, (6,), legacy=True))
-    refused(tmp_path, legacy_file(value, {"0": SIX}, **changes), match)
+    refused(tmp_path, legacy_file(value, {"0": SIX}, **changes))
+
+
+def test_keys_that_take_for_ever_to_compare_are_refused(tmp_path):
+    doubling = b")" + b"q\0h\0\x86" * 200
+    keys = b"\x80\x02](" + doubling + doubling + b"e."
+    value = pickled(tensor("0", 6, (6,), legacy=True))
+    refused(tmp_path, legacy_file(value, {"0": SIX}, keys=keys))
 
 
 def test_an_older_file_must_begin_with_its_numbers(tmp_path):
-    refused(tmp_path, pickled({"w": 1}), "does not begin as torch.save begins")
+    refused(tmp_path, pickled({"w": 1}))
     whole = legacy_file(pickled({"w": 1}), {})
     assert read(tmp_path, whole) == {"w": 1}
     other = whole.replace(pickled(1001), pickled(1002), 1)
-    refused(tmp_path, other, "does not begin as torch.save begins")
+    refused(tmp_path, other)
 
 
 def test_a_missing_file_is_named(tmp_path):
