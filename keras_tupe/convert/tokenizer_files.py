@@ -276,7 +276,7 @@ def read_pieces(path):
         text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
-            "A WordPiece vocabulary must be a UTF-8 text file with one piece per line. "
+            "A vocabulary must be a UTF-8 text file with one piece, or one merge, per line. "
             f"Received: {os.fspath(path)!r}, which is not UTF-8"
         ) from error
     # only at line ends: str.splitlines would also cut at Unicode's separators
@@ -370,6 +370,8 @@ def _differences(files, frame, kind, lowercase):
         name = "do_lower_case" if "do_lower_case" in settings else "lowercase"
         found[SETTINGS if name in settings else WHOLE].append(f"{name}={lowercase!r}")
     found[SETTINGS] += _unlike(settings, {**kind.settings(lowercase), "auto_map": None})
+    if any(line.startswith("strip_accents") for line in found[SETTINGS]):
+        found[SETTINGS].append(f"do_lower_case={lowercase!r}")
     ours = kind.template(frame, lowercase)
     for name in ("normalizer", "pre_tokenizer"):
         if name in whole:
