@@ -1,10 +1,9 @@
-"""Checkpoints of PyTorch, read into NumPy without PyTorch and without running what is in them.
+"""Checkpoint of PyTorch, read into NumPy without PyTorch and without running what is in it.
 
-Python's own unpickler, the one written in Python, cut down: it knows the instructions that
-`torch.save` writes, and the few names that a file of weights needs; nothing is imported. What a
-file can cost is bounded: no read beyond its end, a pickle of at most `MAX_PICKLE_BYTES`, no view
-beyond a storage. Not the unpickler in C: a file can make its memory ask for gigabytes, and a tuple
-in a tuple in a tuple as a key ends the process.
+Python's own unpickler in Python, cut down: it knows the instructions that `torch.save` writes, and
+of what they may name only the entries of a list; nothing is imported. What a file can cost is
+bounded: no read beyond its end, `MAX_PICKLE_BYTES` and `MAX_INSTRUCTIONS` a pickle, no view beyond
+a storage. C's unpickler would not do: its memo can be asked for gigabytes.
 """
 
 import io
@@ -18,8 +17,10 @@ import zipfile
 
 import numpy as np
 
-MAX_PICKLE_BYTES = 16 * 2**20  # that of the largest models has under 1 MiB
+MAX_PICKLE_BYTES = 64 * 2**20  # weights lie outside the pickle; a large model's takes under 1 MiB
+MAX_INSTRUCTIONS = 4_000_000  # a BERT's file has about 10,000, one with Adam's state 30,000
 _MAGIC = (0x1950A86A20F9469CFC6C, 1001)
+_MAX_KEY = 2**61 - 1  # larger integers can be chosen to have equal hashes
 _TYPES = {  # little-endian; bfloat16 is the upper half of a float32
     "FloatStorage": "<f4",
     "DoubleStorage": "<f8",
@@ -32,21 +33,11 @@ _TYPES = {  # little-endian; bfloat16 is the upper half of a float32
     "ByteStorage": "u1",
     "BoolStorage": "u1",
 }
-_INERT = {  # records of settings and means in fairseq's checkpoints; never made real
-    *("argparse.Namespace", "types.SimpleNamespace", "numpy.dtype", "_codecs.encode"),
-    *("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"),
-    *(
-        f"fairseq.{module}.{name}Meter"
-        for module in ("meters", "logging.meters")
-        for name in ("Average", "Time", "Stopwatch")
-    ),
-}
-# The instructions that torch.save writes, in every protocol.
 _OPCODES = b"\x80\x95(01N\x88\x89JKM\x8aGX\x8c\x8dTUBC\x8e]ae}su)t\x85\x86\x87qr\x94hjc\x93R\x81bQ."
 
 
 class InertObject:
-    """An object of a class that is not imported.
+    """What stands for an object of a class that we do not import.
 
     Attributes:
         class_name: module and class, such as `"argparse.Namespace"`.
@@ -55,21 +46,29 @@ class InertObject:
 
     class_name = None
 
-    def __init__(self, *_):
-        self.attributes = {}
-
     def __new__(cls, *_):
         made = super().__new__(cls)
         made.attributes = {}
         return made
 
+    def __init__(self, *_):
+        pass
 
-def read_torch_file(path):
+
+_METERS = ("AverageMeter", "TimeMeter", "StopwatchMeter")
+_INERT = (  # records of settings and means in fairseq's checkpoints; never made real
+    *("argparse.Namespace", "types.SimpleNamespace", "numpy.dtype", "_codecs.encode"),
+    *("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"),
+    *(f"fairseq.{module}.{name}" for module in ("meters", "logging.meters") for name in _METERS),
+)
+_INERT = {name: type("Inert", (InertObject,), {"class_name": name}) for name in _INERT}
+
+
+def read(path):
     """Returns what `torch.save` wrote to a file, with read-only NumPy arrays for its tensors.
 
     Both formats are read: the zip archive (torch 1.6 and newer) and the older one. Tied tensors
-    share their memory, bfloat16 becomes float32, parameters become plain arrays, ordered
-    dictionaries plain ones, and objects of settings `InertObject`s.
+    share their memory; bfloat16 becomes float32; objects of settings become `InertObject`s.
 
     Args:
         path: path of the file, usually `.pt` or `.bin`.
@@ -88,14 +87,15 @@ def read_torch_file(path):
             is_zip = file.read(4) == b"PK\x03\x04"
             file.seek(0)
             return (_read_zip if is_zip else _read_old)(file, os.fstat(file.fileno()).st_size)
-    except (pickle.UnpicklingError, zipfile.BadZipFile, struct.error, OSError) as problem:
-        reason = problem
-    except (ArithmeticError, AttributeError, EOFError, LookupError) as problem:
+    except (pickle.UnpicklingError, zipfile.BadZipFile) as problem:
+        reason = str(problem)
+    except (
+        *(ArithmeticError, AttributeError, EOFError, LookupError, OSError, struct.error),
+        *(RuntimeError, TypeError, ValueError),
+    ) as problem:
         reason = f"it is damaged or cut off ({type(problem).__name__}: {problem})"
-    except (NotImplementedError, RuntimeError, TypeError, ValueError) as problem:
-        reason = f"it is damaged ({type(problem).__name__}: {problem})"
     raise ValueError(
-        f"This torch checkpoint was not read: {reason}. Expected a whole file that torch.save "
+        f"This torch checkpoint was not read: {reason:.400}. Expected a whole file that torch.save "
         f"wrote, with weights and plain settings only. Received: path={str(path)!r}"
     )
 
@@ -108,34 +108,51 @@ class _Stream:
     """Reads whole pieces of a file, and no more than its limit."""
 
     def __init__(self, file, left):
-        self._file, self.left = file, left
+        self._file, self._left = file, left
 
     def read(self, count):
-        self.left -= count
-        data = self._file.read(count) if count >= 0 and self.left >= 0 else b""
-        return data if len(data) == count else _refuse("it ends too early: it was cut off")
+        self._left -= count
+        data = self._file.read(count) if count >= 0 and self._left >= 0 else b""
+        return data if len(data) == count else _refuse("it was cut off, or is far too long")
 
     def readline(self):
         line = self._file.readline(1024)
-        self.left -= len(line)
-        return line if line.endswith(b"\n") and self.left >= 0 else _refuse("a name has no end")
+        self._left -= len(line)
+        return line if line.endswith(b"\n") and self._left >= 0 else _refuse("a name has no end")
 
     readinto = None
 
 
-class _Machine(pickle._Unpickler):
-    """Unpickler of one pickle; `storage` is a function (kind, key, count) -> items."""
+class _Instructions(dict):
+    """Functions of the unpickler by their code; only so many are ever carried out."""
 
-    dispatch: typing.ClassVar = {code: pickle._Unpickler.dispatch[code] for code in _OPCODES}
+    def __init__(self, known):
+        super().__init__(known)
+        self._left = MAX_INSTRUCTIONS
+
+    def __getitem__(self, code):
+        self.spend(1)
+        return self.get(code) or _refuse(f"its pickle has the code {code}, which no weights need")
+
+    def spend(self, count):
+        self._left -= count
+        if self._left < 0:
+            _refuse("its pickle makes far more than the weights of any model need")
+
+
+class _Unpickler(pickle._Unpickler):
+    """Python's own, without what can run; `storage` is a function of kind, key and count."""
+
+    _known: typing.ClassVar = {code: pickle._Unpickler.dispatch[code] for code in _OPCODES}
 
     def __init__(self, file, storage, size):
-        self._storage, self._spent = storage, 0
+        self._storage, self.dispatch = storage, _Instructions(self._known)
         super().__init__(_Stream(file, min(size, MAX_PICKLE_BYTES)), encoding="utf-8")
 
     def find_class(self, module, name):
         full = f"{module}.{name}"
         if full in _INERT:
-            return type("Inert", (InertObject,), {"class_name": full})
+            return _INERT[full]
         if module == "torch" and name in _TYPES:
             return _Kind(name)
         makers = {
@@ -146,7 +163,8 @@ class _Machine(pickle._Unpickler):
             "torch._utils._rebuild_parameter": _parameter,
         }
         return makers.get(full) or _refuse(
-            f"it asks for {full[:200]!r}, which no file of weights needs; nothing was run"
+            f"it asks for {full[:200]!r}, which no file of weights needs; nothing in the file was "
+            "run"
         )
 
     def persistent_load(self, identity):
@@ -165,16 +183,16 @@ class _Machine(pickle._Unpickler):
 
     def _dictionary(self, items=()):
         self._spend(items)
-        return {_key(key): value for key, value in items}
+        return {_key(key): value for key, value in items}  # keeps the order too
 
     def _size(self, lengths=()):
         self._spend(lengths)
         return tuple(lengths)
 
     def _spend(self, items):
-        self._spent += len(items)  # else a small file could copy a long list again and again
-        if type(items) not in (list, tuple) or self._spent > MAX_PICKLE_BYTES:
-            _refuse("its pickle makes far more than the weights of any model need")
+        if type(items) not in (list, tuple):
+            _refuse("a dictionary or a size is not made of a list")
+        self.dispatch.spend(len(items))  # else a small file could copy a long list again and again
 
     def load_build(self):  # never `__setstate__` or attributes of anything but our own
         state = self.stack.pop()
@@ -202,11 +220,22 @@ class _Machine(pickle._Unpickler):
             _refuse("its pickle calls what cannot be called")
         self.stack[-1] = function(*arguments)
 
-    dispatch.update({98: load_build, 115: load_setitem, 117: load_setitems, 82: load_reduce})
+    _known.update(
+        {
+            pickle.BUILD[0]: load_build,
+            pickle.SETITEM[0]: load_setitem,
+            pickle.SETITEMS[0]: load_setitems,
+            pickle.REDUCE[0]: load_reduce,
+        }
+    )
 
 
 class _Kind(str):
     """Type of a storage, by torch's name."""
+
+    @property
+    def width(self):
+        return np.dtype(_TYPES[self]).itemsize
 
     def items(self, raw):
         found = np.frombuffer(raw, _TYPES[self])
@@ -217,8 +246,10 @@ class _Kind(str):
 
 def _key(key):
     """Returns a key; a tuple in a tuple in a tuple, hashed by recursion, could end the process."""
-    is_small = isinstance(key, int) and abs(key) < 2**61 - 1
-    return key if key is None or type(key) is str or is_small else _refuse("a key is no name")
+    is_small = isinstance(key, int) and abs(key) < _MAX_KEY
+    if key is None or type(key) is str or is_small:
+        return key
+    return _refuse(f"its pickle has a dictionary with a key of type {type(key).__name__}")
 
 
 def _are_counts(values):
@@ -226,7 +257,7 @@ def _are_counts(values):
 
 
 def _parameter(tensor, *_):
-    return tensor if isinstance(tensor, np.ndarray) else _refuse("a parameter is no tensor")
+    return tensor if isinstance(tensor, np.ndarray) else _refuse("a parameter is not of a tensor")
 
 
 def _tensor(storage, offset, size, stride, *_):
@@ -234,9 +265,12 @@ def _tensor(storage, offset, size, stride, *_):
     if type(storage) is not tuple or len(storage) != 2 or type(storage[0]) is not _Kind:
         _refuse("a tensor has no storage")
     items = storage[1]
+    # 32: NumPy 1.26's limit; first, since a long tuple could be looked at again and again
+    if not (type(size) is type(stride) is tuple and len(size) == len(stride) <= 32):
+        _refuse("a tensor does not have at most 32 sizes and as many strides")
     if not (_are_counts((offset,)) and _are_counts(size) and _are_counts(stride)):
         _refuse("a tensor's offset, size or stride is not made of counts")
-    if len(size) != len(stride) or len(size) > 32 or math.prod(n for n in size if n) > 2**40:
+    if math.prod(length for length in size if length) > 2**40:
         _refuse("a tensor has sizes that no array can have")
     steps = [step if length > 1 else 0 for length, step in zip(size, stride, strict=True)]
     last = offset + sum((n - 1) * step for n, step in zip(size, steps, strict=True))
@@ -253,17 +287,16 @@ def _tensor(storage, offset, size, stride, *_):
 
 def _read_zip(file, size):
     with zipfile.ZipFile(file) as archive:
-        infos = {info.filename: info for info in archive.infolist()}
-        if any(
-            info.compress_type or info.file_size != info.compress_size for info in infos.values()
-        ):
+        entries = {entry.filename: entry for entry in archive.infolist()}
+        if any(one.compress_type or one.file_size != one.compress_size for one in entries.values()):
             _refuse("its zip archive is compressed, which torch.save never does")
-        if sum(info.file_size for info in infos.values()) > size:
+        if sum(one.file_size for one in entries.values()) > size:
             _refuse("its zip archive claims more content than the file has")
-        roots = [n.removesuffix("data.pkl") for n in infos if n.endswith("/data.pkl")]
+        roots = [name.removesuffix("data.pkl") for name in entries if name.endswith("/data.pkl")]
         if len(roots) != 1 or roots[0].count("/") != 1:
             _refuse("its zip archive does not hold exactly one NAME/data.pkl")
-        if infos.get(f"{roots[0]}byteorder") and archive.read(f"{roots[0]}byteorder") != b"little":
+        order = f"{roots[0]}byteorder"
+        if order in entries and archive.read(order) != b"little":
             _refuse("it was not written on a little-endian machine")
         known = {}
 
@@ -275,7 +308,7 @@ def _read_zip(file, size):
             return known[key][1]
 
         content = archive.read(f"{roots[0]}data.pkl")
-        return _Machine(io.BytesIO(content), storage, len(content)).load()
+        return _Unpickler(io.BytesIO(content), storage, len(content)).load()
 
 
 def _read_old(file, size):
@@ -284,8 +317,8 @@ def _read_old(file, size):
 
     def storage(kind, key, count):
         if key not in known:
-            claimed = sum(np.dtype(_TYPES[k]).itemsize * items.size for k, items in known.values())
-            if claimed + np.dtype(_TYPES[kind]).itemsize * count > size:
+            claimed = sum(each.width * items.size for each, items in known.values())
+            if claimed + kind.width * count > size:
                 _refuse("its storages claim more bytes than the file has")
             known[key] = kind, np.empty(count, kind.items(b"").dtype)
         if known[key][0] != kind or known[key][1].size != count:
@@ -293,17 +326,19 @@ def _read_old(file, size):
         return known[key][1]
 
     def load(storage=lambda *_: _refuse("it refers to a storage outside of its object")):
-        return _Machine(file, storage, size - file.tell()).load()
+        return _Unpickler(file, storage, size - file.tell()).load()
 
     if (load(), load()) != _MAGIC or load().get("little_endian") is not True:
         _refuse("it does not begin as torch.save begins a file on a little-endian machine")
     found, keys = load(storage), load()
-    if type(keys) is not list or sorted(keys) != sorted(known):
+    # texts first: to compare nested tuples of other content can take for ever
+    if type(keys) is not list or any(type(key) is not str for key in keys):
+        _refuse("it has no list of its storages")
+    if sorted(keys) != sorted(known):
         _refuse("its list of storages is not that of its tensors")
     for kind, items in (known[key] for key in keys):
         count = int.from_bytes(file.read(8), "little", signed=True)
         if count != items.size:
             _refuse(f"a storage has {count} elements, but its tensors claim {items.size}")
-        raw = _Stream(file, size).read(count * np.dtype(_TYPES[kind]).itemsize)
-        items[:] = kind.items(raw)
-    return found
+        items[:] = kind.items(_Stream(file, size).read(count * kind.width))
+    return found if not file.read(1) else _refuse("bytes are left in the file behind its storages")

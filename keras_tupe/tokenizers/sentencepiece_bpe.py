@@ -142,6 +142,12 @@ def _parse(model):
         raise ValueError(_not_a_model(model)) from error
     if not proto.pieces:
         raise ValueError(_not_a_model(model))
+    for place, piece in enumerate(proto.pieces):
+        if not isinstance(piece.piece, str):
+            raise ValueError(
+                "The pieces of a SentencePiece model must be UTF-8. Train it again, or take a file "
+                f"that is not damaged. Received: piece {place} is not UTF-8: {piece.piece!r:.60}"
+            )
     return proto
 
 

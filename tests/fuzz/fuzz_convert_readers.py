@@ -115,7 +115,7 @@ def _write_torch(folder, legacy):
 
 
 def _read_torch(folder):
-    return torch_file.read_torch_file(folder / "model.pt")
+    return torch_file.read(folder / "model.pt")
 
 
 def _write_fairseq(folder):

@@ -5,8 +5,8 @@ import pathlib
 
 import numpy as np
 
+from keras_tupe.convert import torch_file
 from keras_tupe.convert.hugging_face.files import read_json
-from keras_tupe.convert.torch_file import read_torch_file
 
 SAFETENSORS, TORCH = "model.safetensors", "pytorch_model.bin"
 
@@ -86,7 +86,7 @@ def _read_safetensors(path):
 
 
 def _read_torch(path):
-    found = read_torch_file(path)
+    found = torch_file.read(path)
     if not isinstance(found, dict) or not all(
         isinstance(name, str) and isinstance(value, np.ndarray) for name, value in found.items()
     ):

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from keras_tupe.convert.torch_file import InertObject, read_torch_file
+from keras_tupe.convert import torch_file
 from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary, special_ids
 from keras_tupe.convert.tupe.model import EMBEDDING, model_of_released_weights
 from keras_tupe.convert.tupe.settings import tupe_settings
@@ -51,7 +51,7 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None):
     """
     source = f"path={os.fspath(path)!r}"
     tokens = None if dictionary is None else read_fairseq_dictionary(dictionary)
-    args, weights, others = _parts(read_torch_file(path), source)
+    args, weights, others = _parts(torch_file.read(path), source)
     settings = tupe_settings(args, source)
     embedding, ids = weights.get(EMBEDDING), None
     if tokens is not None and embedding is not None and embedding.ndim:
@@ -75,7 +75,7 @@ def _parts(checkpoint, source):
             f"and `model`, its weights. Received: {_named(checkpoint)}; {source}"
         )
     args, weights = checkpoint["args"], checkpoint["model"]
-    if not isinstance(args, InertObject) or args.class_name != "argparse.Namespace":
+    if not isinstance(args, torch_file.InertObject) or args.class_name != "argparse.Namespace":
         raise ValueError(
             "The settings in a checkpoint, `args`, must be an argparse.Namespace, as in TUPE's "
             f"released code. Received: args of type {type(args).__name__}; {source}"

@@ -82,10 +82,10 @@ DIFFERENT = [
     ),
     (
         {"tokenizer_config": {"do_lower_case": True}, **whole("normalizer", lowercase=False)},
-        "tokenizer.json: lowercase=False against do_lower_case=True",
+        "tokenizer.json: lowercase=False, not True",
     ),
     (whole("normalizer", lowercase="yes"), "tokenizer.json: lowercase='yes'"),
-    (whole("normalizer", strip_accents=False), "lowercase=True, strip_accents=False"),
+    (whole("normalizer", strip_accents=False), "strip_accents=False, not True"),
     (whole("normalizer", handle_chinese_chars=False), "handle_chinese_chars=False"),
     (whole("normalizer", type="NFC"), "tokenizer.json: normalizer of type 'NFC'"),
     ({"tokenizer": {**WHOLE, "normalizer": None}}, "normalizer of type None"),
@@ -177,7 +177,7 @@ def test_tokenizer_json_alone_gives_ours(changes, tmp_path):
     [
         ({"normalizer": None}, "normalizer of type None"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer of type 'Whitespace'"),
-        ({"model": {"vocab": {}}}, "type=None"),
+        ({"model": {"vocab": {}}}, "type=None, not 'WordPiece'"),
         (
             {"post_processor": {**TEMPLATE, "single": TEMPLATE["single"][:2]}},
             "post_processor with '[CLS]' around texts",
@@ -217,12 +217,12 @@ def test_ids_with_gaps_are_refused(tmp_path):
 def test_a_vocabulary_that_ours_cannot_use_leaves_ids_and_a_note(pieces, expected, tmp_path):
     tokenizer, (note,) = read(tmp_path, pieces)
     assert tokenizer is None
-    assert f"vocab.txt': {expected}; so the model takes token ids only" in note
+    assert f"vocab.txt: {expected}; so the model takes token ids only" in note
 
 
 def test_a_vocabulary_that_the_op_refuses_leaves_ids_and_a_note(tmp_path, monkeypatch):
     pytest.importorskip("tensorflow_text")
-    monkeypatch.setattr(tokenizer_files, "_why_unusable", lambda *_: None)
+    monkeypatch.setattr(tokenizer_files._WordPiece, "why_unusable", lambda *_: None)
     tokenizer, (note,) = read(tmp_path, [*PIECES, "a\0b"])
     assert tokenizer is None
     assert "vocab.txt" in note
