@@ -89,7 +89,7 @@ def _measured(run, settings):
 
     from keras_tupe import data
     from keras_tupe.models import TupeReplacedTokenDetector
-    from keras_tupe.models.replaced_tokens import logits_and_replaced
+    from keras_tupe.tasks.replaced_token_detector import logits_and_replaced
     from training.command.log import VALID, read_log
     from training.compare import settings_of
     from training.pretrain.run import VALIDATION_SEED

@@ -47,10 +47,11 @@ def known_keywords(owner):
     for ancestor in owner.__mro__:
         if ancestor.__module__.partition(".")[0] in _KERAS:
             return known | _keywords_of_keras(owner)
-        constructor = vars(ancestor).get("__init__")
-        if constructor is None or ancestor is object:
+        constructor, said = vars(ancestor).get("__init__"), vars(ancestor).get("__signature__")
+        if (constructor is None and said is None) or ancestor is object:
             continue
-        parameters = list(inspect.signature(constructor).parameters.values())[1:]
+        parameters = said or inspect.signature(constructor)
+        parameters = list(parameters.parameters.values())[0 if said else 1 :]
         by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         known |= {parameter.name for parameter in parameters if parameter.kind in by_name}
         if all(parameter.kind != inspect.Parameter.VAR_KEYWORD for parameter in parameters):
@@ -73,13 +74,12 @@ def _wrap_constructor(owner):
     constructor = owner.__init__
     if constructor is object.__init__ or hasattr(constructor, _MARK):  # none, or the parent's
         return
-    known = known_keywords(owner)
+    if hasattr(owner, "__signature__"):  # a task, which checks its own
+        return
 
     @functools.wraps(constructor)
     def checked(self, *args, **kwargs):
-        unknown = [name for name in kwargs if name not in known]
-        if unknown:
-            _refuse(type(self).__name__, unknown, known, kwargs)
+        check_keywords(type(self), kwargs, owner)
         constructor(self, *args, **kwargs)
 
     checked.__signature__ = inspect.signature(constructor)  # Keras reads it, not what is wrapped
@@ -87,9 +87,14 @@ def _wrap_constructor(owner):
     owner.__init__ = checked
 
 
-def _refuse(owner, unknown, known, given):
+def check_keywords(cls, given, owner=None):
+    """Refuses keywords that the constructor of a class, or of its owner, does not know."""
+    known = known_keywords(owner or cls)
+    unknown = [name for name in given if name not in known]
+    if not unknown:
+        return
     sentences = [
-        f"`{owner}` has no argument {name!r}.{did_you_mean(name, known)}" for name in unknown
+        f"`{cls.__name__}` has no argument {name!r}.{did_you_mean(name, known)}" for name in unknown
     ]
     received = ", ".join(f"{name}={given[name]!r:.200}" for name in unknown)
     raise ValueError(

@@ -13,9 +13,9 @@ from keras_tupe._keywords import did_you_mean
 class Registry:
     """Records of one kind by name: a Python file each, of the package or loaded from elsewhere.
 
-    A record is of the class `kind`, and `noun` says what it is: a file has it under the last word,
-    in capitals. A name is given as `argument`; `word` begins the option that names a file, and the
-    mention in a preset.
+    A record is of the class `kind`, or a class under it, and `noun` says what it is: a file has it
+    under the last word, in capitals. A name is given as `argument`; `word` begins the option that
+    names a file, and the mention in a preset.
     """
 
     def __init__(self, package, path, kind, noun, argument, word):
@@ -24,10 +24,18 @@ class Registry:
         self._a_noun = f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
         loader = f"{package}.load_file"
         self.carried = CarriedFile(noun, f"{word}_file.json", loader, f"--{word}-file")
+        self.records, self._files = (
+            {},
+            {},
+        )  # of files by name: the path, and the content that was run
+        self.add_files(path)
+
+    def add_files(self, path):
+        """Adds the records of a package's files, which this imports."""
         names = [x.name for x in pkgutil.iter_modules(path) if not x.ispkg and x.name[0] != "_"]
-        modules = {name: importlib.import_module(f"{package}.{name}") for name in names}
-        self.records = {name: getattr(modules[name], self._short.upper()) for name in names}
-        self._files = {}  # by name: the path, and the content that was run
+        for name in names:
+            module = importlib.import_module(f"{self._package}.{name}")
+            self.records[name] = getattr(module, self._short.upper())
 
     def get(self, name):
         """Returns the record of a name, or raises a `ValueError` that suggests the nearest one."""
@@ -66,7 +74,8 @@ class Registry:
             )
         constant, kind = self._short.upper(), self._kind.__name__
         record = getattr(self._run(path, source), constant, None)
-        if not isinstance(record, self._kind):
+        is_class = isinstance(record, type) and issubclass(record, self._kind)
+        if not is_class and not isinstance(record, self._kind):
             raise ValueError(
                 f"The file of {self._a_noun} must define {constant}, of the class "
                 f"`{self._package}.{kind}`. {received} with {constant}={record!r}"

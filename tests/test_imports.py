@@ -18,10 +18,11 @@ MAY_IMPORT = {
     "layers": {"attention_patterns", "_keras_private"},
     "positions": {"attention_patterns", "layers", "_registry"},
     "trunk": {"attention_patterns", "layers", "positions", "_keras_private"},
-    "models": {
+    "models": {  # the door has the tasks too
         "attention_patterns",
         "layers",
         "positions",
+        "tasks",
         "tokenizers",
         "trunk",
         "_finite",
@@ -31,8 +32,10 @@ MAY_IMPORT = {
     "tokenizers": set(),
     "data": {"tokenizers", "_array_file", "_json_file"},
     "metrics": set(),
+    "tasks": {"layers", "models", "trunk", "_json_file", "_registry"},
     "objectives": {"data", "models", "trainer", "_registry"},
     "trainer": {
+        "tasks",
         "layers",
         "positions",
         "models",
@@ -50,8 +53,9 @@ MAY_IMPORT = {
         "_json_file",
         "_keras_private",
         "_new_folder",
+        "tasks",
     },
-    "export": {"layers", "positions", "models", "tokenizers", "_commit", "_new_folder"},
+    "export": {"layers", "positions", "models", "tasks", "tokenizers", "_commit", "_new_folder"},
     "_array_file": set(),
     "_carried_file": {"_json_file"},
     "_commit": set(),
@@ -92,7 +96,7 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers.attention.backend",
     "keras_tupe.layers.attention.blocks",
     "keras_tupe.layers.attention.content",
-    "keras_tupe.models._compiled_method",
+    "keras_tupe.tasks._task",
     "keras_tupe.layers._token_losses",
     "keras_tupe._keras_private.optimizers",
 }
@@ -168,6 +172,9 @@ def test_tensorflow_is_imported_only_where_it_must():
             assert not used or may, f"{name} imports {used}"
 
 
+SCANNED = {f"keras_tupe.{room}" for room in ("attention_patterns", "positions", "tasks")}
+
+
 def imported_with(start):
     """Returns our modules that importing one runs, `from a import b` counted as a and a.b."""
     seen, todo = set(), [start]
@@ -179,7 +186,7 @@ def imported_with(start):
         for imported in imports(name, top_level_only=True):
             parts = imported.split(".")
             todo += [".".join(parts[:size]) for size in range(1, len(parts) + 1)]
-        if name in ("keras_tupe.attention_patterns", "keras_tupe.positions"):  # scan their folders
+        if name in SCANNED:
             todo += [other for other in MODULES if other.startswith(f"{name}.")]
     return seen
 
@@ -189,7 +196,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
     assert {"keras_tupe.models.tupe_backbone", "keras_tupe.positions.bert_ad"} <= reached
     parts = {part_of(name) for name in reached}
     parts = {part for part in parts if not part.startswith("_")}
-    rooms = {"attention_patterns", "check", "layers", "positions", "trunk", "models"}
+    rooms = {"attention_patterns", "check", "layers", "positions", "trunk", "models", "tasks"}
     assert parts == {"keras_tupe", *rooms}
     for name in reached:
         tops = {imported.split(".")[0] for imported in imports(name, top_level_only=True)}

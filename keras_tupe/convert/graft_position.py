@@ -6,7 +6,7 @@ from keras_tupe import positions
 from keras_tupe.convert._assign import assign, copy_flags, weights_by_path
 from keras_tupe.convert.report import Report
 from keras_tupe.models import TupeBackbone
-from keras_tupe.models._inputs import check_preprocessor
+from keras_tupe.tasks._task import check_preprocessor
 
 
 def graft_position(model, position, position_options=None, max_sequence_length=None):

@@ -14,7 +14,7 @@ from keras_tupe.export._writing import (
 )
 from keras_tupe.layers._tracing import tracing_for
 from keras_tupe.models import TupeCausalLM
-from keras_tupe.models._prompts import check_position_terms
+from keras_tupe.tasks._language_model import check_position_terms
 from keras_tupe.tokenizers.pack_text import framed, pack_text, prompt_problems
 
 

@@ -14,8 +14,7 @@ from keras_tupe.export._writing import (
 )
 from keras_tupe.layers._tracing import tracing_for
 from keras_tupe.models import BeamSearch, TupeSeq2SeqLM, TupeSeq2SeqLMPreprocessor
-from keras_tupe.models._prompts import check_position_terms
-from keras_tupe.models.seq2seq._checks import check_preprocessor
+from keras_tupe.tasks._language_model import check_position_terms
 from keras_tupe.tokenizers import pack_pairs
 
 
@@ -86,7 +85,7 @@ def seq2seq_functions(model, preprocessor, max_length=None, sampler=None, top_k=
             f"preprocessor={preprocessor!r:.200}"
         )
     check_weights(model)
-    check_preprocessor(preprocessor, model.backbone)
+    model.check_preprocessor(preprocessor, model.backbone)
     max_length = preprocessor.decoder_sequence_length if max_length is None else max_length
     max_length = check_length(model.backbone, max_length)
     writer = _Writer(model, preprocessor, max_length, _sampler(model, sampler), top_k)

@@ -5,30 +5,33 @@ by `fit` or by `keras_tupe.trainer.Trainer`, and are saved with `save_to_preset`
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
-from keras_tupe.models.replaced_tokens import ReplacedTokenAccuracy, ReplacedTokenCrossentropy
 from keras_tupe.models.saved.saved_encoder import SavedEncoder
 from keras_tupe.models.seq2seq import (
     BeamSearch,
     SmoothedCrossentropy,
     TupeSeq2SeqBackbone,
-    TupeSeq2SeqLM,
     TupeSeq2SeqLMPreprocessor,
 )
 from keras_tupe.models.sizes import SIZES, Size
 from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_causal_lm import TupeCausalLM
 from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
-from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
-from keras_tupe.models.tupe_masked_pair_lm import TupeMaskedPairLM
 from keras_tupe.models.tupe_masked_pair_lm_preprocessor import TupeMaskedPairLMPreprocessor
-from keras_tupe.models.tupe_replaced_token_detector import TupeReplacedTokenDetector
-from keras_tupe.models.tupe_span_extractor import TupeSpanExtractor
-from keras_tupe.models.tupe_text_classifier import TupeTextClassifier
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
-from keras_tupe.models.tupe_text_embedder import TupeTextEmbedder
-from keras_tupe.models.tupe_token_discriminator import TupeTokenDiscriminator
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.tasks.causal_lm import TupeCausalLM
+from keras_tupe.tasks.masked_lm import TupeMaskedLM
+from keras_tupe.tasks.masked_pair_lm import TupeMaskedPairLM
+from keras_tupe.tasks.replaced_token_detector import (
+    ReplacedTokenAccuracy,
+    ReplacedTokenCrossentropy,
+    TupeReplacedTokenDetector,
+)
+from keras_tupe.tasks.seq2seq_lm import TupeSeq2SeqLM
+from keras_tupe.tasks.span_extractor import TupeSpanExtractor
+from keras_tupe.tasks.text_classifier import TupeTextClassifier
+from keras_tupe.tasks.text_embedder import TupeTextEmbedder
+from keras_tupe.tasks.token_discriminator import TupeTokenDiscriminator
 from keras_tupe.trunk.changes import extend_positions, with_memory_length
 from keras_tupe.trunk.memory import call_with_memory
 from keras_tupe.trunk.pruning import (

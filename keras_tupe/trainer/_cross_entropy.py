@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_tupe.models._loss_in_chunks import is_of_logits
+from keras_tupe.tasks._language_model import is_of_logits
 
 
 def few_passes(loss):

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_tupe.models._compile_config import compile_from, with_progress
+from keras_tupe.tasks._task import compile_from, with_progress
 from keras_tupe.trainer._replica_optimizer import keras_copy
 
 

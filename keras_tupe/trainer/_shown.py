@@ -3,7 +3,7 @@
 import keras
 
 from keras_tupe._keras_private.training import loss_tracker
-from keras_tupe.models._loss_in_chunks import as_two_classes
+from keras_tupe.tasks._language_model import as_two_classes
 from keras_tupe.trainer.non_finite_error import NonFiniteError
 
 

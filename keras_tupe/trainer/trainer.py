@@ -3,9 +3,8 @@
 import keras
 
 from keras_tupe._keras_private.layers import all_layers
-from keras_tupe.models._compile_config import seed_generators
-from keras_tupe.models._data_checks import ChecksData
-from keras_tupe.models._loss_in_chunks import may_be_scored
+from keras_tupe.tasks._language_model import may_be_scored
+from keras_tupe.tasks._task import ChecksData, seed_generators
 from keras_tupe.trainer._checks import check_arguments, check_outputs, refuse_layer_losses
 from keras_tupe.trainer._replica_optimizer import make_for_replicas
 from keras_tupe.trainer._saved import Saved

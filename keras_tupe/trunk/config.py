@@ -30,6 +30,17 @@ def _rule(words, holds, keep=lambda value: value, of_option=None):
     return rule
 
 
+def checked(function):
+    """Returns the rule of a `setting` that a check of (name, value) has, see `keras_tupe.check`."""
+
+    def rule(name, value):
+        function(name, value)
+        return value
+
+    rule.of_option = None
+    return rule
+
+
 def _whole(words, least, none=False):
     return _rule(
         words,

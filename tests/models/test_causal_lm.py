@@ -303,8 +303,8 @@ def test_prompts_and_lengths_that_do_not_fit_are_refused(prompt, max_length, sen
 @pytest.mark.parametrize(
     ("mask", "sentence"),
     [
-        ([[0, 0, 1, 1, 0]], "must stand on the left.*row 0 = "),
-        ([[1, 0, 0, 0, 0], [1, 0, 1, 0, 0]], "must stand on the left.*row 1 = "),
+        ([[0, 0, 1, 1, 0]], "must stand on the left.*row 0 "),
+        ([[1, 0, 0, 0, 0], [1, 0, 1, 0, 0]], "must stand on the left.*row 1 "),
         ([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]], "at least one token.*row 1"),
         ([[1, 1, 1, 1, 1]], "leave room for a token.*row 0.*5 tokens of 5"),
     ],

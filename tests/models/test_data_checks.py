@@ -107,7 +107,7 @@ def data_set(tensorflow, inputs, labels):
 def test_what_stops_a_graph_is_told_in_a_sentence(case, tasks, tensorflow):
     name, inputs, labels, _ = BAD[case]
     model = tasks[name]
-    with pytest.raises(ValueError, match="must (lie in|have the shape)") as error:
+    with pytest.raises(ValueError, match="lie in .0, |shape of ids") as error:
         model.evaluate(data_set(tensorflow, inputs, labels), verbose=0)
     assert "\n" not in str(error.value)
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from keras_tupe import TupeBackbone
-from keras_tupe.models import TupeCausalLM, _loss_in_chunks
+from keras_tupe.models import TupeCausalLM
+from keras_tupe.tasks import _language_model as _loss_in_chunks
 from keras_tupe.trainer import Trainer
 
 LENGTH, VOCABULARY = 7, 23

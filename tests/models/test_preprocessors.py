@@ -14,11 +14,11 @@ tf = pytest.importorskip("tensorflow", reason="text needs TensorFlow on every ba
 from tiny_vocabularies import SENTENCES, sentencepiece_model, tokenizer, wordpiece_pieces
 
 from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
-from keras_tupe.models.tupe_text_classifier import TupeTextClassifier
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.tasks.masked_lm import TupeMaskedLM
+from keras_tupe.tasks.text_classifier import TupeTextClassifier
 from keras_tupe.tokenizers import pack_segments
 
 KINDS = ["wordpiece", "sentencepiece"]

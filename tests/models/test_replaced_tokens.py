@@ -301,8 +301,8 @@ def backbone(vocabulary=VOCABULARY, width=10, **kwargs):
         ((backbone, lambda: backbone(30)), {}, "same vocabulary_size.*23 in the generator, 30"),
         ((backbone, lambda: backbone(num_segments=2)), {}, "same num_segments"),
         ((lambda: backbone(width=6), backbone), {}, "same embedding width.*`embedding_dim`"),
-        ((backbone, backbone), {"embedding_sharing": "tide"}, "Did you mean 'tied'"),
-        ((backbone, backbone), {"discriminator_weight": -1}, "number >= 0.*-1"),
+        ((backbone, backbone), {"embedding_sharing": "tide"}, "one of .'tied'.*'tide'"),
+        ((backbone, backbone), {"discriminator_weight": -1}, "number at least 0.*-1"),
     ],
 )
 def test_models_that_do_not_fit_each_other(models, arguments, message):

@@ -139,7 +139,7 @@ def test_presets_of_other_models_are_refused(text_model, tmp_path, tensorflow):
         (texts(["1"], ["1 2 3 4 5 6 7"]), None, "must leave room for a token in its row of 8"),
         (texts(["1"], ["1 2"]), 3, "must leave room for a token in its row of 3"),
         ("1", 1, "must leave room for a token in its row of 1"),
-        ("1", 9, "end at max_sequence_length=8 tokens of a target.*max_length=9"),
+        ("1", 9, "end at max_sequence_length=8 tokens.*max_length=9"),
         ("1", 0, "`max_length` must be a positive integer"),
     ],
 )
@@ -220,7 +220,7 @@ def test_ids_outside_the_vocabulary_are_refused(side, wrong, model):
         ),
         (
             {f"decoder_{kind}": np.eye(2, 18, dtype=int) for kind in ("token_ids", "padding_mask")},
-            "max_sequence_length=17 tokens of a target.*max_length=18",
+            "max_sequence_length=17 tokens.*max_length=18",
         ),
         (
             {f"encoder_{kind}": np.ones((3, 6), int) for kind in ("token_ids", "padding_mask")},

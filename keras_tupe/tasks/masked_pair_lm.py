@@ -7,17 +7,15 @@ from keras import ops
 from keras_tupe.layers import MaskedLMHead
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.models._inputs import check_preprocessor
-from keras_tupe.models._labels_by_name import LabelsByName
-from keras_tupe.models._task_class import TupeTask
-from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
 from keras_tupe.models.tupe_masked_pair_lm_preprocessor import TupeMaskedPairLMPreprocessor
+from keras_tupe.tasks._task import TupeTask, normal, token_crossentropy
+from keras_tupe.tasks.masked_lm import TupeMaskedLM
 
 _NUM_CLASSES = 2
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeMaskedPairLM(TupeTask, LabelsByName, keras_hub.models.Task):
+class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
     """Pre-training model with BERT's two tasks: masked tokens, and a pair of segments.
 
     The pair's class 0 says that the two segments stand as they were written. What class 1 says is
@@ -71,43 +69,61 @@ class TupeMaskedPairLM(TupeTask, LabelsByName, keras_hub.models.Task):
     """
 
     preprocessor_cls = TupeMaskedPairLMPreprocessor
+    more_inputs, positions_input = {"mask_positions": "int32"}, "mask_positions"
+    reads = ("sequence_output", "pooled_output")
+    texts = (2,)
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
+    head = property(lambda self: self.head_parts["masked_lm"])
+    pair_head = property(lambda self: self.head_parts["pair"])
+
+    @classmethod
+    def check_backbone(cls, backbone):
         if backbone.num_segments != 2:
             raise ValueError(
                 "A model of pairs must tell two segments apart. Make its encoder with "
                 f"`num_segments=2`. Received: num_segments={backbone.num_segments}"
             )
-        check_preprocessor(preprocessor, backbone)
-        # === Layers ===
-        initializer = keras.initializers.RandomNormal(stddev=backbone.initializer_range)
-        head = MaskedLMHead(
-            backbone.token_embedding,
-            layer_norm_epsilon=backbone.layer_norm_epsilon,
-            kernel_initializer=initializer,
-            dtype=backbone.dtype_policy,
-            name="mlm_head",
-        )
-        pair_head = Dense(
-            _NUM_CLASSES,
-            kernel_initializer=initializer.clone(),
-            dtype=at_least_float32(backbone.compute_dtype),
-            name="pair_logits",
-        )
-        # === Functional graph ===
-        mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
-        found = backbone(backbone.input)
-        outputs = {
-            "masked_lm": head(found["sequence_output"], mask_positions=mask_positions),
-            "pair": pair_head(found["pooled_output"]),
+
+    def head_layers(self, backbone):
+        initializer = normal(backbone)
+        return {
+            "masked_lm": MaskedLMHead(
+                backbone.token_embedding,
+                layer_norm_epsilon=backbone.layer_norm_epsilon,
+                kernel_initializer=initializer,
+                dtype=backbone.dtype_policy,
+                name="mlm_head",
+            ),
+            "pair": Dense(
+                _NUM_CLASSES,
+                kernel_initializer=initializer.clone(),
+                dtype=at_least_float32(backbone.compute_dtype),
+                name="pair_logits",
+            ),
         }
-        inputs = {**backbone.input, "mask_positions": mask_positions}
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        # === Config ===
-        self.backbone = backbone
-        self.preprocessor = preprocessor
-        self.head = head
-        self.pair_head = pair_head
+
+    def answer(self, head, encoded, inputs):
+        where = inputs["mask_positions"]
+        return {
+            "masked_lm": head["masked_lm"](encoded["sequence_output"], mask_positions=where),
+            "pair": head["pair"](encoded["pooled_output"]),
+        }
+
+    def default_loss(self):
+        return {name: token_crossentropy() for name in self.output}
+
+    def default_metrics(self):
+        return {name: [keras.metrics.SparseCategoricalAccuracy()] for name in self.output}
+
+    def num_labels(self, length):
+        return {"masked_lm": self.backbone.vocabulary_size, "pair": _NUM_CLASSES}
+
+    def served(self, answer):
+        found = {name: ops.cast(value, "float32") for name, value in answer.items()}
+        return {
+            "mlm_logits": found["masked_lm"],
+            "pair_probabilities": ops.softmax(found["pair"]),
+        }
 
     def masked_lm(self):
         """Returns the `TupeMaskedLM` of the same encoder, with a copy of the head for tokens.
@@ -120,32 +136,5 @@ class TupeMaskedPairLM(TupeTask, LabelsByName, keras_hub.models.Task):
         model.head.set_weights(self.head.get_weights())
         return model
 
-    def _trained(self, inputs):
-        cls = ops.zeros_like(inputs["mask_positions"][:, :1])
-        positions = ops.concatenate([cls, inputs["mask_positions"]], axis=1)
-        found = self.backbone(inputs, output_positions=positions, training=True)
-        hidden_states = found["sequence_output"]  # (b, 1 + predictions, m)
-        pooled = self.backbone.get_layer("pooled_dense")(hidden_states[:, 0])
-        return {
-            "masked_lm": self.head(hidden_states[:, 1:], None, training=True),
-            "pair": self.pair_head(pooled),
-        }
 
-    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
-        if isinstance(optimizer, str) and optimizer == "auto":
-            optimizer = keras.optimizers.Adam(5e-5)
-        if isinstance(loss, str) and loss == "auto":
-            loss = {
-                name: keras.losses.SparseCategoricalCrossentropy(
-                    from_logits=True, reduction="mean_with_sample_weight"
-                )
-                for name in self.output
-            }
-        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
-            weighted_metrics = {
-                name: [keras.metrics.SparseCategoricalAccuracy()] for name in self.output
-            }
-        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
-
-    def _num_labels(self, length):
-        return {"masked_lm": self.backbone.vocabulary_size, "pair": _NUM_CLASSES}
+TASK = TupeMaskedPairLM

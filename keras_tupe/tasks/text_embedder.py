@@ -1,16 +1,17 @@
 """Texts as vectors, for similarity and search."""
 
+import functools
+
 import keras
 import keras_hub
 import numpy as np
 from keras import ops
 
+from keras_tupe import check
 from keras_tupe.layers._checks import check_positive_integers, concrete
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.models._compiled_method import compiled_method
-from keras_tupe.models._inputs import check_preprocessor
-from keras_tupe.models._task_class import TupeTask
-from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+from keras_tupe.tasks._task import TupeTask, compiled_method
+from keras_tupe.trunk.config import FLAG, checked, setting
 from keras_tupe.trunk.inputs import check_inputs, check_range
 
 POOLINGS = ("mean", "cls", "max")
@@ -21,7 +22,7 @@ _TEXTS = 1024  # that are tokenized at once
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeTextEmbedder(TupeTask, keras_hub.models.Task):
+class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
     """Model that turns texts into vectors: the encoder, and one vector of all hidden states.
 
     Equation, with x_i the hidden state of position i and R the positions of real tokens, those of
@@ -72,29 +73,31 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.Task):
         2019, Section 3. https://arxiv.org/abs/1908.10084
     """
 
-    preprocessor_cls = TupeTextClassifierPreprocessor
+    options = {
+        "pooling": setting(
+            checked(functools.partial(check.choice, choices=POOLINGS)),
+            "How hidden states become one vector.",
+            "mean",
+        ),
+        "normalize": setting(FLAG, "Whether vectors are scaled to length 1.", True),
+    }
+    learning_rate = 2e-5
+    signature = "embed"
+    scores = ("spearman", "pearson")
     _embed_function = None
 
-    def __init__(self, backbone, preprocessor=None, pooling="mean", normalize=True, **kwargs):
-        if pooling not in POOLINGS:
-            raise ValueError(
-                f"`pooling` must be one of {list(POOLINGS)}. Received: pooling={pooling!r}"
+    def head_layers(self, backbone, pooling="mean", normalize=True):
+        return {
+            "pooling": _TokenPooling(
+                pooling, normalize, dtype=backbone.dtype_policy, name="token_pooling"
             )
-        check_preprocessor(preprocessor, backbone)
-        # === Layers ===
-        token_pooling = _TokenPooling(
-            pooling, normalize, dtype=backbone.dtype_policy, name="token_pooling"
-        )
-        # === Functional graph ===
-        inputs = backbone.input
-        hidden_states = backbone(inputs)["sequence_output"]
-        outputs = token_pooling(hidden_states, padding_mask=inputs["padding_mask"])
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        # === Config ===
-        self.backbone = backbone
-        self.preprocessor = preprocessor
-        self.pooling = pooling
-        self.normalize = normalize
+        }
+
+    def answer(self, head, encoded, inputs):
+        return head["pooling"](encoded["sequence_output"], padding_mask=inputs["padding_mask"])
+
+    def served(self, answer):
+        return {"embedding": ops.cast(answer, "float32")}
 
     def call(self, inputs, training=None, mask=None):
         found = super().call(inputs, training=training, mask=mask)
@@ -102,11 +105,6 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.Task):
         if values is not None:
             _check_tokens(values)
         return found
-
-    def compile(self, optimizer="auto", *args, **kwargs):
-        if isinstance(optimizer, str) and optimizer == "auto":
-            optimizer = keras.optimizers.Adam(2e-5)
-        super().compile(optimizer, *args, **kwargs)
 
     def embed(self, inputs, batch_size=32):
         """Returns vectors of texts. Texts longer than the preprocessor's rows are cut at the end.
@@ -187,9 +185,6 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.Task):
                 if isinstance(text, (str, bytes)) and not text.strip():
                     _refuse_empty(number, text)
 
-    def get_config(self):
-        return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}
-
 
 def _listed(texts):
     try:
@@ -254,3 +249,6 @@ class _TokenPooling(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}
+
+
+TASK = TupeTextEmbedder

@@ -1,28 +1,115 @@
 """Pre-training by replaced tokens: a generator and a discriminator, trained together."""
 
+import functools
 import pathlib
 
 import keras
 import keras_hub
 from keras import ops
 
+from keras_tupe import check
 from keras_tupe.layers.disentangled_embedding import DisentangledEmbedding
 from keras_tupe.layers.token_replacement import TokenReplacement
-from keras_tupe.models._detector_parts import again, as_task, check_arguments, check_pair
-from keras_tupe.models._labels_by_name import LabelsByName
-from keras_tupe.models._task_class import TupeTask
-from keras_tupe.models.replaced_tokens import ReplacedTokenAccuracy, ReplacedTokenCrossentropy
 from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_masked_lm import TupeMaskedLM
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
-from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
-from keras_tupe.models.tupe_token_discriminator import TupeTokenDiscriminator
+from keras_tupe.tasks._task import TupeTask, token_crossentropy
+from keras_tupe.tasks.masked_lm import TupeMaskedLM
+from keras_tupe.tasks.token_discriminator import TupeTokenDiscriminator
+from keras_tupe.trunk.config import checked, setting
 
 GENERATOR = "generator"  # folder of it in the preset of the discriminator
+SHARING = ("tied", "gradient_disentangled", "none")
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
+class ReplacedTokenCrossentropy(keras.losses.Loss):
+    """Binary cross entropy of whether each token was replaced.
+
+    Equation (Clark et al. 2020, section 2), with logit l_i of token i, r_i = 1 if the token w'_i
+    that the discriminator saw is another than that of the text, w_i, and 0 else:
+
+        loss_i = log(1 + exp(l_i)) - r_i l_i
+
+    A drawn token that happens to be the right one counts as not replaced.
+
+    Args:
+        reduction: as of every Keras loss. Defaults to `"mean_with_sample_weight"`.
+        name: name of the loss.
+        dtype: dtype of the values, `None` for Keras's own.
+
+    Call arguments:
+        y_true: the text as it was, token ids `(batch, length)`.
+        y_pred: `(batch, length, 2)`: logits, and the token ids that were seen.
+
+    Returns:
+        Loss of each token `(batch, length)`, reduced.
+
+    Example:
+        >>> outputs = np.array([[[0.0, 7], [50.0, 8]]])  # the second token was seen as 8
+        >>> round(float(ReplacedTokenCrossentropy()(np.array([[7, 9]]), outputs)), 4)
+        0.3466
+
+    References:
+        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555
+    """
+
+    def __init__(
+        self,
+        reduction="mean_with_sample_weight",
+        name="replaced_token_crossentropy",
+        dtype=None,
+    ):
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+
+    def call(self, y_true, y_pred):
+        logits, replaced = logits_and_replaced(y_true, y_pred)
+        return ops.softplus(logits) - ops.cast(replaced, logits.dtype) * logits
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class ReplacedTokenAccuracy(keras.metrics.MeanMetricWrapper):
+    """Share of the tokens of which a discriminator says right whether they were replaced.
+
+    Args:
+        name: name of the metric.
+        dtype: dtype of the value, `None` for Keras's own.
+
+    Call arguments:
+        y_true, y_pred: as of `ReplacedTokenCrossentropy`.
+
+    Example:
+        >>> metric = ReplacedTokenAccuracy()
+        >>> metric.update_state(np.array([[7, 9]]), np.array([[[-1.0, 7], [-1.0, 8]]]))
+        >>> float(metric.result())
+        0.5
+    """
+
+    def __init__(self, name="replaced_token_accuracy", dtype=None):
+        super().__init__(_is_right, name=name, dtype=dtype)
+
+    def get_config(self):
+        return {"name": self.name, "dtype": self.dtype}
+
+
+def logits_and_replaced(y_true, y_pred):
+    """Returns the logits and whether each token is another than that of the text.
+
+    Args:
+        y_true, y_pred: as of `ReplacedTokenCrossentropy`.
+    """
+    y_pred = ops.convert_to_tensor(y_pred)
+    seen = ops.cast(ops.round(y_pred[..., 1]), "int32")
+    text = ops.convert_to_tensor(y_true)
+    return y_pred[..., 0], ops.not_equal(seen, ops.cast(text, "int32"))
+
+
+def _is_right(y_true, y_pred):
+    logits, replaced = logits_and_replaced(y_true, y_pred)
+    return ops.cast(ops.equal(logits > 0, replaced), logits.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
     """ELECTRA's pre-training: a small masked language model fools an encoder, which finds it out.
 
     The generator fills masked slots with tokens drawn from its own predictions; the discriminator
@@ -92,7 +179,19 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
         He, Gao, Chen. DeBERTaV3. ICLR 2023. https://arxiv.org/abs/2111.09543
     """
 
-    preprocessor_cls = TupeTextClassifierPreprocessor  # of the preset
+    options = {
+        "embedding_sharing": setting(
+            checked(functools.partial(check.choice, choices=SHARING)),
+            "What token vectors are shared.",
+            "tied",
+        ),
+        "discriminator_weight": setting(
+            checked(functools.partial(check.number, at_least=0, at_most=1e9)),
+            "Factor of the discriminator's loss.",
+            50.0,
+        ),
+    }
+    learning_rate = 5e-4
 
     def __init__(
         self,
@@ -102,7 +201,9 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
         discriminator_weight=50.0,
         **kwargs,
     ):
-        check_arguments(embedding_sharing, discriminator_weight)
+        rules = {name: field.metadata["rule"] for name, field in self.options.items()}
+        rules["embedding_sharing"]("embedding_sharing", embedding_sharing)
+        rules["discriminator_weight"]("discriminator_weight", discriminator_weight)
         generator = as_task(generator, TupeMaskedLM, "generator")
         discriminator = as_task(discriminator, TupeTokenDiscriminator, "discriminator")
         check_pair(generator.backbone, discriminator.backbone, embedding_sharing)
@@ -130,7 +231,8 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
             "masked_lm": logits,
             "replaced_token": ops.stack([found, ops.cast(seen, found.dtype)], axis=-1),
         }
-        super().__init__(inputs=inputs, outputs=outputs, compile=False, **kwargs)
+        given = {"inputs": inputs, "outputs": outputs, "compile": False}
+        keras_hub.models.Task.__init__(self, **given, **kwargs)
         # === Config ===
         self.generator = generator
         self.discriminator = discriminator
@@ -150,23 +252,19 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
         """The models in it, by names that tell their weights apart."""
         return {"generator": self.generator, "discriminator": self.discriminator}
 
-    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
-        if isinstance(optimizer, str) and optimizer == "auto":
-            optimizer = keras.optimizers.Adam(5e-4)
+    def compile(self, optimizer="auto", loss="auto", **kwargs):
         if isinstance(loss, str) and loss == "auto":
-            loss = {
-                "masked_lm": keras.losses.SparseCategoricalCrossentropy(
-                    from_logits=True, reduction="mean_with_sample_weight"
-                ),
-                "replaced_token": ReplacedTokenCrossentropy(),
-            }
             kwargs.setdefault("loss_weights", self.loss_weights)
-        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
-            weighted_metrics = {
-                "masked_lm": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
-                "replaced_token": [ReplacedTokenAccuracy(name="accuracy")],
-            }
-        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+        super().compile(optimizer, loss, **kwargs)
+
+    def default_loss(self):
+        return {"masked_lm": token_crossentropy(), "replaced_token": ReplacedTokenCrossentropy()}
+
+    def default_metrics(self):
+        return {
+            "masked_lm": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+            "replaced_token": [ReplacedTokenAccuracy(name="accuracy")],
+        }
 
     def separate(self):
         """Returns the generator and the discriminator, each with token vectors of its own.
@@ -220,7 +318,7 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
         generator = TupeMaskedLM.from_preset(str(folder), **given)
         return cls(generator, discriminator, **kwargs)
 
-    def _num_labels(self, length):
+    def num_labels(self, length):
         return {"masked_lm": self.backbone.vocabulary_size, "replaced_token": None}
 
     @classmethod
@@ -250,3 +348,81 @@ class TupeReplacedTokenDetector(TupeTask, LabelsByName, keras_hub.models.Task):
             parts.pop("generator"), head_activation=activation, name="generator"
         )
         return cls(**{**config, **parts, "generator": generator})
+
+
+def as_task(model, kind, name):
+    """Returns a task of a class, or makes one of a backbone.
+
+    Args:
+        model: a task, or a `TupeBackbone`.
+        kind: class of the task.
+        name: of the argument that it was given as, and of a new task.
+
+    Raises:
+        TypeError: if it is neither.
+    """
+    if isinstance(model, kind):
+        return model
+    if not isinstance(model, TupeBackbone):
+        raise TypeError(
+            f"`{name}` must be a `TupeBackbone` or a `{kind.__name__}`. "
+            f"Received: {type(model).__name__}"
+        )
+    return kind(model, name=name)
+
+
+def check_pair(generator, discriminator, sharing):
+    """Refuses two encoders that cannot read the same text, or share what is of two sizes.
+
+    Args:
+        generator, discriminator: `TupeBackbone`s.
+        sharing: one of `SHARING`.
+
+    Raises:
+        ValueError: if they are refused.
+    """
+    names = ["vocabulary_size", "num_segments"]
+    values = [[getattr(model, name) for name in names] for model in (generator, discriminator)]
+    widths = [model.embedding_dim or model.hidden_dim for model in (generator, discriminator)]
+    if sharing != "none":
+        names.append("embedding width")
+        for value, width in zip(values, widths, strict=True):
+            value.append(width)
+    for name, one, other in zip(names, *values, strict=True):
+        if one != other:
+            advice = (
+                "Make the generator with `embedding_dim`, or share nothing (`embedding_sharing="
+                "'none'`)."
+                if name == "embedding width"
+                else "Make both with the same."
+            )
+            raise ValueError(
+                f"Generator and discriminator must have the same {name}. {advice} "
+                f"Received: {one} in the generator, {other} in the discriminator"
+            )
+
+
+def again(task, token_embedding=None):
+    """Returns a task of the same configuration and weights over other token vectors.
+
+    Args:
+        task: a `TupeMaskedLM` or a `TupeTokenDiscriminator`.
+        token_embedding: layer with the token vectors, or `None` for a new one with those that the
+            task has now.
+    """
+    config = {**task.backbone.get_config(), "dtype": task.backbone.dtype_policy}
+    backbone = TupeBackbone(**config, token_embedding=token_embedding)
+    own = {k: v for k, v in task.get_config().items() if k not in ("backbone", "preprocessor")}
+    new = type(task)(backbone, **own)
+    old = task.backbone.token_embedding
+    if token_embedding is None:
+        backbone.token_embedding.set_weights([ops.convert_to_numpy(old.embeddings)])
+    given = {id(weight) for weight in backbone.token_embedding.weights}
+    values = {weight.path: weight for weight in task.weights}
+    for weight in new.weights:
+        if id(weight) not in given and "seed_generator" not in weight.path:
+            weight.assign(values[weight.path])
+    return new
+
+
+TASK = TupeReplacedTokenDetector

@@ -4,18 +4,17 @@ import keras
 import keras_hub
 from keras import ops
 
-from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.models._inputs import check_preprocessor
-from keras_tupe.models._language_model import LanguageModel
-from keras_tupe.models._prompts import (
-    beginning,
+from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
+from keras_tupe.tasks._language_model import (
+    FEWEST_COLUMNS,
+    LanguageModel,
     check_causal,
     check_position_terms,
     check_preset,
-    check_prompts,
+    check_written,
+    first_columns,
 )
-from keras_tupe.models._task_class import TupeTask
-from keras_tupe.models.tupe_causal_lm_preprocessor import TupeCausalLMPreprocessor
+from keras_tupe.tasks._task import TupeTask
 from keras_tupe.trunk.steps import Steps, written_rows
 
 
@@ -75,18 +74,11 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
 
     preprocessor_cls = TupeCausalLMPreprocessor
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
+    examples = ({"text": "He was glad to see her."}, {"text": "In the winter the river is cold."})
+
+    @classmethod
+    def check_backbone(cls, backbone):
         check_causal(backbone)
-        check_preprocessor(preprocessor, backbone)
-        # === Functional graph ===
-        inputs = backbone.input
-        hidden_states = backbone(inputs)["sequence_output"]
-        logits = backbone.token_embedding(hidden_states, reverse=True)
-        outputs = ops.cast(logits, at_least_float32(backbone.compute_dtype))
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        # === Config ===
-        self.backbone = backbone
-        self.preprocessor = preprocessor
 
     @classmethod
     def from_preset(cls, preset, *args, **kwargs):
@@ -122,7 +114,7 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
                 token or no room after it, or tokens do not stand on the left.
             TypeError: for a prompt that is not text, or ids that are no integers.
         """
-        check_prompts(self, inputs, max_length)
+        check_written(self, inputs, max_length)
         return super().generate(inputs, max_length, stop_token_ids, strip_prompt)
 
     def make_generate_function(self):
@@ -137,7 +129,10 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
         whole = super().make_generate_function()
 
         def from_beginning(inputs, stop_token_ids=None):
-            first = beginning(inputs, self.backbone)
+            self.backbone.config.check_length(inputs["token_ids"].shape[1])
+            fewest = max(FEWEST_COLUMNS, self.backbone.pattern_options.get("num_global", 0))
+            columns = first_columns(inputs["padding_mask"], fewest)
+            first = inputs["token_ids"][:, :columns]
             return whole({**inputs, "beginning": first}, stop_token_ids=stop_token_ids)
 
         self.generate_function = from_beginning
@@ -176,3 +171,6 @@ class TupeCausalLM(LanguageModel, TupeTask, keras_hub.models.CausalLM):
             x = {"token_ids": ids[:, :-1], "padding_mask": mask[:, :-1]}
             return x, ids[:, 1:], ops.cast(mask[:, 1:], "float32")
         return self.preprocessor.whole_texts([inputs] if isinstance(inputs, str) else inputs)
+
+
+TASK = TupeCausalLM

@@ -4,18 +4,15 @@ import keras
 import keras_hub
 from keras import ops
 
-from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.models._language_model import LanguageModel
-from keras_tupe.models._prompts import check_position_terms
-from keras_tupe.models._task_class import TupeTask
-from keras_tupe.models.seq2seq._checks import (
-    check_backbone,
-    check_preprocessor,
-    check_sources,
+from keras_tupe.models.seq2seq.backbone import SIDES, TupeSeq2SeqBackbone
+from keras_tupe.models.seq2seq.preprocessor import TupeSeq2SeqLMPreprocessor
+from keras_tupe.tasks._language_model import (
+    LanguageModel,
+    check_position_terms,
+    check_written,
     first_columns,
 )
-from keras_tupe.models.seq2seq.backbone import TupeSeq2SeqBackbone
-from keras_tupe.models.seq2seq.preprocessor import TupeSeq2SeqLMPreprocessor
+from keras_tupe.tasks._task import TupeTask, check_lengths, check_vocabulary
 from keras_tupe.trunk.steps import Steps, written_rows
 
 
@@ -73,24 +70,49 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
 
     backbone_cls = TupeSeq2SeqBackbone
     preprocessor_cls = TupeSeq2SeqLMPreprocessor
-    hidden_states_name = "decoder_sequence_output"
-
-    def __init__(self, backbone, preprocessor=None, **kwargs):
-        check_backbone(backbone)
-        check_preprocessor(preprocessor, backbone)
-        # === Functional graph ===
-        inputs = backbone.input
-        hidden_states = backbone(inputs)[self.hidden_states_name]
-        logits = backbone.token_embedding(hidden_states, reverse=True)
-        outputs = ops.cast(logits, at_least_float32(backbone.compute_dtype))
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        # === Config ===
-        self.backbone = backbone
-        self.preprocessor = preprocessor
+    reads = ("decoder_sequence_output",)
+    examples = (
+        {"source": "He was glad to see her.", "target": "He was glad."},
+        {"source": "In the winter the river is cold.", "target": "The river is cold."},
+    )
 
     @classmethod
-    def _config_parts(cls):
-        return {**super()._config_parts(), "backbone": TupeSeq2SeqBackbone}
+    def check_backbone(cls, backbone):
+        if not isinstance(backbone, TupeSeq2SeqBackbone):
+            raise TypeError(
+                "A model of pairs needs a `TupeSeq2SeqBackbone`. Received: "
+                f"{type(backbone).__name__}"
+            )
+
+    @classmethod
+    def check_preprocessor(cls, preprocessor, backbone):
+        if preprocessor is None:
+            return
+        names = [f"{side}_sequence_length" for side in SIDES]
+        if not all(hasattr(preprocessor, name) for name in names):
+            raise TypeError(
+                "A model of pairs needs a `TupeSeq2SeqLMPreprocessor`, whose rows are pairs too. "
+                f"Received: {type(preprocessor).__name__}"
+            )
+        check_lengths(backbone, **{name: getattr(preprocessor, name) for name in names})
+        tokenizer = preprocessor.tokenizer  # no text has the mask, which may be the last piece
+        if tokenizer.has_vocabulary:
+            is_mask = tokenizer.mask_token_id == tokenizer.vocabulary_size() - 1
+            check_vocabulary(tokenizer, backbone, spared=int(is_mask))
+
+    @classmethod
+    def example(cls, row):
+        """Returns the source, in a tuple, and the target of a row of a table.
+
+        Args:
+            row: dictionary with `source` and `target`.
+        """
+        return (row["source"],), row["target"]
+
+    def labelled(self, texts, labels):
+        sources = [text for (text,) in texts]
+        found = self.preprocessor({"encoder_text": sources, "decoder_text": list(labels)})
+        return [keras.tree.map_structure(ops.convert_to_numpy, part) for part in found]
 
     @property
     def parts(self):
@@ -129,10 +151,33 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
                 or too long, or a target begins with nothing or has no room.
             TypeError: for a source that is not text, or ids that are no integers.
         """
-        check_sources(self, inputs, max_length, strip_prompt)
+        if strip_prompt:
+            raise ValueError(
+                "Targets are returned whole, with what they begin with. Leave `strip_prompt` out. "
+                f"Received: strip_prompt={strip_prompt!r}"
+            )
+        if isinstance(inputs, list | tuple) and not inputs:
+            raise ValueError("There must be at least one source. Received: no text")
+        arrays = check_written(self, inputs, max_length, "decoder_")
+        if arrays is not None:
+            self._check_sources(arrays["encoder_padding_mask"].astype(bool))
         if isinstance(inputs, dict):
             inputs = dict(inputs)  # KerasHub changes it
         return super().generate(inputs, max_length, stop_token_ids)
+
+    def _check_sources(self, mask):
+        backbone, length = self.backbone, mask.shape[1]
+        if backbone.has_length_limit and length > backbone.max_sequence_length:
+            raise ValueError(
+                f"The position tables of {backbone.position!r} end at max_sequence_length="
+                f"{backbone.max_sequence_length} tokens of a source. Shorten the sources. "
+                f"Received: a length of {length}"
+            )
+        if not mask.any(axis=1).all():
+            raise ValueError(
+                "A source must have at least one token. Received: no token in row "
+                f"{int(mask.any(axis=1).argmin())} of `encoder_padding_mask`"
+            )
 
     def make_generate_function(self):
         if self.generate_function is not None:
@@ -171,14 +216,8 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
         steps, rows = self._prepared(inputs)
         if max_length is not None:
             rows = (*(x[:, :max_length] for x in rows[:2]), rows[2])
-        token_ids, mask = written_rows(
-            self,
-            steps,
-            rows,
-            stop_token_ids,
-            sampler,
-            self._encoded(inputs),
-        )
+        encoded = self._encoded(inputs)
+        token_ids, mask = written_rows(self, steps, rows, stop_token_ids, sampler, encoded)
         return {"decoder_token_ids": token_ids, "decoder_padding_mask": mask}
 
     def _prepared(self, inputs):
@@ -207,3 +246,6 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
         ids, mask = x["decoder_token_ids"], x["decoder_padding_mask"]
         x |= {"decoder_token_ids": ids[:, :-1], "decoder_padding_mask": mask[:, :-1]}
         return x, ids[:, 1:], ops.cast(mask[:, 1:], "float32")
+
+
+TASK = TupeSeq2SeqLM

@@ -5,9 +5,7 @@ import keras_hub
 from keras import ops
 
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.models._inputs import check_preprocessor
-from keras_tupe.models._task_class import TupeTask
-from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+from keras_tupe.tasks._task import TupeTask, token_crossentropy
 
 # Its exponential is 0 beside that of any real logit, and sums of it stay finite.
 MASKED_LOGIT = -1e9
@@ -62,38 +60,33 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    preprocessor_cls = TupeTextClassifierPreprocessor
+    signature, texts = "answer", (2,)
+    scores = ("f1", "exact_match")
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
-        check_preprocessor(preprocessor, backbone)
-        # === Layers ===
-        span_logits = _SpanLogits(
-            initializer_range=backbone.initializer_range,
-            dtype=backbone.dtype_policy,
-            name="span_logits",
-        )
-        # === Functional graph ===
-        inputs = backbone.input
-        hidden_states = backbone(inputs)["sequence_output"]
-        outputs = span_logits(hidden_states, padding_mask=inputs["padding_mask"])
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        # === Config ===
-        self.backbone = backbone
-        self.preprocessor = preprocessor
-
-    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
-        if isinstance(optimizer, str) and optimizer == "auto":
-            optimizer = keras.optimizers.Adam(5e-5)
-        if isinstance(loss, str) and loss == "auto":
-            loss = keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True, reduction="mean_with_sample_weight"
+    def head_layers(self, backbone):
+        return {
+            "span": _SpanLogits(
+                initializer_range=backbone.initializer_range,
+                dtype=backbone.dtype_policy,
+                name="span_logits",
             )
-        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
-            weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
-        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+        }
 
-    def _num_labels(self, length):
+    def answer(self, head, encoded, inputs):
+        return head["span"](encoded["sequence_output"], padding_mask=inputs["padding_mask"])
+
+    def default_loss(self):
+        return token_crossentropy()
+
+    def default_metrics(self):
+        return [keras.metrics.SparseCategoricalAccuracy()]
+
+    def num_labels(self, length):
         return length
+
+    def served(self, answer):
+        answer = ops.cast(answer, "float32")
+        return {"start_logits": answer[:, 0], "end_logits": answer[:, 1]}
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -125,3 +118,6 @@ class _SpanLogits(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "initializer_range": self.initializer_range}
+
+
+TASK = TupeSpanExtractor

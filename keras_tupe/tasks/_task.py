@@ -1,0 +1,519 @@
+"""The base of tasks: a head on an encoder, written once for graph, training and exports."""
+
+import contextlib
+import dataclasses
+import inspect
+import re
+
+import keras
+import keras_hub
+import numpy as np
+from keras import ops
+
+from keras_tupe._keywords import check_keywords
+from keras_tupe._registry import Registry
+from keras_tupe.models.presets.classes import PresetModel
+from keras_tupe.models.tupe_backbone import TupeBackbone
+from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
+from keras_tupe.trunk.inputs import check_inputs, check_range, check_token_ids
+
+_SEEDS, _HAS_STATE = "dropout_seeds", "optimizer_has_state"
+# What TensorFlow says from inside a graph. On GPUs and with XLA it says nothing: the loss is then
+# not a number, or the answers mean nothing.
+_OF_DATA = (
+    r"label value of -?\d+ which is outside the valid range of \[0, \d+\)"
+    r"|indices\S* = -?\d+ is not in \[0, \d+\)"
+    r"|Input to reshape is a tensor with \d+ values, but the requested shape has \d+(?=\s.*atten)"
+)
+
+
+class ChecksData:
+    """Part of a Keras model: `fit`, `evaluate`, `predict` and their batches with clear errors.
+
+    Arrays are checked before anything is computed; what comes from a data set, when TensorFlow
+    stops over it.
+    """
+
+    def _task(self):
+        return self
+
+    def fit(self, x=None, y=None, *args, **kwargs):
+        with self._clear_errors((x, y), kwargs.get("validation_data")):
+            return super().fit(x, y, *args, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        with self._clear_errors((x, y)):
+            return super().evaluate(x, y, *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        with self._clear_errors((x,)):
+            return super().predict(x, *args, **kwargs)
+
+    def train_on_batch(self, x, y=None, *args, **kwargs):
+        with self._clear_errors((x, y)):
+            return super().train_on_batch(x, y, *args, **kwargs)
+
+    def test_on_batch(self, x, y=None, *args, **kwargs):
+        with self._clear_errors((x, y)):
+            return super().test_on_batch(x, y, *args, **kwargs)
+
+    @contextlib.contextmanager
+    def _clear_errors(self, *data):
+        for part in data:
+            if isinstance(part, tuple | list) and part:
+                self._check_arrays(*part[:2])
+        try:
+            yield
+        except Exception as error:
+            if type(error).__name__ != "InvalidArgumentError":  # TensorFlow's, maybe not imported
+                raise
+            found = re.search(_OF_DATA, str(error), re.DOTALL)
+            if not found:
+                raise
+            raise ValueError(
+                "What a data set gives must fit the model: token ids, segment ids, positions and "
+                "labels lie in [0, their number), and masks have the shape of ids. Was the text "
+                "encoded with another vocabulary? Received, in TensorFlow's words (its number may "
+                f"stand for a negative one): {found[0]}"
+            ) from None
+
+    def _check_arrays(self, x, y=None):
+        task, length = self._task(), None
+        if getattr(task, "preprocessor", None) is not None:
+            length = getattr(task.preprocessor, "sequence_length", None)
+        elif isinstance(x, dict) and x and all(map(_is_array, x.values())):
+            check_inputs(x, *input_names(task))
+            if hasattr(task, "backbone"):
+                length = x["token_ids"].shape[1] if "token_ids" in x else None
+                check_token_ids(x, task.backbone.vocabulary_size)
+                if "segment_ids" in x and task.backbone.num_segments:
+                    segments = np.asarray(x["segment_ids"])
+                    check_range("segment_ids", segments, task.backbone.num_segments)
+        numbers = task.num_labels(length) if isinstance(task, TupeTask) else None
+        loss = getattr(self, "_loss", None) or self.loss
+        if not isinstance(numbers, dict):
+            numbers, y, loss = {"": numbers}, {"": y}, {"": loss}
+        for name, number in numbers.items():
+            labels, its_loss = (x.get(name) if isinstance(x, dict) else None for x in (y, loss))
+            if number and _is_array(labels) and _is_sparse(its_loss):
+                check_range("labels", np.asarray(labels), number)
+
+
+def _is_array(value):
+    return isinstance(value, np.ndarray) or (ops.is_tensor(value) and hasattr(value, "__array__"))
+
+
+def _is_sparse(loss):
+    loss = keras.losses.get(loss) if isinstance(loss, str) else loss
+    return (
+        isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
+        or loss is keras.losses.sparse_categorical_crossentropy
+        or getattr(loss, "takes_class_numbers", False)
+    )
+
+
+class TupeTask(ChecksData, PresetModel):
+    """A head on an encoder: the first parent of every task, before a class of KerasHub.
+
+    A task says what is its own in the attributes and methods below; the constructor, the graph, the
+    call in training, `compile`, `get_config`, files and checks are written here. With
+    `class Tagger(TupeTask, keras_hub.models.Task)` the constructor is
+    `(backbone, <options without a default>, preprocessor=None, <other options>, **kwargs)`.
+
+    Attributes:
+        options: dictionary from the name of an argument to its `setting`: the rule of its values,
+            a line of help, a default. Each is an attribute of the model too.
+        more_inputs: dictionary from the names of inputs beside the encoder's to their dtypes.
+        reads: which of the encoder's outputs `answer` takes.
+        positions_input: the input that holds the positions where `answer` takes hidden states, or
+            `None` for all. In training the encoder's last block computes these alone.
+        learning_rate: of the Adam that `compile` makes by default.
+        signature: name in a SavedModel, and of the answer that `say` puts into words; `None` if
+            there is no such answer.
+        texts: how many strings a row may have, a tuple.
+        scores: names in `keras_tupe.metrics` of what says how good answers are, the main one first.
+        examples: rows of a table as `example` reads them, a tuple of dictionaries.
+    """
+
+    backbone_cls = TupeBackbone
+    preprocessor_cls = TupeTextClassifierPreprocessor
+    options, more_inputs = {}, {}
+    reads, positions_input = ("sequence_output",), None
+    learning_rate = 5e-5
+    signature, texts, scores, examples = None, (1,), (), ()
+    _names_of_head = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" not in vars(cls):
+            cls.__signature__ = _signature(cls.options)
+        elif hasattr(cls, "__signature__"):  # a parent's
+            own = inspect.signature(cls.__init__)
+            cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
+
+    def __init__(self, *args, compile=True, **kwargs):
+        cls = type(self)
+        check_keywords(cls, kwargs)
+        given = _signature(self.options).bind(*args, **kwargs)
+        given.apply_defaults()
+        given = given.arguments
+        backbone, preprocessor = given["backbone"], given["preprocessor"]
+        options = {n: x.metadata["rule"](n, given[n]) for n, x in self.options.items()}
+        self.check_backbone(backbone)
+        self.check_preprocessor(preprocessor, backbone)
+        head = self.head_layers(backbone, **options)
+        more = {n: keras.Input((None,), dtype=x, name=n) for n, x in self.more_inputs.items()}
+        inputs = {**backbone.input, **more}
+        outputs = self.answer(head, backbone(backbone.input), inputs)
+        super().__init__(inputs=inputs, outputs=outputs, compile=False, **given["kwargs"])
+        self.backbone, self.preprocessor = backbone, preprocessor
+        self._names_of_head = {name: layer.name for name, layer in head.items()}
+        for name, value in options.items():
+            setattr(self, name, value)
+        if compile:
+            self.compile()
+
+    # What a task says
+
+    @classmethod
+    def check_backbone(cls, backbone):
+        """Raises `ValueError` or `TypeError` for a backbone that the task has no use for."""
+
+    @classmethod
+    def check_preprocessor(cls, preprocessor, backbone):
+        """Raises `ValueError` or `TypeError` if a preprocessor makes what a backbone cannot take.
+
+        Args:
+            preprocessor: a preprocessor, or `None`.
+            backbone: a backbone that `check_backbone` has passed.
+        """
+        check_preprocessor(preprocessor, backbone)
+
+    def head_layers(self, backbone, **options):
+        """Returns the layers of the head: dictionary from names to layers, made in this order.
+
+        The names of the layers themselves stand in files. It is asked before the model is one.
+
+        Args:
+            backbone: the encoder.
+            **options: all of `options`, checked.
+        """
+        return {}
+
+    def answer(self, head, encoded, inputs):
+        """Returns what the model answers: in its graph, in training and in every export.
+
+        Args:
+            head: what `head_layers` made.
+            encoded: dictionary of the outputs in `reads`: `sequence_output`
+                `(batch, length, hidden_dim)`, in training `(batch, count, hidden_dim)` where
+                `positions_input` says so; `pooled_output` `(batch, hidden_dim)`.
+            inputs: dictionary of the inputs; that of `positions_input` is `None` where
+                `encoded` is at these positions already.
+
+        Returns:
+            A tensor, or a dictionary of them. It has no weights beside those of the head.
+        """
+        raise NotImplementedError(f"`{type(self).__name__}` must define `answer`.")
+
+    def default_loss(self):
+        """Returns the loss that `compile` takes by default, or a dictionary by output."""
+
+    def default_metrics(self):
+        """Returns the weighted metrics that `compile` takes by default, by output if several."""
+
+    def num_labels(self, length):
+        """Returns how many labels there are for rows of `length` tokens; `None` if unknown, or a
+        dictionary by output.
+        """
+
+    def served(self, answer):
+        """Returns what every export gives, a dictionary of float32 tensors, of what `answer` gave.
+
+        Args:
+            answer: for one batch.
+        """
+        return {}
+
+    @classmethod
+    def say(cls, texts, answers):
+        """Returns lines on what a model with strings answers, a list for each row.
+
+        Args:
+            texts: list with a tuple of strings for each row.
+            answers: dictionary of the arrays of an export's signature, `(rows, ...)`.
+        """
+        shown = {name: np.asarray(value) for name, value in answers.items()}
+        return [
+            [f"{name}: {np.array2string(value[row], precision=3)}" for name, value in shown.items()]
+            for row in range(len(texts))
+        ]
+
+    @classmethod
+    def example(cls, row):
+        """Returns the strings of a row of a table, a tuple, and its label, which may be `None`.
+
+        Args:
+            row: dictionary from names of columns to their content.
+        """
+        texts = tuple(row[name] for name in ("text", "text_pair") if row.get(name) is not None)
+        return texts, row.get("label")
+
+    def labelled(self, texts, labels):
+        """Returns the inputs of rows of text, their labels and weights, as `fit` takes them.
+
+        Args:
+            texts: list of tuples of strings, see `example`.
+            labels: list of labels, likewise.
+
+        Raises:
+            ValueError: if the model has no preprocessor.
+        """
+        if self.preprocessor is None:
+            raise ValueError("Texts need a preprocessor. Make the model with one.")
+        columns = tuple(list(column) for column in zip(*texts, strict=True))
+        x = columns if len(columns) > 1 else columns[0]
+        y = None if any(label is None for label in labels) else np.asarray(labels)
+        found = keras.utils.unpack_x_y_sample_weight(self.preprocessor(x, y=y))
+        return [part if part is None else _arrays(part) for part in found]
+
+    # What follows from it
+
+    @property
+    def head_parts(self):
+        """The layers of the head, by the names of `head_layers`."""
+        return {name: self.get_layer(x) for name, x in self._names_of_head.items()}
+
+    @classmethod
+    def _config_parts(cls):
+        return {"backbone": cls.backbone_cls, "preprocessor": keras_hub.models.Preprocessor}
+
+    def call(self, inputs, training=None, mask=None):
+        check_inputs(inputs, *input_names(self))
+        found = self._trained(inputs) if training else None
+        return super().call(inputs, training=training, mask=mask) if found is None else found
+
+    def _trained(self, inputs):
+        """Returns the answer of a model that needs not all hidden states, else `None`."""
+        if self.positions_input is None and self.reads != ("pooled_output",):
+            return None
+        where, is_pooled = [], "pooled_output" in self.reads
+        if is_pooled:
+            where.append(ops.zeros_like(inputs["padding_mask"][:, :1], dtype="int32"))
+        if self.positions_input:
+            where.append(ops.cast(inputs[self.positions_input], "int32"))
+        where = ops.concatenate(where, axis=1) if len(where) > 1 else where[0]
+        states = self.backbone(inputs, output_positions=where, training=True)["sequence_output"]
+        encoded = {"sequence_output": states[:, 1:] if is_pooled else states}
+        if is_pooled:
+            encoded["pooled_output"] = self.backbone.get_layer("pooled_dense")(states[:, 0])
+        return self.answer(self.head_parts, encoded, {**inputs, self.positions_input: None})
+
+    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = keras.optimizers.Adam(self.learning_rate)
+        if isinstance(loss, str) and loss == "auto":
+            loss = self.default_loss()
+        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
+            weighted_metrics = self.default_metrics()
+        check_optimizer(optimizer, self)
+        super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def make_train_function(self, force=False):
+        # Keras makes the slots in the first graph, which it then traces several times more
+        if self.optimizer is not None and not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
+        return super().make_train_function(force)
+
+    def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        with self._clear_errors((x, y)):
+            return keras.Model.train_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        with self._clear_errors((x, y)):
+            return keras.Model.test_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
+
+    def _batch(self, *data):  # KerasHub takes labels and weights as one array only
+        found = keras.utils.unpack_x_y_sample_weight(self.preprocess_samples(*data))
+        return [
+            x if x is None else keras.tree.map_structure(ops.convert_to_tensor, x) for x in found
+        ]
+
+    def get_config(self):
+        return {**super().get_config(), **{name: getattr(self, name) for name in self.options}}
+
+    def get_compile_config(self):
+        return with_progress(self, super().get_compile_config())
+
+    def compile_from_config(self, config):
+        compile_from(self, config)
+
+    def save_to_preset(self, preset_dir, *args, **kwargs):
+        super().save_to_preset(preset_dir, *args, **kwargs)
+        name = next((name for name, x in REGISTRY.records.items() if x is type(self)), None)
+        REGISTRY.carried.carry(preset_dir, name, REGISTRY.source_of(name))
+
+
+# Files of this folder are added in `__init__`, when the base of their classes is there.
+REGISTRY = Registry("keras_tupe.tasks", (), TupeTask, "task", argument="task", word="task")
+
+
+def _signature(options):
+    """Returns the arguments of the constructor of a task with some options."""
+    kind, parameter = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter
+    needed = [name for name, x in options.items() if x.default is dataclasses.MISSING]
+    return inspect.Signature(
+        [
+            *(parameter(name, kind) for name in ("backbone", *needed)),
+            parameter("preprocessor", kind, default=None),
+            *(
+                parameter(name, kind, default=x.default)
+                for name, x in options.items()
+                if name not in needed
+            ),
+            parameter("kwargs", parameter.VAR_KEYWORD),
+        ]
+    )
+
+
+def _arrays(part):
+    return keras.tree.map_structure(ops.convert_to_numpy, part)
+
+
+def normal(backbone):
+    """Returns a new initializer of the weights of a head: the encoder's own."""
+    return keras.initializers.RandomNormal(stddev=backbone.initializer_range)
+
+
+def token_crossentropy():
+    """Returns the cross entropy of class numbers and logits, a mean over weights."""
+    return keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction="mean_with_sample_weight"
+    )
+
+
+# Inputs and what a task is made of
+
+
+def input_names(model):
+    """Returns the names of a model's inputs, and of those that are not integers, as a tuple."""
+    floats = [tensor.name for tensor in model.inputs if "float" in tensor.dtype]
+    return [tensor.name for tensor in model.inputs], floats
+
+
+def check_optimizer(optimizer, model):
+    """Refuses `global_clipnorm` on TensorFlow where Keras could not clip all gradients together."""
+    if keras.backend.backend() != "tensorflow":
+        return
+    # under a pure half-precision policy those of some position terms stay in float32
+    dtypes = sorted({weight.dtype for weight in model.trainable_variables})
+    if getattr(optimizer, "global_clipnorm", None) and len(dtypes) > 1:
+        raise ValueError(
+            "Keras clips gradients by their global norm only if all weights have one dtype. Use a "
+            "mixed precision policy such as 'mixed_bfloat16', `keras_tupe.trainer.Trainer`, or an "
+            f"optimizer without `global_clipnorm`. Received: weights in {' and '.join(dtypes)}"
+        )
+
+
+def check_preprocessor(preprocessor, backbone):
+    """Refuses a preprocessor, if there is one, that makes what a backbone does not take."""
+    if preprocessor is None:
+        return
+    check_lengths(backbone, sequence_length=preprocessor.sequence_length)
+    if bool(preprocessor.segments) != bool(backbone.num_segments):
+        raise ValueError(
+            "A preprocessor makes segment ids (`segments=True`) for a backbone with `num_segments` "
+            f"> 0, and for no other. Received: segments={preprocessor.segments}, "
+            f"num_segments={backbone.num_segments}"
+        )
+    if backbone.position_options.get("cls") == "untied" and not preprocessor.add_start_token:
+        raise ValueError(
+            f"The backbone's method {backbone.position!r} frees the first token from positions, "
+            "which must be [CLS]. Make the preprocessor with `add_start_token=True`, or the "
+            "backbone with position_options={'cls': 'tied'}. Received: add_start_token=False"
+        )
+    check_vocabulary(preprocessor.tokenizer, backbone)
+
+
+def check_lengths(backbone, **lengths):
+    """Refuses rows of a preprocessor that are longer than a backbone's position tables."""
+    limit = backbone.max_sequence_length
+    for name, length in lengths.items():
+        if backbone.has_length_limit and length is not None and length > limit:
+            raise ValueError(
+                "The preprocessor's rows must fit into the backbone's max_sequence_length="
+                f"{limit}. Make it with `{name}={limit}` or less. Received: {name}={length}"
+            )
+
+
+def check_vocabulary(tokenizer, backbone, spared=0):
+    """Refuses a tokenizer with more pieces than there are token vectors, but for some spared.
+
+    A larger id would go unseen inside a compiled graph.
+    """
+    if not tokenizer.has_vocabulary:
+        return
+    size = tokenizer.vocabulary_size()
+    if size - spared > backbone.vocabulary_size:
+        raise ValueError(
+            "The tokenizer's vocabulary must not be larger than the backbone's, which has "
+            f"{backbone.vocabulary_size} token vectors. Received: a tokenizer of {size} pieces"
+        )
+
+
+# How a task was compiled, for a `.keras` file, so that its training can go on from there
+
+
+def seed_generators(model):
+    """Returns the states of the seed generators of a model, Keras variables `(2,)` each."""
+    return [v for v in model.variables if v.path.endswith("seed_generator_state")]
+
+
+def with_progress(model, config):
+    """Returns what a model was compiled with, the state of its dropout, and whether it was trained.
+
+    Keras writes no seed into a file of weights. It stands here, since only a `.keras` file holds
+    this: two runs that start from one preset have dropout masks of their own.
+    """
+    if not config:  # a model without `compile`
+        return config
+    seeds = [ops.convert_to_numpy(state).tolist() for state in seed_generators(model)]
+    has_state = getattr(model.optimizer, "built", False)
+    return {**config, _SEEDS: seeds, _HAS_STATE: bool(has_state)}
+
+
+def compile_from(model, config):
+    """Compiles a model as another one was, and makes the optimizer's variables if it had some.
+
+    Keras does so by itself only for models whose `compile` is its own.
+    """
+    config = dict(keras.saving.deserialize_keras_object(config))
+    seeds, has_state = config.pop(_SEEDS, []), config.pop(_HAS_STATE, True)
+    model.compile(**config)
+    if has_state and model.optimizer is not None and not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+    states = seed_generators(model)
+    if len(states) == len(seeds):
+        for state, value in zip(states, seeds, strict=True):
+            state.assign(value)
+
+
+def compiled_method(model, method):
+    """Returns a function that does what a bound method of a model does, compiled for inference.
+
+    The method is of tensors alone and changes no variable; weights are those of each call.
+    """
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.function(method, autograph=False, reduce_retracing=True)
+    if keras.backend.backend() != "jax":
+        return method
+    import jax
+
+    @jax.jit
+    def computed(values, *inputs):
+        with keras.StatelessScope(zip(model.variables, values, strict=True)):
+            return method(*inputs)
+
+    return lambda *inputs: computed([x.value for x in model.variables], *inputs)

@@ -1,0 +1,78 @@
+"""Which tokens of a text were replaced."""
+
+import keras
+import keras_hub
+
+from keras_tupe.layers.discriminator_head import DiscriminatorHead
+from keras_tupe.tasks._task import TupeTask, normal
+
+
+@keras.saving.register_keras_serializable(package="keras_tupe")
+class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
+    """ELECTRA's discriminator: the encoder and a head that says which tokens were replaced.
+
+    It is what pre-training by `TupeReplacedTokenDetector` leaves, and its encoder is fine-tuned
+    like any other: `TupeTextClassifier.from_preset(folder)`.
+
+    Equation: the head's, see `DiscriminatorHead`.
+
+    Args:
+        backbone: a `TupeBackbone`.
+        preprocessor: optional `TupeTextClassifierPreprocessor`; with it `predict` takes raw
+            strings.
+        **kwargs: `name` and `trainable`.
+
+    Call arguments:
+        inputs: as the backbone's.
+
+    Returns:
+        Logits `(batch, length)`, in at least float32: above 0 where a token is likely not the
+        text's own.
+
+    Masking: as in the backbone; what stands at padding means nothing.
+
+    Raises:
+        ValueError, TypeError: as the backbone, and if the preprocessor does not fit it.
+
+    Example:
+        >>> import numpy as np
+        >>> model = TupeTokenDiscriminator(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
+        >>> ids = np.array([[2, 7, 9, 3]])
+        >>> tuple(model({"token_ids": ids, "padding_mask": np.ones_like(ids)}).shape)
+        (1, 4)
+
+    References:
+        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555
+    """
+
+    signature = "replaced"
+
+    head = property(lambda self: self.head_parts["tokens"])
+
+    def head_layers(self, backbone):
+        return {
+            "tokens": DiscriminatorHead(
+                backbone.hidden_dim,
+                kernel_initializer=normal(backbone),
+                dtype=backbone.dtype_policy,
+                name="discriminator_head",
+            )
+        }
+
+    def answer(self, head, encoded, inputs):
+        return head["tokens"](encoded["sequence_output"])
+
+    def default_loss(self):  # of labels 1, where a token was replaced
+        return keras.losses.BinaryCrossentropy(
+            from_logits=True, reduction="mean_with_sample_weight"
+        )
+
+    def default_metrics(self):
+        return [keras.metrics.BinaryAccuracy(threshold=0)]
+
+    def served(self, answer):
+        shares = keras.ops.sigmoid(keras.ops.cast(answer, "float32"))
+        return {"replaced_probabilities": shares}
+
+
+TASK = TupeTokenDiscriminator
