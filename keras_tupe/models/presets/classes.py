@@ -1,5 +1,6 @@
 """Bases of the classes of a preset, beside KerasHub's own, which check files before using them."""
 
+import importlib
 import os
 
 from keras_tupe import attention_patterns, positions
@@ -58,6 +59,24 @@ class PresetModel(PresetClass):
         for registry in (positions.REGISTRY, attention_patterns.REGISTRY):
             name = getattr(backbone, registry.argument)
             registry.carried.carry(preset_dir, name, registry.source_of(name))
+
+    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
+        """Writes the model for other programs, as `keras.Model.export` does.
+
+        `"onnx"` and `"litert"` are `keras_tupe.export.export_onnx` and `export_litert`: in
+        float32, of any batch and length, compared with Keras before the file has its name, and
+        with what the task serves, such as probabilities. Other formats are Keras's own.
+
+        Args:
+            filepath: file or folder to make.
+            format: `"tf_saved_model"`, `"onnx"`, `"litert"`, or another one that Keras knows.
+            verbose: whether Keras tells what it wrote.
+            **kwargs: of Keras's own formats.
+        """
+        if format not in ("onnx", "litert"):
+            return super().export(filepath, format=format, verbose=verbose, **kwargs)
+        doors = importlib.import_module("keras_tupe.export")  # of TensorFlow, above models
+        return getattr(doors, f"export_{format}")(self, filepath, **kwargs)
 
     def load_weights(self, filepath, *args, **kwargs):
         if os.path.isfile(filepath):
