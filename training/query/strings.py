@@ -23,8 +23,8 @@ def load(folder, source):
         return tf.saved_model.load(str(place))
     print(f"no text/ in this export: {source}/ answers, loaded by keras_tupe", flush=True)
     from keras_tupe import TupeCausalLM
-    from keras_tupe.export.generator import generator_functions
-    from keras_tupe.export.text_model import text_functions
+    from keras_tupe.export.text import text_functions
+    from keras_tupe.export.writing import generator_functions
     from training.presets.load import load_preset
 
     model, text = load_preset(place)  # the export of a model of pairs has text/ always
