@@ -1,5 +1,6 @@
 """An encoder from a SavedModel, as a layer, and the record beside it that makes it again."""
 
+import contextlib
 import inspect
 import json
 import os
@@ -66,9 +67,15 @@ class SavedEncoder(keras.layers.Layer):
         self._specs = max(specs, key=len)  # with the types, if it knows them
         self._takes_training = "training" in inspect.signature(self._encoder.__call__).parameters
         trained = {id(value) for value in getattr(self._encoder, "trainable_variables", ())}
-        for number, value in enumerate(getattr(self._encoder, "variables", ())):
-            *scopes, last = value.name.split(":")[0].split("/")  # optimizers refuse the ":0"
-            with keras.name_scope("/".join([self.name, *scopes, str(number)])):
+        names = set()
+        for value in getattr(self._encoder, "variables", ()):
+            name = value.name.split(":")[0]  # optimizers refuse the ":0"
+            name = f"{name}_{len(names)}" if name in names else name
+            names.add(name)
+            *scopes, last = (self.name, *name.split("/"))
+            with contextlib.ExitStack() as stack:
+                for scope in scopes:
+                    stack.enter_context(keras.name_scope(scope))
                 variable = keras.Variable(
                     value, dtype=value.dtype.name, trainable=id(value) in trained, name=last
                 )

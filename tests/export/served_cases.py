@@ -86,7 +86,7 @@ def made(name, **kwargs):
     """Returns a small model of a task, or an encoder without one, whose every weight is random."""
     kind = tasks.TASKS.get(name)
     options = {"num_segments": 2, "max_sequence_length": MAX_LENGTH, "dropout": 0.5}
-    if kind is not None and "generate" == kind.signature:
+    if kind is not None and kind.signature == "generate":
         options |= {"num_segments": 0, "attention_pattern": "causal"}
     model = TupeBackbone(len(PIECES), kwargs.pop("num_layers", 1), 2, 8, 12, **options | kwargs)
     if kind is not None:
@@ -104,7 +104,9 @@ def example(model, length=LENGTH, batch=3, **last):
     generator = np.random.default_rng(length)
     lengths = np.resize([[length], [(length + 1) // 2], [1]], (batch, 1))
     inputs = {
-        "input_word_ids": generator.integers(0, backbone_of(model).vocabulary_size, (batch, length)),
+        "input_word_ids": generator.integers(
+            0, backbone_of(model).vocabulary_size, (batch, length)
+        ),
         "input_mask": np.arange(length) < lengths,
         "input_type_ids": generator.integers(0, 2, (batch, length)),
     }
@@ -126,7 +128,7 @@ def answers_of_keras(model, inputs):
         return called({tensor.name: given[tensor.name] for tensor in called.inputs})
 
     outputs = dict(answer(backbone_of(model)))
-    if model is not backbone_of(model) and "generate" != model.signature:
+    if model is not backbone_of(model) and model.signature != "generate":
         outputs |= model.served(answer(model))
     return {name: np.asarray(value, "float32") for name, value in outputs.items()}
 

@@ -72,7 +72,12 @@ def test_a_savedmodel_of_strings_answers_as_the_model(name, tmp_path):
         mask = inputs["input_mask"]
         for key, value in wanted.items():
             if f"{signature}/{key}" not in found:
-                assert key in ("sequence_output", "pooled_output", "mlm_logits", "pair_probabilities")
+                assert key in (
+                    "sequence_output",
+                    "pooled_output",
+                    "mlm_logits",
+                    "pair_probabilities",
+                )
                 assert signature == "serving_default" or key in ("sequence_output", "pooled_output")
                 continue
             answer = found[f"{signature}/{key}"]
@@ -95,7 +100,10 @@ def _blanks(model, batch):
 @pytest.mark.parametrize("format", SUFFIX)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(x, marks=() if x == "span_extractor" else pytest.mark.slow) for x in ("", *TASKS)],
+    [
+        pytest.param(x, marks=() if x == "span_extractor" else pytest.mark.slow)
+        for x in ("", *TASKS)
+    ],
 )
 def test_files_for_other_runtimes_answer_as_the_model(name, format, tmp_path):
     pytest.importorskip(PACKAGES[format])
@@ -105,7 +113,9 @@ def test_files_for_other_runtimes_answer_as_the_model(name, format, tmp_path):
     check_portable(model, path, format)
 
 
-@pytest.mark.parametrize("name", ["text_classifier", *(pytest.param(x, marks=pytest.mark.slow) for x in TASKS)])
+@pytest.mark.parametrize(
+    "name", ["text_classifier", *(pytest.param(x, marks=pytest.mark.slow) for x in TASKS)]
+)
 def test_the_served_model_is_in_float32_whatever_the_policy(name):
     half, single = made(name, dtype="mixed_bfloat16"), made(name)
     for weight, value in zip(single.weights, half.weights, strict=True):
@@ -144,7 +154,9 @@ def test_a_regression_and_an_activation_stay_as_they_are(num_classes, activation
 
 
 @pytest.mark.filterwarnings("ignore:Layer InputLayer does not have")
-@pytest.mark.parametrize("name", ["masked_lm", *(pytest.param(x, marks=pytest.mark.slow) for x in TASKS)])
+@pytest.mark.parametrize(
+    "name", ["masked_lm", *(pytest.param(x, marks=pytest.mark.slow) for x in TASKS)]
+)
 def test_quantized_and_low_rank_models_answer_nearly_alike_and_are_exported(name, tmp_path):
     model = made(name)
     inputs = example(model)
