@@ -231,14 +231,8 @@ def _optional(name):
 
 
 def portable_function(model, one, some_rows=False):
-    """Returns a `tf.function` of the inputs, int32 `(batch, length)` each, ready for conversion.
-
-    Args:
-        model: a `TupeBackbone`, or a task with one.
-        one: what `served` made of it.
-        some_rows: whether an empty batch is computed as one of a row: ONNX Runtime's products of
-            no rows have the shape of other products.
-    """
+    """Returns a `tf.function` of the inputs, int32 `(batch, length)` each, to convert."""
+    # ONNX Runtime's products of no rows have the shape of other products: `some_rows` adds one
     backbone, specs = backbone_of(model), list(input_specs(input_names(model), None).values())
     ids = HUB_NAMES["token_ids"]
 
@@ -408,14 +402,7 @@ FORMATS = {
 
 
 def worst_difference(model, run, shapes, expected):
-    """Returns the worst `Difference` over shapes of the inputs.
-
-    Args:
-        model: a `TupeBackbone`, or a task with one.
-        run: function of the inputs by name, arrays, that returns the outputs by name.
-        shapes: pairs (batch, length). Rows are padded to different degrees, one of five entirely.
-        expected: what `served` made of the model.
-    """
+    """Returns the worst `Difference` of a runtime over pairs (batch, length)."""
     found = []
     for batch, length in shapes:
         inputs = random_inputs(model, batch, length)
@@ -427,15 +414,7 @@ def worst_difference(model, run, shapes, expected):
 
 
 def check_parity(model, run, expected):
-    """Returns the worst `Difference` at lengths 1, 7, a middle one and the longest, 1 and 5 rows.
-
-    The longest is the model's `max_sequence_length`, for methods without a length limit at
-    most 128. Five rows of more than 512 tokens are left out.
-
-    Raises:
-        RuntimeError: if it is above 1e-4, or the runtime takes a sequence that is longer than the
-            model's tables.
-    """
+    """Returns the worst `Difference` at lengths up to the longest, or says what is wrong."""
     backbone = backbone_of(model)
     longest = backbone.max_sequence_length
     if not backbone.has_length_limit:

@@ -158,15 +158,7 @@ def _too_long(length):
 
 
 def checked(inputs, backbone, length=None):
-    """Returns the inputs, by way of assertions that fail with a sentence.
-
-    Where XLA compiles the graph it leaves assertions out.
-
-    Args:
-        inputs: dictionary of int32 `(batch, length)` tensors, named as in Keras.
-        backbone: the `TupeBackbone` that takes them.
-        length: tokens of a row, for a signature of one length.
-    """
+    """Returns inputs named as in Keras, by way of assertions that fail with a sentence."""
     shapes = {name: tf.shape(_of_any_shape(value)) for name, value in inputs.items()}
     rows = shapes["token_ids"]
     below = {"token_ids": backbone.vocabulary_size, "mask_positions": rows[1]}

@@ -42,13 +42,7 @@ def served(model):
 
 
 def answers(model, encoded, given):
-    """Returns what a task serves, a dictionary of float32 tensors: none of an encoder alone.
-
-    Args:
-        model: a `TupeBackbone`, or a task with one.
-        encoded: outputs of the encoder, by name.
-        given: all inputs, under the names of Keras.
-    """
+    """Returns what a task serves of `encoded` and all inputs as `given`, by name; float32."""
     if model is backbone_of(model):
         return {}
     states = {name: encoded[name] for name in model.reads if name in encoded}
@@ -72,12 +66,7 @@ def input_names(model):
 
 
 def input_specs(names, length):
-    """Returns a `tf.TensorSpec`, int32 `(batch, length)`, for each of TF Hub's names.
-
-    Args:
-        names: what `input_names` returned.
-        length: length in tokens, `None` for any.
-    """
+    """Returns a `tf.TensorSpec`, int32 `(batch, length)`, for each of TF Hub's `names`."""
     return {
         hub: tf.TensorSpec([None, length if name in ENCODER_INPUTS else None], tf.int32, name=hub)
         for name, hub in names.items()
@@ -85,12 +74,7 @@ def input_specs(names, length):
 
 
 def check_model(model):
-    """Returns the `TupeBackbone` of a model that can be exported.
-
-    Raises:
-        TypeError: if `model` is neither a `TupeBackbone` nor a task with one.
-        ValueError: as `check_weights`, and if the model cuts rows into segments.
-    """
+    """Returns the `TupeBackbone` of a model, or says why it has no exported form."""
     backbone = backbone_of(model)
     if not isinstance(backbone, TupeBackbone) or not isinstance(
         model, (TupeBackbone, tasks.TupeTask)
@@ -116,12 +100,7 @@ def check_model(model):
 
 
 def check_weights(model):
-    """Refuses a model that TensorFlow cannot save.
-
-    Raises:
-        ValueError: if Keras runs on another backend than TensorFlow, or a layer has no weights
-            yet.
-    """
+    """Refuses a model that TensorFlow cannot save."""
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
             "A SavedModel is made of TensorFlow functions. Write a preset with `save_to_preset`, "
@@ -137,11 +116,7 @@ def check_weights(model):
 
 
 def check_length(backbone, length):
-    """Returns the length of rows of an export, in tokens.
-
-    Raises:
-        ValueError: if it is not a positive integer, or above the end of a position table.
-    """
+    """Returns the length of rows of an export, `None` for the model's own, in tokens."""
     length = backbone.max_sequence_length if length is None else length
     check_positive_integers(length=length)
     if backbone.has_length_limit and length > backbone.max_sequence_length:

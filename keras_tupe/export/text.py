@@ -61,18 +61,7 @@ def export_text_model(model, tokenizer, path, length=None, top=5):
 
 
 def text_functions(model, tokenizer, length=None, top=5):
-    """Returns what `export_text_model` makes signatures of, to be called in this process.
-
-    Args:
-        model, tokenizer, length, top: as of `export_text_model`.
-
-    Returns:
-        Dictionary of name -> `tf.function`, to be called with `text=` strings `(batch,)`. It
-        computes with the weights that the model has when it is called.
-
-    Raises:
-        TypeError, ValueError: as `export_text_model`.
-    """
+    """Returns what `export_text_model` makes signatures of, by name, to call in this process."""
     backbone, packing, length = checked_parts(model, tokenizer, length)
     check_positive_integers(top=top)
     is_filled = task_signature(model) == "mlm"
@@ -95,12 +84,7 @@ def text_functions(model, tokenizer, length=None, top=5):
 
 
 def checked_parts(model, tokenizer, length):
-    """Returns a model's backbone, the packing of its texts, and the tokens of a row.
-
-    Raises:
-        TypeError, ValueError: as `check_model`, `Packing.of` and `check_length`, and for a
-            tokenizer of another vocabulary.
-    """
+    """Returns a model's encoder, the packing of its texts, and the tokens of a row."""
     backbone = check_model(model)
     packing = Packing.of(tokenizer)
     found = packing.tokenizer.vocabulary_size
@@ -113,13 +97,7 @@ def checked_parts(model, tokenizer, length):
 
 
 def text_signature(function, *texts, **scalars):
-    """Returns a `tf.function` of strings `(batch,)`, ready to be a signature.
-
-    Args:
-        function: what it does.
-        *texts: names of the inputs that are strings. Defaults to `"text"`.
-        **scalars: dtypes of further inputs without an axis, by name.
-    """
+    """Returns a `tf.function` of strings `(batch,)`, and of scalars of some dtypes."""
     specs = [tf.TensorSpec([None], tf.string, name=name) for name in texts or ("text",)]
     specs += [tf.TensorSpec([], dtype, name=name) for name, dtype in scalars.items()]
 
@@ -131,14 +109,7 @@ def text_signature(function, *texts, **scalars):
 
 
 def save_text_functions(functions, model, tokenizer, path):
-    """Writes functions of strings as a SavedModel with the model's weights.
-
-    Args:
-        functions: dictionary of name -> what `text_signature` returned.
-        model: whose weights they read.
-        tokenizer: what `Packing.of` takes.
-        path: folder to make. It may exist if it is empty.
-    """
+    """Writes functions of strings as a SavedModel with the weights of a model."""
     root = tf.train.Checkpoint(tokenizer=Packing.of(tokenizer).tokenizer)
     root.variables = [variable.value for variable in model.variables]
     with new_export(path) as folder:

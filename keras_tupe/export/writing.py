@@ -63,18 +63,7 @@ def export_generator(model, tokenizer, path, max_length=None, top_k=40):
 
 
 def generator_functions(model, tokenizer, max_length=None, top_k=40):
-    """Returns what `export_generator` makes signatures of, to be called in this process.
-
-    Args:
-        model, tokenizer, max_length, top_k: as of `export_generator`.
-
-    Returns:
-        Dictionary of name -> `tf.function`, to be called with `text=` strings `(batch,)` and its
-        other inputs.
-
-    Raises:
-        TypeError, ValueError: as `export_generator`.
-    """
+    """Returns what `export_generator` makes signatures of, by name, to call in this process."""
     if not isinstance(model, TupeCausalLM):
         raise TypeError(
             "`model` must be a `TupeCausalLM`; `export_seq2seq` is for models of pairs. Received: "
@@ -148,18 +137,7 @@ def export_seq2seq(model, preprocessor, path, max_length=None, sampler=None, top
 
 
 def seq2seq_functions(model, preprocessor, max_length=None, sampler=None, top_k=40):
-    """Returns what `export_seq2seq` makes signatures of, to be called in this process.
-
-    Args:
-        model, preprocessor, max_length, sampler, top_k: as of `export_seq2seq`.
-
-    Returns:
-        Dictionary of name -> `tf.function`, to be called with `text=` strings `(batch,)` and its
-        other inputs.
-
-    Raises:
-        TypeError, ValueError: as `export_seq2seq`.
-    """
+    """Returns what `export_seq2seq` makes signatures of, by name, to call in this process."""
     if not isinstance(model, TupeSeq2SeqLM):
         raise TypeError(f"`model` must be a `TupeSeq2SeqLM`. Received: model={model!r:.200}")
     if not isinstance(preprocessor, TupeSeq2SeqLMPreprocessor):
