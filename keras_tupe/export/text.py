@@ -1,5 +1,7 @@
 """The model with its tokenizer: text in."""
 
+import inspect
+
 import tensorflow as tf
 
 from keras_tupe.export.folder import new_export
@@ -105,6 +107,9 @@ def text_signature(function, *texts, **scalars):
         with tracing_for("saved"):
             return function(*given)
 
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(spec.name, kind) for spec in specs]
+    traced.__signature__ = inspect.Signature(parameters)  # by which it is called
     return tf.function(traced, input_signature=specs, autograph=False)
 
 

@@ -48,10 +48,10 @@ def test_it_has_the_weights_the_signatures_and_the_losses_that_hub_knows(loaded)
         lengths = {x: spec.shape[1] for x, spec in specs.items()}
         assert lengths.pop("masked_lm_positions", "no mlm") in (None, "no mlm"), name
         assert set(lengths.values()) == {LENGTH}
-    for kind in ("variables", "trainable_variables"):
-        ours, theirs = getattr(model.backbone, kind), getattr(loaded, kind)
-        for weight, value in zip(ours, theirs, strict=True):
-            np.testing.assert_array_equal(weight, value)
+    assert len(loaded.variables) == len(model.backbone.variables)
+    weights = model.backbone.trainable_variables
+    for weight, value in zip(weights, loaded.trainable_variables, strict=True):
+        np.testing.assert_array_equal(weight, value)
     kernel = model.backbone.get_layer("pooled_dense").kernel.numpy()
     (loss,) = loaded.regularization_losses
     np.testing.assert_allclose(loss(), 0.1 * np.square(kernel).sum(), rtol=1e-5)
@@ -144,7 +144,9 @@ def test_a_text_is_computed_in_the_shortest_rows_that_hold_it():
     texts = [" ".join("a" * count) for count in (80, 1, 14, 15, 30, 31, 62, 63, 3)]
     together = functions["serving_default"](text=tf.constant(texts))
     graph = functions["serving_default"].get_concrete_function().graph
-    branches = [op for op in graph.get_operations() if op.type in ("If", "StatelessIf")]
+    branches = [
+        op for op in graph.get_operations() if op.name.startswith("cond") and op.type.endswith("If")
+    ]
     assert len(branches) == 4, "16, 32, 64 and 70 tokens"
     for number, text in enumerate(texts):
         alone = functions["serving_default"](text=tf.constant([text]))
@@ -175,10 +177,7 @@ def test_every_method_answers_and_learns_as_the_model_and_by_keras_too(name, tmp
     ours, theirs = (tf.saved_model.load(str(tmp_path / x)) for x in ("ours", "keras"))
     for length in (LENGTH, 1, model.max_sequence_length):
         inputs = tensors(example(model, length))
-        given = {
-            x.name: inputs[f"input_{y}"]
-            for x, y in zip(model.inputs, ("word_ids", "mask"), strict=False)
-        }
+        given = {"token_ids": inputs["input_word_ids"], "padding_mask": inputs["input_mask"]}
         with tf.GradientTape() as tape:
             wanted = model(given, training=True)
             loss = tf.reduce_sum(wanted["sequence_output"] ** 2)

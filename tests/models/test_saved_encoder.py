@@ -69,8 +69,7 @@ def test_integers_of_any_width_boolean_masks_and_one_segment(saved, tensorflow, 
     assert np.abs(encoder(inputs)["default"] - zeros["default"]).max() > 1e-3
 
 
-@pytest.mark.parametrize("length", [None, 5])
-@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize(("batch", "length"), [(None, None)])
 def test_symbolic_outputs_have_the_shapes_of_real_ones(saved, other, batch, length):
     inputs = {
         name: keras.Input(batch_shape=(batch, length), dtype="int64", name=name)
@@ -269,7 +268,7 @@ def test_what_is_no_encoder_is_refused_in_a_sentence(trained, tensorflow, tmp_pa
     [
         ({MASK: None}, ValueError, "takes a dictionary with the keys.*Received"),
         ({"token_ids": rows()[IDS]}, ValueError, "takes a dictionary with the keys.*Received"),
-        ({IDS: rows()[IDS] + 0.5}, TypeError, f"`{IDS}` must hold integers.*float64"),
+        ({IDS: rows()[IDS] + 0.5}, TypeError, f"`{IDS}` must hold integers.*float"),
         ({IDS: rows()[IDS] + VOCABULARY}, Exception, f"`{IDS}` must lie in"),
         ({MASK: rows()[MASK][:, :3]}, Exception, f"`{MASK}` must have the shape"),
     ],
