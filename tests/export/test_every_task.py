@@ -65,7 +65,7 @@ def test_a_savedmodel_of_strings_answers_as_the_model(name, tmp_path):
         names = {1: model.signature, 2: f"{model.signature}_pair" if 1 in model.texts else ""}
         one |= {names[n] or model.signature: both[n] for n in model.texts}
     for signature, columns in one.items():
-        rows = text(columns if len(columns) > 1 else columns[0])
+        rows = text(columns if len(columns) > 1 else columns[0], y=None)
         hub = {"token_ids": "word_ids", "padding_mask": "mask", "segment_ids": "type_ids"}
         inputs = {f"input_{hub[x]}": np.asarray(value) for x, value in rows.items()}
         wanted = answers_of_keras(model, inputs | _blanks(model, len(kept)))
