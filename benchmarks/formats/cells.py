@@ -101,14 +101,10 @@ def fixed(backbone, folder):
 
 
 def dynamic(backbone, folder):
-    """The signature `dynamic_length`, and the object itself."""
-    export_encoder(backbone, folder / "dynamic", dynamic_length=True)
+    """The object itself, which takes any length."""
+    export_encoder(backbone, folder / "dynamic")
     loaded = tf.saved_model.load(str(folder / "dynamic"))
-    serve = loaded.signatures["dynamic_length"]
-    return max(
-        _over_all_shapes(backbone, lambda inputs: serve(**_hub(inputs))),
-        _over_all_shapes(backbone, lambda inputs: loaded(_hub(inputs))),
-    )
+    return _over_all_shapes(backbone, lambda inputs: loaded(_hub(inputs)))
 
 
 def text(backbone, folder):

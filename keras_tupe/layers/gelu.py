@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_tupe._keywords import did_you_mean
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.layers._tracing import fused, traced_for
+from keras_tupe.layers._tracing import fused
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -29,9 +29,8 @@ def gelu(x):
         >>> round(float(gelu(1.0)), 4)
         0.8413
     """
-    if traced_for() in ("onnx", "litert"):  # LiteRT has no erf, and takes this one for its own GELU
-        return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
-    return x * ((ops.erf(x * math.sqrt(0.5)) + 1.0) * 0.5)  # in an order that TensorFlow fuses
+    # LiteRT has no erf, and takes the whole in this order for its own GELU
+    return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")

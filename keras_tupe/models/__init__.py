@@ -5,7 +5,7 @@ by `fit` or by `keras_tupe.trainer.Trainer`, and are saved with `save_to_preset`
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
-from keras_tupe.models.saved.saved_encoder import SavedEncoder
+from keras_tupe.models.saved_encoder import SavedEncoder
 from keras_tupe.models.seq2seq import (
     BeamSearch,
     SmoothedCrossentropy,

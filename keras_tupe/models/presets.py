@@ -6,6 +6,7 @@ lead out of a folder, a method that a preset carries; and one sentence for what 
 """
 
 import contextlib
+import importlib
 import json
 import math
 import os
@@ -77,6 +78,24 @@ class PresetModel(PresetClass):
     def load_weights(self, filepath, *args, **kwargs):
         with clear_errors("weights file", os.fspath(filepath)):
             return super().load_weights(filepath, *args, **kwargs)
+
+    def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
+        """Writes the model for other programs, as `keras.Model.export` does.
+
+        `"onnx"` and `"litert"` are `keras_tupe.export.export_onnx` and `export_litert`: in
+        float32, of any batch and length, compared with Keras before the file has its name, and
+        with what the task serves, such as probabilities. Other formats are Keras's own.
+
+        Args:
+            filepath: file or folder to make.
+            format: `"tf_saved_model"`, `"onnx"`, `"litert"`, or another one that Keras knows.
+            verbose: whether Keras tells what it wrote.
+            **kwargs: of Keras's own formats.
+        """
+        if format not in ("onnx", "litert"):
+            return super().export(filepath, format=format, verbose=verbose, **kwargs)
+        doors = importlib.import_module("keras_tupe.export")  # of TensorFlow, above models
+        return getattr(doors, f"export_{format}")(self, filepath, **kwargs)
 
     def load_own_variables(self, store):
         # the one method of ours that Keras calls with every file of weights

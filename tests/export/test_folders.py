@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from keras_tupe.export import check_destination, replaceable_folder, write_card
-from keras_tupe.export._folders import new_export
+from keras_tupe.export.folder import new_export
 
 
 def test_a_new_folder_appears_when_it_is_complete(tmp_path):

@@ -1,275 +1,224 @@
-"""Exported SavedModels, loaded in a process that knows nothing of this package."""
+"""SavedModels: the object that TF Hub knows, its signatures, and mistakes told in sentences."""
 
-import json
-
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from interpreters import python
 from made_once import made_once
-from portable_cases import out_of_range, rows_of_ones
-from saved_cases import VOCABULARY, exported_model, scrambled_model
+from position_cases import METHOD_NAMES, Case, encoder, scramble
+from served_cases import LENGTH, MAX_LENGTH, PIECES, example, made, preprocessor
 
 from keras_tupe.export import export_encoder, export_text_model
+from keras_tupe.export.text import text_functions
 from keras_tupe.tokenizers import WordPiece
 from training.query import answers as query
 from training.query.settings import Settings
 
-ANSWER = """
-import json, sys
-import numpy as np
-import tensorflow as tf
-
-folder, example, answers, *more = sys.argv[1:]
-inputs = {name: tf.constant(value) for name, value in np.load(example).items()}
-positions = inputs.pop("masked_lm_positions")
-encoder = tf.saved_model.load(folder)
-serve = encoder.signatures["serving_default"]
-length = serve.structured_input_signature[1]["input_word_ids"].shape[1]
-results = {"call": encoder(inputs)}
-results["serve"] = serve(**{name: value[:, :length] for name, value in inputs.items()})
-results["mlm"] = encoder.mlm({**inputs, "masked_lm_positions": positions})
-results["short"] = encoder({name: value[:, :4] for name, value in inputs.items()})
-with tf.GradientTape() as tape:
-    loss = tf.reduce_sum(encoder(inputs, training=True)["pooled_output"] ** 2)
-gradients = tape.gradient(loss, encoder.trainable_variables)
-np.savez(answers, **{
-    f"{name}/{key}": value.numpy()
-    for name, result in results.items() for key, value in result.items()
-})
-ours = [name for name in sys.modules if name.split(".")[0] in ("keras_tupe", "keras_hub")]
-print(json.dumps({
-    "ours": ours,
-    "variables": len(encoder.variables),
-    "trainable": len(encoder.trainable_variables),
-    "with_gradient": sum(gradient is not None for gradient in gradients),
-    "regularization_losses": len(encoder.regularization_losses),
-}))
-"""
-
-FILL = """
-import tensorflow_text
-
-model = tf.saved_model.load(more[0])
-texts = tf.constant(json.loads(more[1]))
-fill = model.signatures["fill_mask"](text=texts)
-serve = model.signatures["serving_default"](text=texts)
-embed = model.signatures["embed"](text=texts)
-print(json.dumps({
-    "tokens": [[token.decode() for token in row] for row in fill["tokens"].numpy()],
-    "probabilities": fill["probabilities"].numpy().tolist(),
-    "num_masks": fill["num_masks"].numpy().tolist(),
-    "pooled_output": serve["pooled_output"].numpy().tolist(),
-    "padding_mask": serve["padding_mask"].numpy().tolist(),
-    "embedding": embed["embedding"].numpy().tolist(),
-}))
-"""
-TEXTS = ["a [MASK] c", "a b", "a b c d e f g h"]
+InvalidArgument = tf.errors.InvalidArgumentError
 
 
-def example(num_segments=0):
-    generator = np.random.default_rng(7)
-    token_ids = generator.integers(5, len(VOCABULARY), (3, 7)).astype("int32")
-    padding_mask = np.array([[1] * 7, [1] * 4 + [0] * 3, [1] * 6 + [0]], "int32")
-    segment_ids = generator.integers(0, max(1, num_segments), (3, 7)).astype("int32")
-    mask_positions = np.array([[1, 6], [3, 2], [5, 1]], "int32")
-    return token_ids, padding_mask, segment_ids, mask_positions
-
-
-def text_model():
-    """A masked language model without segments, and its tokenizer."""
-    return scrambled_model(), WordPiece(VOCABULARY)
+def masked_lm():
+    """With a regularizer of the pooler."""
+    model = made("masked_lm")
+    model.backbone.get_layer("pooled_dense").kernel.regularizer = keras.regularizers.L2(0.1)
+    return model
 
 
 @pytest.fixture(scope="module")
-def elsewhere(exported, tmp_path_factory):
-    """What one other process makes of both exports: folder, facts of the encoder, and of texts."""
-
+def folder(tmp_path_factory):
     def make(folder):
-        folder.mkdir()
-        write_example(folder, 2)
-        export_text_model(*text_model(), folder / "text", top=3)
-        words = (exported, folder / "example.npz", folder / "answers.npz", folder / "text")
-        printed = python("-c", ANSWER + FILL, *words, json.dumps(TEXTS))
-        (folder / "printed.txt").write_text(printed, encoding="utf-8")
+        export_encoder(masked_lm(), folder, LENGTH)
 
-    folder = made_once(tmp_path_factory, "elsewhere", make)
-    printed = (folder / "printed.txt").read_text(encoding="utf-8").splitlines()
-    return folder, *map(json.loads, printed[-2:])
-
-
-def write_example(folder, num_segments):
-    names = ("input_word_ids", "input_mask", "input_type_ids", "masked_lm_positions")
-    given = dict(zip(names, example(num_segments), strict=True))
-    np.savez(folder / "example.npz", **given)
-
-
-def check_answers(model, facts, answers, num_segments, length, tolerance, losses=0):
-    """Compares what `ANSWER` found, with signatures of a length, with the model itself."""
-    token_ids, padding_mask, segment_ids, mask_positions = example(num_segments)
-    inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
-    if num_segments:
-        inputs["segment_ids"] = segment_ids
-    short = {name: value[:, :length] for name, value in inputs.items()}
-    for call, given in (("call", inputs), ("mlm", inputs), ("serve", short)):
-        for name, value in model.backbone(given).items():
-            expected = tf.cast(value, "float32").numpy()
-            np.testing.assert_allclose(answers[f"{call}/{name}"], expected, atol=tolerance)
-            assert answers[f"{call}/{name}"].dtype == np.float32
-        np.testing.assert_array_equal(answers[f"{call}/default"], answers[f"{call}/pooled_output"])
-    logits = model({**inputs, "mask_positions": mask_positions}).numpy()
-    np.testing.assert_allclose(answers["mlm/mlm_logits"], logits, atol=tolerance * 3)
-    assert answers["short/sequence_output"].shape == (3, 4, 6)
-    assert facts["ours"] == []
-    assert facts["variables"] == len(model.backbone.variables)
-    assert facts["trainable"] == len(model.backbone.trainable_variables) == facts["with_gradient"]
-    assert facts["regularization_losses"] == losses
-
-
-def test_exported_encoder_answers_as_the_model_in_another_process(elsewhere):
-    folder, facts, _ = elsewhere
-    answers = np.load(folder / "answers.npz")
-    check_answers(exported_model(), facts, answers, 2, 5, 1e-5, losses=1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("num_segments", "dtype", "tolerance"),
-    [(2, "float32", 1e-5), (0, "mixed_bfloat16", 3e-2)],  # bfloat16 keeps 8 bits
-)
-def test_two_layers_and_half_precision_answer_as_the_model(
-    tmp_path, num_segments, dtype, tolerance
-):
-    model = scrambled_model(dtype, num_layers=2, num_segments=num_segments)
-    export_encoder(model, tmp_path / "model")
-    write_example(tmp_path, num_segments)
-    paths = (tmp_path / name for name in ("model", "example.npz", "answers.npz"))
-    facts = json.loads(python("-c", ANSWER, *paths).splitlines()[-1])
-    answers = np.load(tmp_path / "answers.npz")
-    check_answers(model, facts, answers, num_segments, 7, tolerance)
-
-
-@pytest.mark.slow
-def test_default_signature_has_one_length_and_the_dynamic_one_must_be_asked_for(tmp_path):
-    model = scrambled_model()
-    export_encoder(model, tmp_path / "fixed", length=5)
-    export_encoder(model.backbone, tmp_path / "dynamic", dynamic_length=True)
-    fixed = tf.saved_model.load(str(tmp_path / "fixed"))
-    dynamic = tf.saved_model.load(str(tmp_path / "dynamic"))
-    assert sorted(fixed.signatures) == ["encode", "serving_default"]
-    assert sorted(dynamic.signatures) == ["dynamic_length", "encode", "serving_default"]
-    assert not hasattr(dynamic, "mlm"), "a backbone has no head"
-
-    def length(function):
-        return {spec.shape[1] for spec in function.structured_input_signature[1].values()}
-
-    assert length(fixed.signatures["serving_default"]) == {5}
-    assert length(dynamic.signatures["serving_default"]) == {7}
-    assert length(dynamic.signatures["dynamic_length"]) == {None}
+    return made_once(tmp_path_factory, "masked_lm", make)
 
 
 @pytest.fixture(scope="module")
-def loaded(exported):
-    """The masked language model of `exported`, and its SavedModel."""
-    return exported_model(), tf.saved_model.load(str(exported))
+def loaded(folder):
+    return tf.saved_model.load(str(folder))
 
 
-def without_positions(inputs):
-    return {name: value for name, value in inputs.items() if name != "masked_lm_positions"}
+def tensors(inputs, mlm=False):
+    return {x: tf.constant(y) for x, y in inputs.items() if mlm or x != "masked_lm_positions"}
 
 
-def tensors(inputs):
-    return {name: tf.constant(value) for name, value in inputs.items()}
-
-
-def test_ids_and_positions_out_of_their_range_are_told_in_a_sentence(loaded):
-    model, encoder = loaded
-    signatures = [encoder.signatures[name] for name in ("serving_default", "dynamic_length")]
-    for name, value in out_of_range(model, length=5):
-        inputs = tensors(rows_of_ones(2, 5, **{name: value}))
-        with pytest.raises(tf.errors.InvalidArgumentError, match=f"`{name}` must lie in") as error:
-            encoder.mlm(inputs)
-        assert str(value) in str(error.value)
-        for signature in signatures if name != "masked_lm_positions" else ():
-            with pytest.raises(tf.errors.InvalidArgumentError, match=f"`{name}` must lie in"):
-                signature(**without_positions(inputs))
-    ids = {"token_ids": "input_word_ids", "padding_mask": "input_mask"}
-    inputs = rows_of_ones(2, 5, input_word_ids=-1)
-    given = {name: tf.constant(inputs[hub]) for name, hub in ids.items()}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="`token_ids` must lie in"):
-        encoder.signatures["encode"](**given, segment_ids=tf.zeros((2, 5), "int32"))
-
-
-def test_inputs_of_other_shapes_are_told_in_a_sentence(loaded):
-    _, encoder = loaded
-    serve = encoder.signatures["serving_default"]
-    for name in ("input_mask", "input_type_ids"):
-        inputs = without_positions(rows_of_ones(2, 5))
-        inputs[name] = inputs[name][:, :3]
-        for call in (encoder, lambda inputs: serve(**inputs)):
-            with pytest.raises(tf.errors.InvalidArgumentError, match=f"`{name}` must have the sh"):
-                call(tensors(inputs))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must have 5 tokens per row"):
-        serve(**tensors(without_positions(rows_of_ones(2, 4))))
-    inputs = {**rows_of_ones(2, 5), "masked_lm_positions": np.ones((3, 2), "int32")}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must have the batch of"):
-        encoder.mlm(tensors(inputs))
+def test_it_has_the_weights_the_signatures_and_the_losses_that_hub_knows(loaded):
+    model = masked_lm()
+    assert sorted(loaded.signatures) == ["mlm", "serving_default"]
+    for name, specs in ((x, y.structured_input_signature[1]) for x, y in loaded.signatures.items()):
+        lengths = {x: spec.shape[1] for x, spec in specs.items()}
+        assert lengths.pop("masked_lm_positions", "no mlm") in (None, "no mlm"), name
+        assert set(lengths.values()) == {LENGTH}
+    assert len(loaded.variables) == len(model.backbone.variables)
+    weights = model.backbone.trainable_variables
+    for weight, value in zip(weights, loaded.trainable_variables, strict=True):
+        np.testing.assert_array_equal(weight, value)
+    kernel = model.backbone.get_layer("pooled_dense").kernel.numpy()
+    (loss,) = loaded.regularization_losses
+    np.testing.assert_allclose(loss(), 0.1 * np.square(kernel).sum(), rtol=1e-5)
+    given = tensors(example(model))
+    calls = [loaded(given, training=flag)["default"].numpy() for flag in (False, False, True)]
+    np.testing.assert_array_equal(calls[0], calls[1])
+    assert np.abs(calls[0] - calls[2]).max() > 1e-3, "dropout"
 
 
 def test_types_may_be_left_out_of_a_call_and_are_zeros(loaded):
-    _, encoder = loaded
-    inputs = {**rows_of_ones(2, 4), "input_type_ids": np.zeros((2, 4), "int32")}
-    for call, given in ((encoder, without_positions(inputs)), (encoder.mlm, inputs)):
-        wanted = call(tensors(given))
-        given = {name: value for name, value in given.items() if name != "input_type_ids"}
-        for name, value in call(tensors(given)).items():
-            np.testing.assert_array_equal(value, wanted[name])
+    inputs = tensors(example(masked_lm()))
+    wanted = loaded({**inputs, "input_type_ids": tf.zeros_like(inputs["input_type_ids"])})
+    inputs.pop("input_type_ids")
+    for name, value in loaded(inputs).items():
+        np.testing.assert_array_equal(value, wanted[name])
 
 
-def test_training_flag_of_the_loaded_encoder_turns_dropout_on(loaded):
-    _, encoder = loaded
-    ids = tf.constant(example()[0])
-    inputs = dict.fromkeys(("input_mask", "input_type_ids"), tf.ones_like(ids))
-    inputs["input_word_ids"] = ids
-    calls = [encoder(inputs, training=flag)["default"].numpy() for flag in (False, False, True)]
-    np.testing.assert_array_equal(calls[0], calls[1])
-    assert np.abs(calls[0] - calls[2]).max() > 1e-3
+def test_ids_and_positions_out_of_their_range_are_told_in_a_sentence(loaded):
+    model = masked_lm()
+    sizes = {"input_word_ids": len(PIECES), "input_type_ids": 2, "masked_lm_positions": LENGTH}
+    serve, mlm = (loaded.signatures[name] for name in ("serving_default", "mlm"))
+    for name, size in sizes.items():
+        for value in (size, -1, -size, -size - 1, -3 * size):
+            inputs = example(model, **{name: value})
+            calls = [lambda: mlm(**tensors(inputs, True))]  # noqa: B023
+            if name != "masked_lm_positions":
+                calls += [lambda: serve(**tensors(inputs)), lambda: loaded(tensors(inputs))]  # noqa: B023
+            for call in calls:
+                with pytest.raises(InvalidArgument, match=f"`{name}` must lie in") as error:
+                    call()
+                assert str(value) in str(error.value)
 
 
-def test_text_model_fills_blanks_and_embeds_in_another_process(elsewhere, capsys):
-    folder, _, answers = elsewhere
-    model, _ = text_model()
-    rows = [[2, 5, 1, 1, 1, 7, 3], [2, 5, 6, 3, 0, 0, 0], [2, 5, 6, 7, 8, 9, 3]]
-    token_ids = np.array(rows, "int32")  # [MASK] is text, but for fill_mask
-    inputs = {"token_ids": token_ids, "padding_mask": (token_ids > 0).astype("int32")}
-    outputs = model.backbone(inputs)
-    np.testing.assert_allclose(answers["pooled_output"], outputs["pooled_output"], atol=1e-5)
-    assert answers["padding_mask"] == inputs["padding_mask"].tolist()
-    assert answers["num_masks"] == [1, 0, 0]
-    masked = np.array([[2, 5, 4, 7, 3, 0, 0]], "int32")
-    blank = {"token_ids": masked, "padding_mask": (masked > 0).astype("int32")}
-    logits = model({**blank, "mask_positions": np.array([[2]])}).numpy()[0, 0]
-    ordinary = np.exp(logits[5:]) / np.exp(logits[5:]).sum()
-    best = np.argsort(-ordinary)[:3]
-    assert answers["tokens"][0] == [VOCABULARY[5 + index] for index in best]
-    np.testing.assert_allclose(answers["probabilities"][0], ordinary[best], atol=1e-5)
-    mean = outputs["sequence_output"].numpy()[1, 1:3].mean(axis=0)
-    expected = mean / np.linalg.norm(mean)
-    np.testing.assert_allclose(answers["embedding"][1], expected, atol=1e-5)
-    asked = Settings(str(folder), fill=("a [MASK] c",), nearest=("a b",))
-    assert query.answer(asked), "the questions of training.query"
+def test_inputs_of_other_shapes_are_told_in_a_sentence(loaded):
+    serve, whole = loaded.signatures["serving_default"], example(masked_lm())
+    for name in ("input_mask", "input_type_ids"):
+        inputs = tensors({**whole, name: whole[name][:, :3]})
+        for call in (loaded, lambda inputs: serve(**inputs)):
+            with pytest.raises(InvalidArgument, match=f"`{name}` must have the shape"):
+                call(inputs)
+    with pytest.raises(InvalidArgument, match=f"must have {LENGTH} tokens per row"):
+        serve(**tensors(example(masked_lm(), 4)))
+    inputs = {**whole, "masked_lm_positions": np.ones((4, 2), "int32")}
+    with pytest.raises(InvalidArgument, match="must have the batch of"):
+        loaded.signatures["mlm"](**tensors(inputs, True))
+    with pytest.raises(InvalidArgument, match=f"positions for at most {MAX_LENGTH} tokens"):
+        loaded(tensors(example(masked_lm(), MAX_LENGTH + 1)))
+
+
+@pytest.mark.parametrize("length", [0, MAX_LENGTH + 1, 2.5])
+def test_impossible_lengths_and_other_tokenizers_are_refused_and_nothing_is_written(
+    tmp_path, length
+):
+    model = made("")
+    with pytest.raises(ValueError, match=r"`length` must.*Received: length="):
+        export_encoder(model, tmp_path / "model", length=length)
+    with pytest.raises(ValueError, match="the one that the model was trained with"):
+        export_text_model(model, WordPiece([*PIECES, "z"]), tmp_path / "text")
+    with pytest.raises(ValueError, match="ordinary pieces, 10. Received: top=11"):
+        export_text_model(made("masked_lm"), WordPiece(PIECES), tmp_path / "text", top=11)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_strings_fill_blanks_and_are_embedded(tmp_path, capsys):
+    model = made("masked_lm", num_segments=0)
+    export_text_model(model, preprocessor(model), tmp_path / "text", top=3)
+    signatures = tf.saved_model.load(str(tmp_path / "text")).signatures
+    texts = tf.constant(["a [MASK] c", "a b", "a [MASK] b [MASK]"])
+    filled = {x: y.numpy() for x, y in signatures["fill_mask"](text=texts).items()}
+    assert filled["num_masks"].tolist() == [1, 0, 2]
+    ids = np.array([[2, 5, 4, 7, 3]], "int32")
+    given = {"token_ids": ids, "padding_mask": np.ones_like(ids)}
+    logits = model({**given, "mask_positions": np.array([[2]])}).numpy()[0, 0, 5:]
+    shares = np.exp(logits) / np.exp(logits).sum()
+    best = np.argsort(-shares)[:3]
+    assert [x.decode() for x in filled["tokens"][0]] == [PIECES[5 + x] for x in best]
+    np.testing.assert_allclose(filled["probabilities"][0], shares[best], atol=1e-5)
+    ids = np.array([[2, 5, 6, 3]], "int32")
+    given = {"token_ids": ids, "padding_mask": np.ones_like(ids)}
+    mean = model.backbone(given)["sequence_output"].numpy()[0, 1:3].mean(axis=0)
+    embedding = signatures["embed"](text=texts)["embedding"].numpy()
+    np.testing.assert_allclose(embedding[1], mean / np.linalg.norm(mean), atol=1e-5)
+    assert query.answer(Settings(str(tmp_path), fill=("a [MASK] c",), nearest=("a b",)))
     assert capsys.readouterr().out.startswith("a [MASK] c\n    ")
 
 
-@pytest.mark.parametrize("length", [0, 8, 2.5])
-def test_impossible_lengths_are_refused_and_nothing_is_written(tmp_path, length):
-    with pytest.raises(ValueError, match=r"`length` must.*Received: length="):
-        export_encoder(scrambled_model(), tmp_path / "model", length=length)
-    assert list(tmp_path.iterdir()) == []
+def test_a_text_is_computed_in_the_shortest_rows_that_hold_it():
+    model = made("", max_sequence_length=70)
+    functions = text_functions(model, preprocessor(model, 70))
+    texts = [" ".join("a" * count) for count in (80, 1, 14, 15, 30, 31, 62, 63, 3)]
+    together = functions["serving_default"](text=tf.constant(texts))
+    graph = functions["serving_default"].get_concrete_function().graph
+    branches = [
+        op for op in graph.get_operations() if op.name.startswith("cond") and op.type.endswith("If")
+    ]
+    assert len(branches) == 4, "16, 32, 64 and 70 tokens"
+    for number, text in enumerate(texts):
+        alone = functions["serving_default"](text=tf.constant([text]))
+        for name, value in together.items():
+            np.testing.assert_allclose(alone[name][0], value[number], atol=1e-5)
+        rows = {x: np.asarray(y) for x, y in preprocessor(model, 70)([text]).items()}
+        wanted = model(rows)["sequence_output"][0] * rows["padding_mask"][0][:, None]
+        answer = together["sequence_output"][number] * rows["padding_mask"][0][:, None]
+        np.testing.assert_allclose(answer, wanted, atol=1e-5)
 
 
-def test_a_tokenizer_of_another_model_is_refused(tmp_path):
-    tokenizer = WordPiece([*VOCABULARY, "z"])
-    with pytest.raises(ValueError, match="the one that the model was trained with"):
-        export_text_model(scrambled_model(), tokenizer, tmp_path / "text")
-    assert list(tmp_path.iterdir()) == []
+def test_empty_texts_are_refused_by_an_embedder():
+    model = made("text_embedder")
+    embed = text_functions(model, preprocessor(model))["embed"]
+    for empty in ("", " \t"):
+        with pytest.raises(InvalidArgument, match="must have at least one token"):
+            embed(text=tf.constant(["a", empty]))
+
+
+@pytest.mark.parametrize(
+    "name", ["tupe_r", *(pytest.param(x, marks=pytest.mark.slow) for x in METHOD_NAMES)]
+)
+def test_every_method_answers_and_learns_as_the_model_and_by_keras_too(name, tmp_path):
+    model = encoder(Case(name), "float32", dropout=0.0)
+    scramble(model.weights)
+    export_encoder(model, tmp_path / "ours", LENGTH)
+    model.export(str(tmp_path / "keras"), verbose=False)
+    ours, theirs = (tf.saved_model.load(str(tmp_path / x)) for x in ("ours", "keras"))
+    for length in (LENGTH, 1, model.max_sequence_length):
+        inputs = tensors(example(model, length))
+        given = {"token_ids": inputs["input_word_ids"], "padding_mask": inputs["input_mask"]}
+        with tf.GradientTape() as tape:
+            wanted = model(given, training=True)
+            loss = tf.reduce_sum(wanted["sequence_output"] ** 2)
+        calls = [ours(inputs), theirs.serve(given)]
+        if length == LENGTH:
+            calls.append(ours.signatures["serving_default"](**inputs))
+        for answers in calls:
+            for key, value in wanted.items():
+                np.testing.assert_allclose(answers[key], value, atol=2e-5, rtol=2e-5)
+    gradients = tape.gradient(loss, [x.value for x in model.trainable_variables])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(ours(inputs, training=True)["sequence_output"] ** 2)
+    found = tape.gradient(loss, ours.trainable_variables)
+    pairs = [(x, y) for x, y in zip(gradients, found, strict=True) if x is not None]
+    pairs = [tuple(tf.convert_to_tensor(x).numpy() for x in pair) for pair in pairs]
+    largest = max(np.abs(wanted).max() for wanted, _ in pairs)
+    for wanted, answer in pairs:  # that of a key's bias is rounding alone
+        np.testing.assert_allclose(answer, wanted, atol=1e-4 * largest)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tupe_r", "shaw", "rope", "absolute", "t5", "fire"])
+@pytest.mark.parametrize("pattern", ["causal", "window"])
+def test_a_pattern_is_exported_and_a_window_is_linear(name, pattern, tmp_path):
+    options = {"window": 32, "num_global": 2, "separate_global": True}
+    kind = {"attention_pattern": "causal"}
+    if pattern == "window":
+        kind = {"attention_pattern": "sliding_window", "pattern_options": options}
+    model = made("", position=name, max_sequence_length=700, num_segments=0, **kind)
+    export_encoder(model, tmp_path / "model")
+    inputs = example(model, 700, batch=1)
+    given = {"token_ids": inputs["input_word_ids"], "padding_mask": inputs["input_mask"]}
+    serve = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    for key, value in serve(**tensors(inputs)).items():
+        if key != "default":
+            np.testing.assert_allclose(value, model(given)[key], atol=2e-5)
+    text = serve.graph.as_graph_def()
+    shapes = {
+        tuple(d.size for d in x.dim)
+        for function in text.library.function
+        for values in function.arg_attr.values()
+        for x in values.attr["_output_shapes"].list.shape
+    }
+    assert not any(shape.count(700) > 1 for shape in shapes)

@@ -7,6 +7,12 @@ import tempfile
 import keras
 import tiny_vocabularies
 from fuzz_engine import Reader
+from keras_tupe.models._backbone_config import (
+    new_backbone,
+    read_backbone_config,
+    write_backbone_config,
+)
+from keras_tupe.models.saved.folder import load_folder
 
 from keras_tupe import (
     TupeBackbone,
@@ -17,12 +23,6 @@ from keras_tupe import (
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
 )
-from keras_tupe.models._backbone_config import (
-    new_backbone,
-    read_backbone_config,
-    write_backbone_config,
-)
-from keras_tupe.models.saved.folder import load_folder
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training.presets import load
 

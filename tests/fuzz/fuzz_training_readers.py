@@ -15,7 +15,7 @@ from fuzz_data_readers import _prepared_files, _repair_prepared
 from fuzz_engine import Reader
 
 from keras_tupe.data.rows.json_record import write_json, write_sealed_json
-from keras_tupe.export.card import write_card
+from keras_tupe.export.folder import write_card
 from training import compare, saved_models
 from training.ablate import report, tasks
 from training.ablate import results as ablate_results

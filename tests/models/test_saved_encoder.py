@@ -1,8 +1,12 @@
-"""Encoders from SavedModels, used and trained inside Keras 3 models."""
+"""Encoders from SavedModels, used and trained in Keras 3, kept in files, and elsewhere."""
+
+import os
+import sys
 
 import keras
 import numpy as np
 import pytest
+from interpreters import python
 from saved_encoders import (
     IDS,
     LENGTH,
@@ -12,7 +16,9 @@ from saved_encoders import (
     WIDTH,
     classifier,
     fit,
+    labels,
     rows,
+    write_call,
     write_other_encoder,
 )
 
@@ -63,8 +69,7 @@ def test_integers_of_any_width_boolean_masks_and_one_segment(saved, tensorflow, 
     assert np.abs(encoder(inputs)["default"] - zeros["default"]).max() > 1e-3
 
 
-@pytest.mark.parametrize("length", [None, 5])
-@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize(("batch", "length"), [(None, None)])
 def test_symbolic_outputs_have_the_shapes_of_real_ones(saved, other, batch, length):
     inputs = {
         name: keras.Input(batch_shape=(batch, length), dtype="int64", name=name)
@@ -80,23 +85,6 @@ def test_symbolic_outputs_have_the_shapes_of_real_ones(saved, other, batch, leng
     predicted, direct = keras.Model(inputs, outputs)(given), encoder(given)
     np.testing.assert_array_equal(predicted["encoder_outputs"][1], direct["sequence_output"])
     np.testing.assert_array_equal(predicted["default"], direct["default"])
-
-
-def test_masked_words_are_predicted_on_request(saved):
-    model, folder, _ = saved
-    encoder, inputs = SavedEncoder(folder, mlm=True), rows()
-    positions = np.array([[1, 6], [0, 0], [3, 2], [5, 5], [2, 0], [4, 1]])
-    outputs = encoder({**inputs, "masked_lm_positions": positions})
-    assert_same(outputs, of_backbone(model.backbone, inputs))
-    names = {"token_ids": IDS, "padding_mask": MASK, "segment_ids": TYPES}
-    given = {name: inputs[key].astype("int32") for name, key in names.items()}
-    logits = model({**given, "mask_positions": positions.astype("int32")})
-    np.testing.assert_allclose(outputs["mlm_logits"], logits, atol=3e-5)
-    assert len(encoder.trainable_weights) == len(model.trainable_weights)
-    assert encoder.get_config().items() >= {"path": str(folder), "mlm": True}.items()
-    symbolic = {name: keras.Input((LENGTH,), dtype="int32") for name in (IDS, MASK)}
-    symbolic["masked_lm_positions"] = keras.Input((4,), dtype="int32")
-    assert encoder(symbolic)["mlm_logits"].shape == (None, 4, VOCABULARY)
 
 
 def test_weights_are_the_saved_models_own_variables(saved):
@@ -204,3 +192,221 @@ def test_regularization_losses_count_once_and_only_while_the_encoder_is_trainabl
     assert total == pytest.approx(model.evaluate(rows(), np.zeros(6), verbose=0) + float(loss))
     model(rows())
     assert model.losses == []
+
+
+# Files
+
+
+@pytest.fixture
+def trained(other):
+    """A classifier on an encoder of others, trained a little; fast to make."""
+    model = classifier(SavedEncoder(other, name="encoder"))
+    fit(model, keras.optimizers.Adam(0.1), rows())
+    return model
+
+
+def test_a_keras_file_brings_the_trained_weights_back_if_the_user_says_so(trained, other, tmp_path):
+    expected = trained.predict(rows(), verbose=0)
+    trained.save(tmp_path / "model.keras")
+    with pytest.raises(ValueError, match=r"runs whatever is in it.*safe_mode=False.*path='"):
+        keras.saving.load_model(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras", safe_mode=False)
+    np.testing.assert_array_equal(again.predict(rows(), verbose=0), expected)
+    other.rename(tmp_path / "moved")
+    with pytest.raises(ValueError, match=r"After moving.*load_weights.*Received: path="):
+        keras.saving.load_model(tmp_path / "model.keras", safe_mode=False)
+    again = classifier(SavedEncoder(tmp_path / "moved", name="encoder"))
+    again.load_weights(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again.predict(rows(), verbose=0), expected)
+
+
+def test_a_model_with_the_layer_can_be_exported_by_keras(trained, tensorflow, tmp_path):
+    trained.export(tmp_path / "exported", verbose=False)
+    loaded = tensorflow.saved_model.load(str(tmp_path / "exported"))
+    inputs = {name: tensorflow.cast(value, "int32") for name, value in rows().items()}
+    np.testing.assert_allclose(
+        loaded.serve(inputs), trained.predict(rows(), verbose=0), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_the_backbone_of_a_trained_layer_has_its_weights(saved):
+    encoder = SavedEncoder(saved[1])
+    fresh = encoder.to_backbone()
+    for name, value in of_backbone(fresh, rows()).items():
+        np.testing.assert_allclose(value, encoder(rows())[name], atol=1e-5)
+    generator = np.random.default_rng(8)
+    for weight in encoder.trainable_weights:  # as training would
+        weight.assign_add(generator.normal(size=weight.shape) * 0.1)
+    outputs = of_backbone(encoder.to_backbone(), rows())
+    for name, value in outputs.items():
+        np.testing.assert_allclose(value, encoder(rows())[name], atol=1e-5)
+    assert (
+        np.abs(outputs["pooled_output"] - of_backbone(fresh, rows())["pooled_output"]).max() > 1e-2
+    )
+    assert encoder.to_backbone().get_config() == fresh.get_config()
+
+
+# Mistakes
+
+
+def test_what_is_no_encoder_is_refused_in_a_sentence(trained, tensorflow, tmp_path):
+    spec = tensorflow.TensorSpec([None], tensorflow.string)
+    write_call(tmp_path / "text", lambda x: {"embedding": x}, spec)
+    with pytest.raises(ValueError, match=r"is not an encoder of ids.*Received: path="):
+        SavedEncoder(tmp_path / "text")
+    with pytest.raises(ValueError, match=r"has no `mlm`.*mlm=True"):
+        SavedEncoder(tmp_path / "other", mlm=True)
+    for path in ("", "missing", tmp_path, __file__):
+        with pytest.raises(ValueError, match=r"must be the folder of a SavedModel.*Received: path"):
+            SavedEncoder(path)
+    with pytest.raises(ValueError, match=r"can be made again\. Received: path="):
+        trained.get_layer("encoder").to_backbone()
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        ({MASK: None}, ValueError, "takes a dictionary with the keys.*Received"),
+        ({"token_ids": rows()[IDS]}, ValueError, "takes a dictionary with the keys.*Received"),
+        ({IDS: rows()[IDS] + 0.5}, TypeError, f"`{IDS}` must hold integers.*float"),
+        ({IDS: rows()[IDS] + VOCABULARY}, Exception, f"`{IDS}` must lie in"),
+        ({MASK: rows()[MASK][:, :3]}, Exception, f"`{MASK}` must have the shape"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_told_in_a_sentence(saved, changes, kind, message):
+    inputs = {name: x for name, x in {**rows(), **changes}.items() if x is not None}
+    with pytest.raises(kind, match=message):
+        saved[2](inputs)
+    with pytest.raises(Exception, match=f"positions for at most {LENGTH} tokens"):
+        saved[2](rows(length=LENGTH + 1))
+
+
+# Other processes
+
+HUB = """
+import sys
+import numpy as np
+import tensorflow as tf
+import tensorflow_hub as hub
+import tf_keras
+
+folder, example, answers = sys.argv[1:]
+rows = dict(np.load(example))
+labels = rows.pop("labels")
+rows = {name: tf.constant(value) for name, value in rows.items()}
+results = {name: value.numpy() for name, value in hub.load(folder)(rows).items()}
+tf_keras.utils.set_random_seed(3)
+
+def train(trainable):
+    inputs = {name: tf_keras.Input((None,), dtype=tf.int32, name=name) for name in rows}
+    layer = hub.KerasLayer(folder, trainable=trainable)
+    model = tf_keras.Model(inputs, tf_keras.layers.Dense(2)(layer(inputs)["pooled_output"]))
+    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(tf_keras.optimizers.Adam(0.02), loss)
+    before = [weight.numpy() for weight in layer.weights]
+    losses = [model.evaluate(rows, labels, verbose=0)]
+    model.fit(rows, labels, batch_size=6, epochs=40, verbose=0)
+    losses.append(model.evaluate(rows, labels, verbose=0))
+    changed = [w.name for w, old in zip(layer.weights, before) if (w.numpy() != old).any()]
+    return losses, len(layer.trainable_weights), changed
+
+results["losses"], results["trainable"], results["changed"] = train(True)
+_, results["frozen_trainable"], results["frozen_changed"] = train(False)
+results["ours"] = [name for name in sys.modules if name.startswith("keras_tupe")]
+np.savez(answers, **{name: np.array(value) for name, value in results.items()})
+"""
+
+MIRRORED = """
+import os, sys
+os.environ["KERAS_BACKEND"] = "tensorflow"
+import keras, numpy as np
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+from keras_tupe import SavedEncoder
+from keras_tupe.trainer import Trainer
+
+folder, example, answers, other = sys.argv[1:]
+rows = dict(np.load(example))
+labels = rows.pop("labels")
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+results = {}
+
+def new_model(folder=folder):
+    keras.utils.set_random_seed(3)
+    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in rows}
+    encoder = SavedEncoder(folder, name="encoder")
+    return keras.Model(inputs, keras.layers.Dense(2)(encoder(inputs)["pooled_output"]))
+
+def loss():
+    return keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction="mean_with_sample_weight"
+    )
+
+def copies(variable):
+    return np.stack([v.numpy() for v in strategy.experimental_local_results(variable.value)])
+
+for name, rate in (("adam", 0.02), ("adamw", 0.02), ("sgd", 0.3)):
+    with strategy.scope():
+        model = new_model()
+        model.compile(name, loss(), jit_compile=False)
+        model.optimizer.learning_rate.assign(rate)
+    before = [w.numpy() for w in model.trainable_weights]
+    losses = [model.evaluate(rows, labels, verbose=0)]
+    model.fit(rows, labels, batch_size=6, epochs=40, verbose=0)
+    results[f"{name}/losses"] = [*losses, model.evaluate(rows, labels, verbose=0)]
+    pairs = zip(model.trainable_weights, before)
+    results[f"{name}/same"] = [w.path for w, old in pairs if (w.numpy() == old).all()]
+    results[f"{name}/apart"] = max(np.ptp(copies(w), 0).max() for w in model.trainable_weights)
+model.save(answers + ".keras")
+results["predicted"] = model.predict(rows, verbose=0)
+with strategy.scope():
+    loaded = keras.saving.load_model(answers + ".keras", safe_mode=False)
+    results["loaded"] = loaded.predict(rows, verbose=0)
+    trainer = Trainer(new_model(other), xla=True)  # which Keras alone cannot do under a strategy
+    trainer.compile(keras.optimizers.Adam(0.02), loss())
+data = tf.data.Dataset.from_tensor_slices((rows, labels, np.ones(6, "float32")))
+data = data.batch(6, drop_remainder=True)
+results["trainer/losses"] = trainer.fit(data, epochs=15, verbose=0).history["loss"]
+np.savez(answers, **{name: np.array(value) for name, value in results.items()})
+"""
+
+
+def answers_of(script, source, tmp_path, *more):
+    inputs = {name: value.astype("int32") for name, value in rows().items()}
+    np.savez(tmp_path / "rows.npz", labels=labels(), **inputs)
+    path = os.pathsep.join(filter(None, sys.path))
+    words = (source, tmp_path / "rows.npz", tmp_path / "answers", *more)
+    python("-c", script, *words, environment={"PYTHONPATH": path})
+    with np.load(tmp_path / "answers.npz") as answers:
+        return dict(answers)
+
+
+@pytest.mark.slow
+def test_tensorflow_hub_answers_and_trains_as_we_do(saved, tmp_path):
+    pytest.importorskip(
+        "tensorflow_hub", reason="pip install 'keras-tupe[test]'", exc_type=ImportError
+    )
+    answers = answers_of(HUB, saved[1], tmp_path)
+    encoder = SavedEncoder(saved[1])
+    for name, value in encoder(rows()).items():
+        np.testing.assert_allclose(answers[name], value, atol=1e-6)
+    assert answers["losses"][1] < 0.9 * answers["losses"][0]
+    trainable = len(encoder.trainable_weights)
+    assert answers["trainable"] == trainable
+    assert sum("seed_generator" not in name for name in answers["changed"]) == trainable
+    assert answers["frozen_trainable"] == 0
+    assert answers["frozen_changed"].size == answers["ours"].size == 0
+
+
+@pytest.mark.slow
+def test_two_replicas_train_the_encoder_together(saved, tmp_path):
+    write_other_encoder(tmp_path / "other", has_losses=False)  # `Trainer` refuses them
+    answers = answers_of(MIRRORED, saved[1], tmp_path, tmp_path / "other")
+    for name in ("adam", "adamw", "sgd"):
+        losses = answers[f"{name}/losses"]
+        assert losses[1] < 0.9 * losses[0]
+        assert all(path.endswith("attention/key/bias") for path in answers[f"{name}/same"])
+        assert answers[f"{name}/apart"] == 0
+    np.testing.assert_allclose(answers["loaded"], answers["predicted"], atol=1e-6)
+    assert answers["trainer/losses"][-1] < 0.9 * answers["trainer/losses"][0]

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_tupe import TupeMaskedLM
-from keras_tupe.export.text_model import text_functions
+from keras_tupe.export.text import text_functions
 from training.demo.sentences import MASKS
 from training.draw.drawings import drawings_of
 from training.evaluate_blimp.scorer import PseudoLogLikelihood

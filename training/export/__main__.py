@@ -4,9 +4,9 @@
     python -m training.export runs/tupe_r/preset --out tupe_r.onnx --format onnx
 
 A SavedModel's folder holds the encoder itself (ids in), `text/` (strings in: embeddings, blanks
-to fill, classes; of a causal language model the text after prompts, and scores; of an embedder its
-vectors), `preprocessor/` (strings to ids) and `card.json`; `text/` and `preprocessor/` only if the
-preset has a tokenizer. Of a model of pairs there is `text/` alone: sources in, targets out, and
+to fill, what the task answers; of a causal language model the text after prompts, and scores),
+`preprocessor/` (strings to ids) and `card.json`; `text/` and `preprocessor/` only if the preset has
+a tokenizer. Of a model of pairs there is `text/` alone: sources in, targets out, and
 scores; `--num-beams` and `--length-penalty` say how it writes. `--with-preset` adds `preset/`, from
 which Keras makes the model again. What is written is loaded again, by another process or by the
 format's own runtime, and compared with the model before it gets its name.
@@ -22,9 +22,9 @@ def main(arguments=None):
     settings = parse(Settings, arguments, __doc__, "export")
     end_cleanly_on_sigterm()
     with sentences("export", "Nothing was written."):
-        from training.export.work import export
+        from training.export.work import make
 
-        export(settings, command_of("export", arguments))
+        make(settings, command_of("export", arguments))
 
 
 if __name__ == "__main__":

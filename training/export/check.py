@@ -8,31 +8,11 @@ import sys
 import numpy as np
 from keras import ops
 
-from keras_tupe import TupeTextEmbedder
+from keras_tupe.export.served import answers, backbone_of, input_names, known_inputs
 from training.command import start
 
 EXAMPLE = "example.npz"
-_HUB = {"token_ids": "input_word_ids", "padding_mask": "input_mask"}
-
-
-def random_inputs(backbone, length, predictions=4, seed=0):
-    """Returns four rows of random tokens with paddings, and places to predict.
-
-    Args:
-        backbone: a `TupeBackbone`.
-        length: tokens per row.
-        predictions: number of `mask_positions` per row.
-        seed: an integer.
-    """
-    generator = np.random.default_rng(seed)
-    token_ids = generator.integers(0, backbone.vocabulary_size, (4, length))
-    lengths = np.array([length, max(1, length // 2), 1, max(1, length - 1)])
-    padding_mask = np.arange(length) < lengths[:, None]
-    inputs = {"token_ids": token_ids * padding_mask, "padding_mask": padding_mask}
-    if backbone.num_segments:
-        inputs["segment_ids"] = generator.integers(0, backbone.num_segments, (4, length))
-    inputs["mask_positions"] = generator.integers(0, lengths[:, None], (4, predictions))
-    return {name: value.astype("int32") for name, value in inputs.items()}
+_TEXTS = ("a", "the 1", "b a c")  # each vocabulary has tokens for them, the unknown one at least
 
 
 def write_example(folder, model, inputs):
@@ -41,27 +21,33 @@ def write_example(folder, model, inputs):
     Args:
         folder: `pathlib.Path` of the export.
         model: a `TupeBackbone`, or a task with one.
-        inputs: the model's inputs, and `mask_positions`.
+        inputs: integers under the names of Keras; those that the model does not take are left out.
     """
-    backbone = getattr(model, "backbone", model)
-    outputs = dict(backbone({tensor.name: inputs[tensor.name] for tensor in backbone.inputs}))
-    if hasattr(model, "head"):
-        outputs["mlm_logits"] = model.head(
-            outputs["sequence_output"], mask_positions=inputs["mask_positions"]
-        )
-    if isinstance(model, TupeTextEmbedder):
-        outputs["embedding"] = model({tensor.name: inputs[tensor.name] for tensor in model.inputs})
-    segment_ids = inputs.get("segment_ids", np.zeros_like(inputs["token_ids"]))
-    np.savez_compressed(
-        pathlib.Path(folder, EXAMPLE),
-        **{hub: inputs[name] for name, hub in _HUB.items()},
-        input_type_ids=segment_ids,
-        masked_lm_positions=inputs["mask_positions"],
-        **{
-            name: ops.convert_to_numpy(ops.cast(value, "float32"))
-            for name, value in outputs.items()
-        },
-    )
+    inputs = {"segment_ids": np.zeros_like(inputs["token_ids"]), **inputs}
+    outputs = dict(backbone_of(model)(known_inputs(model, inputs), training=False))
+    outputs |= answers(model, outputs, inputs)
+    found = {name: ops.convert_to_numpy(ops.cast(x, "float32")) for name, x in outputs.items()}
+    given = {hub: inputs[name] for name, hub in input_names(model).items()}
+    np.savez_compressed(pathlib.Path(folder, EXAMPLE), **given, **found)
+
+
+def write_scores(folder, model, length):
+    """Writes texts with the log-probabilities that a model of pairs gives each after another.
+
+    Args:
+        folder: `pathlib.Path` of the export.
+        model: a `TupeSeq2SeqLM` with its preprocessor.
+        length: tokens of a target at most.
+    """
+    preprocessor = model.preprocessor
+    special = 2 + bool(preprocessor.decoder_starts_with_end)
+    room = min(preprocessor.encoder_sequence_length - 2, length - special)
+    texts = [text for text in _TEXTS if len(preprocessor.tokenizer([text])[0]) <= room]
+    targets = [*texts[1:], *texts[:1]]
+    scores = model.score({"encoder_text": texts, "decoder_text": targets}) if texts else {}
+    found = scores.get("log_probabilities", np.zeros((0, 1))).sum(axis=1).astype("float32")
+    given = {"text": np.array(texts, str), "target": np.array(targets, str)}
+    np.savez_compressed(pathlib.Path(folder, EXAMPLE), **given, log_probability=found)
 
 
 def check_in_another_process(folder, say=print):
@@ -81,12 +67,10 @@ def check_in_another_process(folder, say=print):
         text=True,
         check=False,
     )
-    heading = "=== the export, loaded by another process ==="
-    say(f"\n{heading}\n{ended.stdout.rstrip()}")
+    say(f"\n=== the export, loaded by another process ===\n{ended.stdout.rstrip()}")
     sys.stdout.flush()
-    status = ended.returncode
-    if status:
+    if ended.returncode:
         raise RuntimeError(
             "The exported SavedModel does not answer as the model that was exported, so nothing "
-            f"was written. Received: exit status {status} of training.query"
+            f"was written. Received: exit status {ended.returncode} of training.query"
         )

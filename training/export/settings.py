@@ -30,11 +30,6 @@ class Settings:
         "Tokens per row in signatures, of a model of pairs those of a target. Default: the "
         "preprocessor's, or max_sequence_length.",
     )
-    dynamic_length: bool = setting(
-        False,
-        "Whether a signature for any length is added; never let a server batch mixed lengths with "
-        "it.",
-    )
     text: bool = setting(True, "Whether text/ is written, which holds the weights a second time.")
     with_preset: bool = setting(
         False, "Whether the preset is put into preset/, which holds the weights once more."
@@ -51,15 +46,10 @@ class Settings:
         found = list(out_of_range(self, _RANGES).values())
         if self.format not in FORMATS:
             found.append(f"--format must be one of {', '.join(FORMATS)}. Received: {self.format!r}")
-        elif self.format != "savedmodel" and (self.length or self.dynamic_length):
+        elif self.format != FORMATS[0] and (self.length or self.with_preset):
             found.append(
-                "--length and --dynamic-length are for SavedModels; other formats take any length. "
-                f"Received: --format {self.format}"
-            )
-        elif self.format != "savedmodel" and self.with_preset:
-            found.append(
-                "--with-preset is for SavedModels, which are folders; other formats are one file. "
-                f"Received: --format {self.format}"
+                "--length and --with-preset are for SavedModels, which are folders; other formats "
+                f"are one file for any length. Received: --format {self.format}"
             )
         if self.length is not None and self.length < 1:
             found.append(f"--length must be at least 1. Received: {self.length}")
@@ -68,7 +58,12 @@ class Settings:
         elif not os.path.isdir(self.preset):
             found.append(f"The preset must be a folder. Received: {self.preset!r}")
         elif is_seq2seq(self.preset):
-            found += self._problems_of_pairs()
+            if self.format != FORMATS[0] or not self.text:
+                found.append(
+                    "A model of pairs is exported as the SavedModel text/ alone, without --no-text "
+                    "and with --format savedmodel: other formats do not have its loop over tokens. "
+                    f"Received: --format {self.format}{'' if self.text else ' --no-text'}"
+                )
         elif self.num_beams > 1:
             found.append(
                 "--num-beams is for models of pairs; others are exported without it. Received: "
@@ -81,17 +76,3 @@ class Settings:
         except ValueError as error:
             return [*found, str(error)]
         return found + no_folder(self.out)
-
-    def _problems_of_pairs(self):
-        if self.format != FORMATS[0]:
-            return [
-                "--format must be savedmodel for a model of pairs, whose loop over tokens other "
-                f"formats do not have. Received: --format {self.format}"
-            ]
-        if self.dynamic_length or not self.text:
-            return [
-                "--dynamic-length and --no-text are for encoders; text/ is all that a model of "
-                "pairs is exported as, and takes texts of any length. Received: "
-                + ("--dynamic-length" if self.dynamic_length else "--no-text")
-            ]
-        return []

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 TOLERANCE = 1e-5
+INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 # what TensorFlow and NumPy raise for files that are not whole
 _DAMAGE = (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile, tf.errors.OpError)
 
@@ -69,20 +70,14 @@ def _of_pairs(folder, example):
 def _of_encoder(folder, example):
     """Returns the names and answers of an encoder, as far as the example has them."""
     encoder = tf.saved_model.load(str(folder))  # kept: its functions die with it
-    names = ("input_word_ids", "input_mask", "input_type_ids")
-    inputs = {name: tf.constant(example[name]) for name in names}
-    answers = {
-        "encoder": encoder(inputs),
-        "serving_default": encoder.signatures["serving_default"](**inputs),
-    }
-    if "embed" in encoder.signatures:
-        answers["embed"] = encoder.signatures["embed"](**inputs)
-    if hasattr(encoder, "mlm"):
-        positions = tf.constant(example["masked_lm_positions"])
-        answers["mlm"] = encoder.mlm({**inputs, "masked_lm_positions": positions})
+    found = [encoder({name: tf.constant(example[name]) for name in INPUTS})]
+    for signature in encoder.signatures.values():
+        specs = signature.structured_input_signature[1]
+        if specs.keys() <= example.keys():
+            found.append(signature(**{name: tf.constant(example[name]) for name in specs}))
     return [
         (name, value.numpy())
-        for answer in answers.values()
+        for answer in found
         for name, value in answer.items()
         if name in example
     ]

@@ -11,7 +11,7 @@ from training.command.without_keras import without_keras
 from training.quickstart.recipe import STEPS, TASK_STEPS
 
 with without_keras():
-    from keras_tupe.export._folders import check_destination
+    from keras_tupe.export.folder import check_destination
     from keras_tupe.models.sizes import SIZES
 
 

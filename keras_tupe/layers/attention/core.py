@@ -101,11 +101,16 @@ def attend(
     length = max(longest) if len(longest) == 2 else None
     size = blocks and in_blocks(length) and _rows(value.shape)
     has_window = size and visible is not None and visible.has_window and _is_whole(block)
+    # TensorFlow 2.21 rewrites a loop over windows into an empty answer where it does not know how
+    # many texts there are: then few blocks follow each other, or each sees all keys
+    is_open = keras.backend.backend() == "tensorflow" and value.shape[1] is None
+    has_window = has_window and not (is_open and length is None)
     if has_window and "matrix" not in parts.rows:
         rows = _rows_of_window(visible)
+        rows = max(rows, -(-length // MOST_KNOWN)) if is_open else rows
         reach = max(visible.left, visible.right) + rows  # beyond no block's ends
         whole = near(parts.whole, reach) if near else parts.whole
-        out = _in_windows(one, parts, keys, block, rows, whole)
+        out = _in_windows(one, parts, keys, block, rows, whole, is_open)
     elif size:
         out = _in_blocks(one, parts, keys, block, size, unrolled)
     else:
@@ -179,7 +184,7 @@ def _in_blocks(one, parts, keys, block, size, unrolled):
     return _rows_of_frames(out, keys["value"], block.rows, count * size)
 
 
-def _in_windows(one, parts, keys, block, size, whole):
+def _in_windows(one, parts, keys, block, size, whole, unrolled):
     """Blocks that see a window of keys, and beside it those of global tokens."""
     visible, length = one.visible, block.rows
     count, width = -(-length // size), visible.left + size + visible.right
@@ -207,6 +212,7 @@ def _in_windows(one, parts, keys, block, size, whole):
         return one(start, whole["seed"], rows, entries["keys"], here, whole["mask"], beside)
 
     starts = size * ops.arange(count, dtype="int32")
+    starts = [size * number for number in range(count)] if unrolled else starts
     out = over_blocks(of_block, starts, entries, whole, keys["value"].dtype)
     return _rows_of_frames(out, keys["value"], length, count * size)
 

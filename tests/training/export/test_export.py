@@ -46,7 +46,7 @@ def preset(tmp_path_factory):
 @pytest.mark.slow
 def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset, tmp_path):
     out = tmp_path / "models" / "small"
-    words = ("--out", out, "--dynamic-length", "--length", 8, "--with-preset")
+    words = ("--out", out, "--length", 8, "--with-preset")
     done = commands.run_anew("export", preset, *words)
     assert done.code == 0, done.err[-2000:]
     assert "modules of keras_tupe in this process: 0" in done.out
@@ -109,11 +109,11 @@ def test_a_preset_becomes_savedmodels_with_a_card_and_a_row_of_the_table(preset,
         (["{old}", "--out", "{new}"], "must be a folder of this package"),
         (
             ["{preset}", "--out", "{new}", "--format", "onnx", "--length", "3"],
-            "are for SavedModels",
+            "--length and --with-preset are for SavedModels",
         ),
         (
             ["{preset}", "--out", "{new}", "--format", "litert", "--with-preset"],
-            "--with-preset is for SavedModels",
+            "--length and --with-preset are for SavedModels",
         ),
     ],
 )

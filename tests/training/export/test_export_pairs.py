@@ -46,9 +46,8 @@ def test_a_preset_of_pairs_becomes_a_savedmodel_that_writes(preset, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--format", "onnx"), "--format must be savedmodel for a model of pairs"),
-        (("--no-text",), "--dynamic-length and --no-text are for encoders"),
-        (("--dynamic-length",), "--dynamic-length and --no-text are for encoders"),
+        (("--format", "onnx"), "A model of pairs is exported as the SavedModel text/ alone"),
+        (("--no-text",), "A model of pairs is exported as the SavedModel text/ alone"),
         (("--num-beams", "0"), "--num-beams must be an integer >= 1"),
         (("--length-penalty", "-1"), "--length-penalty must be a number >= 0"),
         (("--length", "1"), "`max_length` must be at least 2"),

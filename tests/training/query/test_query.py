@@ -9,8 +9,10 @@ from training.query.questions import STYLES, fitting
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
 from keras_tupe.export import export_encoder, export_text_model
+from keras_tupe.export.portable import random_inputs
+from keras_tupe.export.served import input_names
 from keras_tupe.tokenizers import WordPiece
-from training.export.check import random_inputs, write_example
+from training.export.check import write_example
 from training.query.settings import Settings
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -54,7 +56,9 @@ def exports(tmp_path_factory):
     model = TupeMaskedLM(backbone, preprocessor=text)
     above = tmp_path_factory.mktemp("exports")
     export_encoder(model, above / "neither", 64)
-    write_example(above / "neither", model, random_inputs(backbone, 64))
+    inputs = random_inputs(model, 4, 64)
+    inputs = {name: inputs[hub] for name, hub in input_names(model).items()}
+    write_example(above / "neither", model, inputs)
     for name in ("text", "preset"):
         shutil.copytree(above / "neither", above / name)
     export_text_model(model, text, above / "text" / "text", 64)

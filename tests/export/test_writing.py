@@ -1,4 +1,4 @@
-"""A model of pairs as a SavedModel: sources in, targets out, in a process without us."""
+"""Models that write, as SavedModels: prompts and sources in, in a process without us."""
 
 import functools
 import json
@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tiny_vocabularies
+from generation_cases import LENGTH as TEXT_LENGTH
+from generation_cases import causal_lm, text_model
 from golden_cases import GOLDEN
 from hf_cases import golden_copy
 from interpreters import python
@@ -24,7 +26,7 @@ from keras_tupe.export import (
     export_seq2seq,
     export_text_model,
 )
-from keras_tupe.export.seq2seq import seq2seq_functions
+from keras_tupe.export.writing import generator_functions, seq2seq_functions
 from keras_tupe.models import (
     BeamSearch,
     TupeSeq2SeqBackbone,
@@ -41,25 +43,28 @@ import json, sys
 import tensorflow as tf
 import tensorflow_text
 
-model = tf.saved_model.load(sys.argv[1])
-text, target = (tf.constant(json.loads(word)) for word in sys.argv[2:4])
-short, found = {"text": text, "max_length": tf.constant(int(sys.argv[4]))}, {}
-found["serving_default"] = model.signatures["serving_default"](text=text)
-found["generate"] = model.signatures["generate"](**short)
-found["score"] = model.signatures["score"](text=text, target=target)
-for seed in (1, 1, 2):
-    drawn = {"temperature": tf.constant(0.8), "seed": tf.constant(seed)}
-    answer = model.signatures["generate_top_k"](**short, **drawn)["text"]
-    found.setdefault("drawn", []).append([x.decode() for x in answer.numpy()])
-ours = [name for name in sys.modules if name.split(".")[0] in ("keras_tupe", "keras_hub")]
-print(json.dumps({
-    "ours": ours,
-    "drawn": found.pop("drawn"),
-    **{name: {
+model, found = tf.saved_model.load(sys.argv[1]), []
+for name, given in json.loads(sys.argv[2]):
+    answer = model.signatures[name](**{key: tf.constant(x) for key, x in given.items()})
+    found.append({
         key: [x.decode() if isinstance(x, bytes) else x for x in value.numpy().ravel().tolist()]
-        for key, value in answer.items()} for name, answer in found.items()},
-}))
+        for key, value in answer.items()})
+ours = [name for name in sys.modules if name.split(".")[0] in ("keras_tupe", "keras_hub")]
+print(json.dumps([*found, ours]))
 """
+
+
+def elsewhere(folder, *calls):
+    """Returns what another process gets of signatures with some inputs."""
+    *found, ours = json.loads(python("-c", WRITE, folder, json.dumps(calls)).splitlines()[-1])
+    assert ours == []
+    return found
+
+
+def check_drawn(calls):
+    """Checks the texts of one seed, of the same again, and of another."""
+    first, again, other = (call["text"] for call in calls)
+    assert first == again != other
 
 
 @functools.cache
@@ -83,32 +88,22 @@ def test_another_process_writes_the_same_targets(sampler, tmp_path):
     ours = scrambled()
     ours.compile(sampler=sampler)
     export_seq2seq(ours, ours.preprocessor, tmp_path / "model", top_k=9)
-    given = (json.dumps(SOURCES), json.dumps(TARGETS), SHORT)
-    found = json.loads(python("-c", WRITE, tmp_path / "model", *given).splitlines()[-1])
-    assert found["ours"] == []
+    short = {"text": SOURCES, "max_length": SHORT}
+    drawn = [("generate_top_k", {**short, "temperature": 0.8, "seed": x}) for x in (1, 1, 2)]
+    calls = ("serving_default", {"text": SOURCES}), ("generate", short), *drawn
+    pairs = ("score", {"text": SOURCES, "target": TARGETS})
+    whole, shorter, *drawn, scored = elsewhere(tmp_path / "model", *calls, pairs)
+    check_drawn(drawn)
     wanted = ours.generate(SOURCES)
-    assert found["serving_default"]["text"] == wanted
+    assert whole["text"] == wanted
     assert len(set(wanted)) == len(wanted)
-    assert max(found["generate"]["num_tokens"]) == SHORT
-    first, again, other = found["drawn"]
-    assert first == again != other
+    assert shorter["text"] == ours.generate(SOURCES, max_length=SHORT)
+    assert max(shorter["num_tokens"]) == SHORT
     scores = ours.score({"encoder_text": SOURCES, "decoder_text": TARGETS})
     wanted = scores["log_probabilities"].sum(1)
-    np.testing.assert_allclose(found["score"]["log_probability"], wanted, rtol=1e-5)
-    assert found["score"]["num_tokens"] == scores["padding_mask"].sum(1).tolist() == [3, 10, 1]
-    assert [x for x in found["score"]["tokens"] if x][:4] == ["3", "3", "[SEP]", "4"]
-
-
-@pytest.mark.parametrize(
-    "sampler", ["greedy", pytest.param(BEAMS, marks=pytest.mark.slow)], ids=["greedy", "beams"]
-)
-def test_shorter_targets_are_those_of_the_model(sampler):
-    ours = scrambled()
-    ours.compile(sampler=sampler)
-    functions = seq2seq_functions(ours, ours.preprocessor, top_k=5)
-    found = functions["generate"](text=tf.constant(SOURCES), max_length=SHORT)
-    assert texts(found) == ours.generate(SOURCES, max_length=SHORT)
-    assert len(set(texts(found))) == len(SOURCES)
+    np.testing.assert_allclose(scored["log_probability"], wanted, rtol=1e-5)
+    assert scored["num_tokens"] == scores["padding_mask"].sum(1).tolist() == [3, 10, 1]
+    assert [x for x in scored["tokens"] if x][:4] == ["3", "3", "[SEP]", "4"]
 
 
 @pytest.mark.slow
@@ -181,7 +176,7 @@ def test_targets_do_not_depend_on_the_rest_of_the_batch(functions):
     assert alone == together
 
 
-def test_nothing_is_written_of_what_cannot_be_exported(tmp_path):
+def test_nothing_is_written_of_pairs_that_cannot_be_exported(tmp_path):
     ours = scrambled()
     text = ours.preprocessor
     limited = model(position="absolute")
@@ -215,6 +210,67 @@ def test_nothing_is_written_of_what_cannot_be_exported(tmp_path):
 def test_other_exports_name_the_one_of_pairs(export, tmp_path):
     ours = scrambled()
     for wrong in (ours, ours.backbone):
-        with pytest.raises(TypeError, match="is exported by `export_seq2seq`"):
+        with pytest.raises(TypeError, match="`export_seq2seq`"):
             export(wrong, ours.preprocessor.tokenizer, tmp_path / "new")
+    assert not list(tmp_path.iterdir())
+
+
+PROMPTS = ["the cat", "a dog bites the man and", "she"]
+
+
+@pytest.mark.parametrize("kind", ["", pytest.param("sentencepiece", marks=pytest.mark.slow)])
+def test_another_process_goes_on_with_prompts(kind, tmp_path):
+    ours = text_model(kind) if kind else text_model()
+    export_generator(ours, ours.preprocessor, tmp_path / "model", top_k=9)
+    given = {"text": PROMPTS}
+    drawn = [("generate_top_k", {**given, "temperature": 0.8, "seed": x}) for x in (1, 1, 2)]
+    calls = [(name, given) for name in ("generate", "serving_default", "score")]
+    written, default, scored, *drawn = elsewhere(tmp_path / "model", *calls, *drawn)
+    ours.compile(sampler="greedy")
+    wanted = ours.generate(PROMPTS)
+    assert written == default
+    assert written["text"] == wanted
+    assert len(set(wanted)) == len(wanted)
+    assert max(written["num_tokens"]) <= TEXT_LENGTH
+    check_drawn(drawn)
+    assert all(map(str.startswith, drawn[0]["text"], PROMPTS))
+    wanted = ours.score(PROMPTS)
+    summed = wanted["log_probabilities"].sum(1)
+    np.testing.assert_allclose(scored["log_probability"], summed, rtol=1e-5)
+    assert scored["num_tokens"] == wanted["padding_mask"].sum(1).tolist()
+    if not kind:
+        assert [x for x in scored["tokens"] if x][-2:] == ["she", "[SEP]"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [
+        ("generate", {"text": ["a cat", ""]}, "must have at least one token"),
+        ("generate", {"text": ["the cat " * TEXT_LENGTH]}, "must be shorter than `max_length`"),
+        ("score", {"text": ["the cat " * TEXT_LENGTH]}, f"at most {TEXT_LENGTH} tokens"),
+        ("generate_top_k", {"text": ["a"], "temperature": 0.0, "seed": 1}, "must be above 0"),
+    ],
+)
+def test_prompts_that_cannot_be_answered_are_an_error(name, given, sentence):
+    model = text_model()
+    function = generator_functions(model, model.preprocessor)[name]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=sentence):
+        function(**{key: tf.constant(value) for key, value in given.items()})
+
+
+def test_nothing_is_written_of_prompts_that_cannot_be_exported(tmp_path):
+    model = text_model()
+    for wrong, given, sentence in (
+        (model.backbone, {}, "must be a `TupeCausalLM`"),
+        (
+            model,
+            {"max_length": TEXT_LENGTH + 1},
+            "must not exceed the model's max_sequence_length=24",
+        ),
+        (model, {"top_k": 10**6}, "must not exceed the size of the vocabulary"),
+        (causal_lm(dtype="float32"), {}, "must be the one that the model was trained with"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=sentence):
+            export_generator(wrong, model.preprocessor, tmp_path / "new", **given)
     assert not list(tmp_path.iterdir())

@@ -1,7 +1,11 @@
-"""Where exports may be written: never over somebody else's files."""
+"""Folders of exports: complete or not there, never over somebody else's files, with a card."""
 
+import hashlib
+import json
 import pathlib
+import platform
 
+from keras_tupe._commit import commit
 from keras_tupe._new_folder import new_folder
 
 CARD = "card.json"
@@ -37,7 +41,12 @@ def replaceable_folder(path):
     return new_folder(pathlib.Path(path).resolve(), check_destination)
 
 
-def check_empty(path):
+def new_export(path):
+    """As `new_folder`, for one SavedModel: an empty folder may be there."""
+    return new_folder(path, _check_empty)
+
+
+def _check_empty(path):
     """Raises `ValueError` if there is something at `path` but an empty folder (no link to one)."""
     path = pathlib.Path(path)
     is_empty = path.is_dir() and not path.is_symlink() and not any(path.iterdir())
@@ -48,6 +57,29 @@ def check_empty(path):
         )
 
 
-def new_export(path):
-    """As `new_folder`, for one SavedModel: an empty folder may be there."""
-    return new_folder(path, check_empty)
+def write_card(folder, **facts):
+    """Writes `card.json` into an export, with the hashes of all files that are there.
+
+    Args:
+        folder: the export.
+        **facts: what to record: command, config, data, metrics; values that JSON knows.
+
+    Returns:
+        The content of the card, a dictionary.
+    """
+    folder = pathlib.Path(folder)
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file != folder / CARD)
+    card = {
+        "made_by": "keras_tupe",
+        "commit": commit(),
+        "python": platform.python_version(),
+        **facts,
+        "sha256": {str(file.relative_to(folder)): _sha256(file) for file in files},
+    }
+    (folder / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    return card
+
+
+def _sha256(file):
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

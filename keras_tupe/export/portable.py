@@ -1,0 +1,465 @@
+"""The model as one file for ONNX Runtime or LiteRT, compared with Keras before it has its name."""
+
+import contextlib
+import dataclasses
+import importlib
+import itertools
+import logging
+import os
+import pathlib
+import re
+import tempfile
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+from keras_tupe.export.served import (
+    HUB_NAMES,
+    backbone_of,
+    check_length,
+    check_model,
+    input_names,
+    input_specs,
+    served,
+)
+from keras_tupe.layers._tracing import tracing_for
+
+OPSET = 18
+SIGNATURE = "serving_default"  # of a LiteRT file
+TOLERANCE = 1e-4
+LONGEST = 128  # of methods without a length limit
+MOST_TOKENS = 5 * 512  # in a batch of several rows
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """The largest difference between a runtime and Keras, and where it is.
+
+    Attributes:
+        value: |a - b| / max(1, |b|), b being Keras's answer; infinite where a is not a number.
+        output: name of the output.
+        length: tokens per row.
+        batch: rows.
+    """
+
+    value: float
+    output: str
+    length: int
+    batch: int
+
+    def __str__(self):
+        return f"{self.value:.1e} in {self.output} at length={self.length}, batch={self.batch}"
+
+
+@dataclasses.dataclass(frozen=True)
+class PortableFile:
+    """The file that an export for another runtime wrote.
+
+    Attributes:
+        path: the file.
+        bytes: its size.
+        seconds: what the conversion took, the comparison left out.
+        worst: the worst difference from the model in Keras.
+    """
+
+    path: pathlib.Path
+    bytes: int
+    seconds: float
+    worst: Difference
+
+    def __str__(self):
+        return (
+            f"{self.path}: {self.bytes / 1e6:.2f} MB, converted in {self.seconds:.1f} s; worst "
+            f"difference from Keras: {self.worst}"
+        )
+
+
+def export_onnx(model, path):
+    """Writes a model as an ONNX file for any batch and any length, in float32.
+
+    Inputs, int32 `(batch, length)`, with TF Hub's names: `input_word_ids`, `input_mask` (1 = real
+    token), `input_type_ids` (ignored by a model without segments). For a masked language model also
+    `masked_lm_positions` `(batch, predictions)`, positions in [0, length).
+
+    Outputs, float32: `sequence_output` `(batch, length, hidden_dim)` and `pooled_output`
+    `(batch, hidden_dim)`, and of a task what its `served` gives: `mlm_logits` `(batch, predictions,
+    vocabulary_size)`, `probabilities` `(batch, num_classes)`, `embedding` `(batch, hidden_dim)`,
+    `start_logits` and `end_logits` `(batch, length)`, `replaced_probabilities` `(batch, length)`.
+    Pass `model.backbone` for a file of the encoder alone.
+
+    ONNX Runtime runs the converted model at several lengths and batches before it is written. A
+    model under another dtype policy is converted in float32, and compared as such.
+    `model.export(path, format="onnx")` does the same.
+
+    A sequence above `max_sequence_length` is an error in the runtime, for methods with a table
+    that ends there; the op that fails has the limit in its name. So is an id or a position
+    outside its range, a negative one too, where the message names the first that is too large: it
+    stands for negative ones. A batch may be empty. The method and the limit are in
+    the file's metadata.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one.
+        path: file to make; its name ends with `.onnx`.
+
+    Returns:
+        Record of the file with `path`, `bytes`, `seconds` of the conversion and `worst`, the
+        worst difference.
+
+    Raises:
+        ImportError: if the packages of the extra `portable` are missing.
+        TypeError: if `model` is something else.
+        ValueError: if the model has no weights yet, or `path` exists or ends otherwise.
+        RuntimeError: if ONNX has no equivalent of an op, ONNX Runtime differs from Keras by more
+            than 1e-4 x max(1, |value|), or it takes longer sequences than the model. Nothing is
+            written then.
+
+    References:
+        https://onnx.ai, https://github.com/onnx/tensorflow-onnx
+    """
+    return _written(model, path, "onnx")
+
+
+def export_litert(model, path):
+    """Writes a model as a LiteRT (TensorFlow Lite) file for any batch and length, in float32.
+
+    The file has one signature, `serving_default`; its inputs and outputs, their names, types and
+    shapes are those of `export_onnx`. It has LiteRT's own ops only: an interpreter without
+    TensorFlow's ops ("Flex") runs it, such as that of the package `ai-edge-litert`, which runs
+    the converted model at several lengths and batches before it is written.
+    `model.export(path, format="litert")` does the same.
+
+    A sequence above `max_sequence_length` is an error in the runtime, for methods with a table
+    that ends there; so is an id or a position outside its range, a negative one too. After an
+    error the interpreter of `ai-edge-litert` repeats it at the front of the message of the next:
+    make a new interpreter, or read the end.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one.
+        path: file to make; its name ends with `.tflite`.
+
+    Returns:
+        Record of the file with `path`, `bytes`, `seconds` of the conversion and `worst`, the
+        worst difference.
+
+    Raises:
+        ImportError, TypeError, ValueError, RuntimeError: as `export_onnx`.
+
+    References:
+        https://ai.google.dev/edge/litert
+    """
+    return _written(model, path, "litert")
+
+
+def portable_difference(model, format, lengths=(1, 7, 128, 512), batches=(1, 5)):
+    """Converts a model and returns how far its runtime is from Keras, without writing a file.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one.
+        format: `"onnx"` or `"litert"`.
+        lengths: tokens per row to try.
+        batches: numbers of rows to try.
+
+    Returns:
+        The record that `export_onnx` returns, with `path=None`: `bytes`, `seconds`, and in
+        `worst` the worst difference, `value`, with its `output`, `length` and `batch`.
+
+    Raises:
+        ImportError, TypeError, RuntimeError: as `export_onnx`; a large difference is no error.
+        ValueError: for an unknown format or a length that the model has no positions for.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"`format` must be one of {list(FORMATS)}. Received: format={format!r}")
+    backbone = check_model(model)
+    for length in lengths:
+        check_length(backbone, length)
+    content, run, expected, seconds = _converted(model, format)
+    worst = worst_difference(model, run, itertools.product(batches, lengths), expected)
+    return PortableFile(None, len(content), seconds, worst)
+
+
+def _written(model, path, format):
+    """Writes a model in a format once its runtime answers as Keras does."""
+    suffix, modules, *_ = FORMATS[format]
+    for name in modules:
+        _optional(name)
+    check_model(model)
+    path = pathlib.Path(path)
+    if path.suffix != suffix:
+        raise ValueError(
+            f"The name of the file must end with {suffix}, by which runtimes know the format. "
+            f"Received: path={str(path)!r}"
+        )
+    if path.exists():
+        raise ValueError(
+            "The output file exists. Choose another name, or remove it. "
+            f"Received: path={str(path)!r}"
+        )
+    content, run, expected, seconds = _converted(model, format)
+    worst = check_parity(model, run, expected)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return PortableFile(path, len(content), seconds, worst)
+
+
+def _converted(model, format):
+    """Returns the content of a file, functions that run it and the model, and the seconds."""
+    _, _, convert, load = FORMATS[format]
+    one = served(model)
+    start = time.monotonic()
+    content = convert(model, one)
+    return content, load(content), one, time.monotonic() - start
+
+
+def _optional(name):
+    """Returns a module of the extra `portable`."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            "Exports to ONNX and LiteRT are made and checked with packages that keras_tupe does "
+            "not need otherwise. Install them with: pip install 'keras-tupe[portable]'. Received: "
+            f"{error}"
+        ) from error
+
+
+def portable_function(model, one, some_rows=False):
+    """Returns a `tf.function` of the inputs, int32 `(batch, length)` each, to convert."""
+    # ONNX Runtime's products of no rows have the shape of other products: `some_rows` adds one
+    backbone, specs = backbone_of(model), list(input_specs(input_names(model), None).values())
+    ids = HUB_NAMES["token_ids"]
+
+    def call(*tensors):
+        inputs = {spec.name: x for spec, x in zip(specs, tensors, strict=True)}
+        if backbone.has_length_limit:
+            inputs[ids] = _at_most(inputs[ids], backbone.max_sequence_length)
+        rows = tf.shape(inputs[ids])[0]
+        if some_rows:
+            missing = [[0, tf.maximum(1 - rows, 0)], [0, 0]]
+            inputs = {name: tf.pad(value, missing) for name, value in inputs.items()}
+        outputs = one(inputs, training=False)
+        return {name: tf.identity(value[:rows], name=name) for name, value in outputs.items()}
+
+    return tf.function(call, input_signature=specs, autograph=False)
+
+
+def _at_most(token_ids, limit):
+    """Returns the ids, by way of an op that fails in every runtime for more than `limit` tokens.
+
+    Neither format has assertions, and a table of distances would answer with its last row.
+    """
+    size = tf.maximum(tf.shape(token_ids)[1], limit)
+    # a new axis, because converters take out a reshape that keeps their number
+    numbers = tf.reshape(tf.range(size), [limit, 1], name=f"at_most_{limit}_tokens")
+    return token_ids + numbers[0]  # + 0
+
+
+# ONNX
+
+
+def to_onnx(model, one):
+    """Returns the content of an ONNX file; raises `RuntimeError` if the converter has errors."""
+    onnx, tf2onnx = _optional("onnx"), _optional("tf2onnx")
+    function = _with_weights_as_inputs(portable_function(model, one, True), one.weights)
+    with tracing_for("onnx"), _reported_errors("tf2onnx") as errors:
+        converted, _ = tf2onnx.convert.from_function(
+            function, function.input_signature, opset=OPSET
+        )
+    if errors:  # tf2onnx goes on and leaves TensorFlow's ops in the graph
+        raise RuntimeError(f"The model has no equivalent in ONNX. Received: {'; '.join(errors)}")
+    _hold_weights(converted.graph, one.weights)
+    for tensor in (*converted.graph.input, *converted.graph.output):
+        _name_axes(tensor, one.output.get(tensor.name))
+    backbone = backbone_of(model)
+    limit = backbone.max_sequence_length if backbone.has_length_limit else "none"
+    facts = {"made_by": "keras_tupe", "position": backbone.position, "longest_sequence": str(limit)}
+    onnx.helper.set_model_props(converted, facts)
+    onnx.checker.check_model(converted, full_check=True)
+    return converted.SerializeToString()
+
+
+def run_onnx(content):
+    """Returns a function that runs an ONNX file, inputs by name -> outputs by name."""
+    runtime = _optional("onnxruntime")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4  # errors are raised
+    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def _with_weights_as_inputs(function, weights):
+    """Returns a `tf.function` that takes the values of weights after its inputs.
+
+    tf2onnx copies constants again and again, and writes those twice that are used twice: a base
+    model took more than 15 GB of memory.
+    """
+    specs = [tf.TensorSpec(weight.shape, weight.dtype, name=weight.path) for weight in weights]
+    signature = [*function.input_signature, *specs]
+
+    def call(*tensors):
+        values = tensors[-len(weights) :]
+        with keras.StatelessScope(state_mapping=list(zip(weights, values, strict=True))):
+            return function.python_function(*tensors[: -len(weights)])
+
+    return tf.function(call, input_signature=signature, autograph=False)
+
+
+def _hold_weights(graph, weights):
+    """Turns the last inputs of an ONNX graph into constants."""
+    to_onnx_tensor = _optional("onnx.numpy_helper").from_array
+    for tensor, weight in zip(graph.input[-len(weights) :], weights, strict=True):
+        graph.initializer.append(to_onnx_tensor(ops.convert_to_numpy(weight), tensor.name))
+    del graph.input[-len(weights) :]
+
+
+def _name_axes(tensor, output):
+    """Names the axes of an input or output that the model leaves open."""
+    axes = tensor.type.tensor_type.shape.dim
+    is_of_slots = tensor.name in (HUB_NAMES["mask_positions"], "mlm_logits")
+    names = ("batch", "predictions" if is_of_slots else "length")
+    shape = (None, None) if output is None else output.shape
+    for axis, size, name in zip(axes, shape, names, strict=False):
+        if size is None:
+            axis.dim_param = name
+
+
+@contextlib.contextmanager
+def _reported_errors(logger):
+    """Yields a list to which every error in the log of a package is added."""
+    errors = []
+
+    class Collector(logging.Handler):
+        def emit(self, record):
+            errors.append(record.getMessage())
+
+    handler = Collector(level=logging.ERROR)
+    logging.getLogger(logger).addHandler(handler)
+    try:
+        yield errors
+    finally:
+        logging.getLogger(logger).removeHandler(handler)
+
+
+# LiteRT
+
+
+def to_litert(model, one):
+    """Returns the content of a LiteRT file; raises `RuntimeError` if the converter refuses."""
+    root = tf.train.Checkpoint()
+    root.variables = [variable.value for variable in one.variables]
+    with tracing_for("litert"):
+        function = portable_function(model, one).get_concrete_function()
+    with tempfile.TemporaryDirectory() as folder:
+        # A converter of functions leaves variables in the file without their values.
+        tf.saved_model.save(root, folder, signatures={SIGNATURE: function})
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[SIGNATURE])
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        try:
+            return converter.convert()
+        except Exception as error:  # of a private class, with the whole graph as its message
+            missing = re.search("TF Select ops: (.*)", str(error))
+            raise RuntimeError(
+                "The model has no equivalent in LiteRT's own ops. Received: "
+                f"{missing[1] if missing else str(error)[:300]}"
+            ) from None
+
+
+def run_litert(content):
+    """Returns a function that runs a LiteRT file, inputs by name -> outputs by name."""
+    interpreter = _optional("ai_edge_litert.interpreter")
+
+    def new_runner():
+        return interpreter.Interpreter(model_content=content).get_signature_runner(SIGNATURE)
+
+    runner = new_runner()
+
+    def run(inputs):
+        nonlocal runner
+        try:
+            return runner(**inputs)
+        except Exception:
+            runner = new_runner()  # the old one would repeat this error before its next
+            raise
+
+    return run
+
+
+FORMATS = {
+    "onnx": (".onnx", ("onnx", "tf2onnx", "onnxruntime"), to_onnx, run_onnx),
+    "litert": (".tflite", ("ai_edge_litert.interpreter",), to_litert, run_litert),
+}
+
+
+# Comparison with Keras
+
+
+def worst_difference(model, run, shapes, expected):
+    """Returns the worst `Difference` of a runtime over pairs (batch, length)."""
+    found = []
+    for batch, length in shapes:
+        inputs = random_inputs(model, batch, length)
+        answers = run(inputs)
+        for output, value in expected(inputs).items():
+            difference = _difference(answers[output], ops.convert_to_numpy(value))
+            found.append(Difference(difference, output, length, batch))
+    return max(found, key=lambda difference: difference.value)
+
+
+def check_parity(model, run, expected):
+    """Returns the worst `Difference` at lengths up to the longest, or says what is wrong."""
+    backbone = backbone_of(model)
+    longest = backbone.max_sequence_length
+    if not backbone.has_length_limit:
+        longest = min(longest, LONGEST)
+    lengths = sorted({n for n in (1, 7, (longest + 1) // 2, longest) if n <= longest})
+    shapes = [(1, n) for n in lengths] + [(5, n) for n in lengths if 5 * n <= MOST_TOKENS]
+    worst = worst_difference(model, run, shapes, expected)
+    if worst.value > TOLERANCE:
+        raise RuntimeError(
+            "The converted model does not answer as it does in Keras, so nothing was written. "
+            f"Expected differences of at most {TOLERANCE} x max(1, |value|). Received: {worst}"
+        )
+    if backbone.has_length_limit and _runs(run, random_inputs(model, 1, longest + 1)):
+        raise RuntimeError(
+            f"The converted model has positions for {longest} tokens and does not refuse more, so "
+            f"nothing was written. Received: an answer at length={longest + 1}"
+        )
+    return worst
+
+
+def _runs(run, inputs):
+    try:
+        run(inputs)
+    except Exception:  # each runtime has errors of its own
+        return False
+    return True
+
+
+def random_inputs(model, batch, length, predictions=3):
+    """Returns random inputs of a model, int32 arrays under TF Hub's names."""
+    backbone = backbone_of(model)
+    generator = np.random.default_rng(length)
+    lengths = np.array([length, max(1, length - 1), (length + 1) // 2, 1, 0])
+    shape = (batch, length)
+    inputs = {
+        "token_ids": generator.integers(0, backbone.vocabulary_size, shape),
+        "padding_mask": np.arange(length) < np.resize(lengths, batch)[:, None],
+        "segment_ids": generator.integers(0, max(2, backbone.num_segments), shape),
+        "mask_positions": generator.integers(0, length, (batch, predictions)),
+    }
+    return {hub: inputs[name].astype("int32") for name, hub in input_names(model).items()}
+
+
+def _difference(answer, expected):
+    if answer.shape != expected.shape or answer.dtype != expected.dtype:
+        return np.inf
+    relative = np.abs(answer - expected) / np.maximum(1, np.abs(expected))
+    return float(np.max(np.where(np.isnan(relative), np.inf, relative)))

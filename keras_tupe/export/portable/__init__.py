@@ -1,1 +1,0 @@
-"""Files for ONNX Runtime and LiteRT, and how far their answers are from the model's."""

@@ -1,0 +1,197 @@
+"""The encoder as a reusable SavedModel."""
+
+import tensorflow as tf
+from keras import ops
+
+from keras_tupe.export.folder import new_export
+from keras_tupe.export.served import (
+    HUB_NAMES,
+    answers,
+    backbone_of,
+    check_length,
+    check_model,
+    input_names,
+    input_specs,
+    known_inputs,
+)
+from keras_tupe.layers._tracing import tracing_for
+from keras_tupe.models import SavedEncoder
+from keras_tupe.models.saved_encoder import write_backbone_config
+from keras_tupe.tasks import TupeTask
+
+_IDS, _TYPES = HUB_NAMES["token_ids"], HUB_NAMES["segment_ids"]
+
+
+def export_encoder(model, path, length=None):
+    """Writes a model as a reusable SavedModel with TF Hub's names for text encoders.
+
+    What `tf.saved_model.load(path)` returns, an object to keep in a variable, since its functions
+    die with it:
+
+    - `obj(inputs, training=False)`: dictionary of int32 `(batch, length)` tensors
+      `input_word_ids`, `input_mask` (1 = real token), `input_type_ids` (ignored by a model
+      without segments; zeros if it is left out) -> dictionary of float32 `sequence_output`
+      `(batch, length, hidden_dim)`, `pooled_output` and `default` `(batch, hidden_dim)`. Any
+      length that the model has; it can be fine-tuned.
+    - `variables`, `trainable_variables`, `regularization_losses`: one function per weight with a
+      regularizer.
+
+    and its signatures, for serving, at one fixed length, which is safe where a server makes
+    batches of several requests:
+
+    - `serving_default`: inputs and outputs as above.
+    - for a task the name in its `signature`, such as `classify` and `embed`: also what its `served`
+      gives, such as `probabilities` `(batch, num_classes)`. That of a masked language model is
+      `mlm`, takes `masked_lm_positions` `(batch, predictions)` besides and gives `mlm_logits`
+      `(batch, predictions, vocabulary_size)`.
+
+    Ids outside the vocabulary, negative ones too, inputs of different shapes, and rows of another
+    length than a signature's are errors, unless XLA compiles the graph, which knows no assertions.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one, such as `TupeTextClassifier`; or a
+            `SavedEncoder` of one of our exports, of which the encoder is exported, without a head.
+        path: folder to make. It may exist if it is empty.
+        length: tokens per row in the signatures. Defaults to the model's `max_sequence_length`.
+
+    Raises:
+        TypeError: if `model` is something else.
+        ValueError: if `length` is not a positive integer, or above `max_sequence_length` for a
+            method with a table that ends there; if the model has no weights yet; if the folder
+            has files in it. Nothing is written then.
+
+    References:
+        TF Hub, Common SavedModel APIs for Text; Reusable SavedModels.
+    """
+    if isinstance(model, SavedEncoder):
+        model = model.to_backbone()
+    backbone = check_model(model)
+    length = check_length(backbone, length)
+    with new_export(path) as folder, tracing_for("saved"):
+        root = _reusable(backbone)
+        root.with_head = [variable.value for variable in model.variables]
+        tf.saved_model.save(root, str(folder), _signatures(model, length))
+        write_backbone_config(backbone, folder)
+
+
+def task_signature(model):
+    """Returns the name of a task's signature of ids, `None` of a model that serves no more."""
+    if isinstance(model, TupeTask) and type(model).served is not TupeTask.served:
+        return "mlm" if model.positions_input else model.signature
+    return None
+
+
+def _signatures(model, length):
+    encoder, name = backbone_of(model), task_signature(model)
+    found = {"serving_default": _signature(encoder, encoder, length)}
+    if name:
+        found[name] = _signature(model, encoder, length)
+    return found
+
+
+def _signature(model, encoder, length):
+    names = input_names(model)
+
+    def serve(**inputs):
+        given = checked({name: inputs[hub] for name, hub in names.items()}, encoder, length)
+        outputs = encoder(known_inputs(model, given), training=False)
+        return as_float32({**outputs, **answers(model, outputs, given)})
+
+    function = tf.function(serve, autograph=False)
+    return function.get_concrete_function(**input_specs(names, length))
+
+
+def as_float32(outputs):
+    """Returns a model's outputs in float32, with TF Hub's `default` beside them."""
+    outputs = {name: tf.cast(value, tf.float32) for name, value in outputs.items()}
+    return {**outputs, "default": tf.identity(outputs["pooled_output"])}
+
+
+def _reusable(backbone):
+    """Returns a trackable object in the form of a reusable SavedModel."""
+    root, names = tf.train.Checkpoint(), input_names(backbone)
+
+    @tf.function(autograph=False)
+    def whole(inputs, training):
+        given = checked({name: inputs[hub] for name, hub in names.items()}, backbone)
+        if backbone.has_length_limit:  # else a table would be read beyond its end
+            limit = backbone.max_sequence_length
+            tf.debugging.assert_less_equal(tf.shape(given["token_ids"])[1], limit, _too_long(limit))
+        return as_float32(backbone(known_inputs(backbone, given), training=training))
+
+    @tf.function(autograph=False)
+    def call(inputs, training=False):
+        if _TYPES not in inputs:
+            inputs = {**inputs, _TYPES: tf.zeros_like(inputs[_IDS])}
+        return whole(inputs, training)
+
+    specs = input_specs(names, None)
+    without = {name: spec for name, spec in specs.items() if name != _TYPES}
+    for given in (specs, without):  # both call the same traces of `whole`
+        for training in (False, True):  # one trace for each Python boolean
+            call.get_concrete_function(given, training=training)
+        call.get_concrete_function(given)
+    root.__call__ = call
+    root.variables = [variable.value for variable in backbone.variables]
+    root.trainable_variables = [variable.value for variable in backbone.trainable_variables]
+    root.regularization_losses = [
+        _regularization_loss(weight)
+        for weight in backbone.trainable_variables
+        if weight.regularizer
+    ]
+    return root
+
+
+def _regularization_loss(weight):
+    @tf.function(input_signature=[], autograph=False)
+    def loss():
+        return tf.cast(weight.regularizer(ops.convert_to_tensor(weight)), tf.float32)
+
+    return loss
+
+
+def _too_long(length):
+    return (
+        f"The model has positions for at most {length} tokens. Truncate the input, or make the "
+        "tables longer with `keras_tupe.extend_positions` before the export"
+    )
+
+
+def checked(inputs, backbone, length=None):
+    """Returns inputs named as in Keras, by way of assertions that fail with a sentence."""
+    shapes = {name: tf.shape(_of_any_shape(value)) for name, value in inputs.items()}
+    rows = shapes["token_ids"]
+    below = {"token_ids": backbone.vocabulary_size, "mask_positions": rows[1]}
+    if backbone.num_segments:
+        below["segment_ids"] = backbone.num_segments
+    tests = []
+    if length is not None:
+        sentence = f"`{_IDS}` must have {length} tokens per row: pad or truncate them. Received:"
+        tests.append(tf.debugging.Assert(tf.equal(rows[1], length), [sentence, rows[1]]))
+    for name, value in inputs.items():
+        named = HUB_NAMES.get(name, name)
+        if name in below:
+            low, high = tf.reduce_min(value), tf.reduce_max(value)
+            sentence = (
+                f"`{named}` must lie in [0, size). Was the text encoded for another model? "
+                "Received: size, lowest, highest ="
+            )
+            fits = tf.logical_and(low >= 0, high < below[name])
+            tests.append(tf.debugging.Assert(fits, [sentence, below[name], low, high]))
+        axes = 1 if name == "mask_positions" else 2
+        sentence = (
+            f"`{named}` must have the {'batch' if axes == 1 else 'shape'} of `{_IDS}`. "
+            "Received: their shapes ="
+        )
+        fits = tf.reduce_all(tf.equal(shapes[name][:axes], rows[:axes]))
+        tests.append(tf.debugging.Assert(fits, [sentence, shapes[name], rows]))
+    # else TensorFlow would stop over shapes that it knows before the assertions are asked
+    passed_on = _of_any_shape if length is None else tf.identity
+    with tf.control_dependencies(tests):
+        return {name: passed_on(value) for name, value in inputs.items()}
+
+
+def _of_any_shape(value):
+    """Returns a tensor whose shape is not known before it is computed: TensorFlow takes what a
+    signature says of it for true, and what a client sends may be of another length."""
+    return tf.compat.v1.placeholder_with_default(value, [None, None])

@@ -1,0 +1,232 @@
+"""The model with its tokenizer: text in."""
+
+import inspect
+
+import tensorflow as tf
+
+from keras_tupe.export.folder import new_export
+from keras_tupe.export.preprocessor import Packing
+from keras_tupe.export.saved_model import as_float32, task_signature
+from keras_tupe.export.served import answers, backbone_of, check_length, check_model, known_inputs
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._tracing import tracing_for
+
+SHORTEST_ROWS = 16  # tokens; of texts that have no more
+NO_TOKEN = "A text to embed must have at least one token"
+
+
+def export_text_model(model, tokenizer, path, length=None, top=5):
+    """Writes a model that takes strings, as a SavedModel for serving.
+
+    A program that loads it must import `tensorflow_text` first, for the tokenizer's op; therefore
+    it is a SavedModel of its own and not a signature of `export_encoder`. TensorFlow Serving has
+    the op. Signatures, each with the input `text`, strings `(batch,)`; longer texts are truncated
+    to `length` tokens:
+
+    - `serving_default` -> float32 `sequence_output` `(batch, length, hidden_dim)`, `pooled_output`
+      `(batch, hidden_dim)`, and int32 `padding_mask` `(batch, length)`.
+    - `embed` -> `embedding` `(batch, hidden_dim)`: of a `TupeTextEmbedder` what it makes of the
+      texts, and one without a token is an error of its batch, unless XLA compiles the graph; of
+      other models the mean of the vectors of real tokens, special ones left out, scaled to length
+      1, and zeros for a text without tokens.
+    - of a task the name in its `signature` -> what its `served` gives: `classify` ->
+      `probabilities` `(batch, num_classes)`, `replaced` -> `replaced_probabilities`
+      `(batch, length)`. Where answers belong to tokens, `tokens` `(batch, length)`, strings, stand
+      beside them. A task of pairs alone takes `text` and `text_pair`: `answer` -> `start_logits`
+      and `end_logits` `(batch, length)`. One of both has a signature for pairs besides, such as
+      `classify_pair`.
+    - `fill_mask`, for a masked language model -> for the first mask token written in each text
+      `tokens` (strings) and `probabilities`, both `(batch, top)`, best first; `num_masks` int32
+      `(batch,)`, the number of mask tokens found. Where it is 0 the other two mean nothing. In
+      all other signatures a special token written in a text is text, as in training.
+
+    Mixed lengths of texts are safe under a server's batching. Each text is computed in rows of the
+    next of some lengths, 16 tokens, 32 and so on up to `length`; what stands behind its tokens in
+    an answer means nothing, and is zero in `sequence_output`.
+
+    Args:
+        model: a `TupeBackbone`, or a task with one; `export_generator` is for one that writes.
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`, a `TupeTokenizer`, or one of the
+            preprocessors, whose settings for rows are then kept (`truncate`, `add_start_token`).
+        path: folder to make. It may exist if it is empty.
+        length: tokens per text, special ones included. Defaults to the preprocessor's
+            `sequence_length`, or the model's `max_sequence_length`.
+        top: number of candidates of `fill_mask`, at most the number of ordinary pieces.
+
+    Raises:
+        TypeError: if `model` or `tokenizer` is something else.
+        ValueError: if the vocabularies of model and tokenizer differ in size, or as
+            `export_encoder`. Nothing is written then.
+    """
+    functions = text_functions(model, tokenizer, length, top)
+    save_text_functions(functions, model, tokenizer, path)
+
+
+def text_functions(model, tokenizer, length=None, top=5):
+    """Returns what `export_text_model` makes signatures of, by name, to call in this process."""
+    backbone, packing, length = checked_parts(model, tokenizer, length)
+    check_positive_integers(top=top)
+    is_filled = task_signature(model) == "mlm"
+    most = backbone.vocabulary_size - len(packing.tokenizer.special_ids)
+    if is_filled and top > most:
+        raise ValueError(
+            f"`top` must not exceed the number of ordinary pieces, {most}. Received: top={top}"
+        )
+    made = _TextModel(model, packing, length, top)
+    one, two = ("text",), ("text", "text_pair")
+    functions = {"serving_default": text_signature(made.serve)}
+    functions["embed"] = text_signature(made.embed)
+    if task_signature(model):
+        name = model.signature or "answers"
+        answer = made.fill_mask if is_filled else made.answer
+        names = {name: one, f"{name}_pair": two} if 1 in model.texts else {name: two}
+        for name, texts in list(names.items())[: len(model.texts)]:
+            functions[name] = text_signature(answer, *texts)
+    return functions
+
+
+def checked_parts(model, tokenizer, length):
+    """Returns a model's encoder, the packing of its texts, and the tokens of a row."""
+    backbone = check_model(model)
+    packing = Packing.of(tokenizer)
+    found = packing.tokenizer.vocabulary_size
+    if found != backbone.vocabulary_size:
+        raise ValueError(
+            "The tokenizer must be the one that the model was trained with. Received: a vocabulary "
+            f"of {found} pieces for a model of {backbone.vocabulary_size}"
+        )
+    return backbone, packing, check_length(backbone, packing.length if length is None else length)
+
+
+def text_signature(function, *texts, **scalars):
+    """Returns a `tf.function` of strings `(batch,)`, and of scalars of some dtypes."""
+    specs = [tf.TensorSpec([None], tf.string, name=name) for name in texts or ("text",)]
+    specs += [tf.TensorSpec([], dtype, name=name) for name, dtype in scalars.items()]
+
+    def traced(*given):
+        with tracing_for("saved"):
+            return function(*given)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(spec.name, kind) for spec in specs]
+    traced.__signature__ = inspect.Signature(parameters)  # by which it is called
+    return tf.function(traced, input_signature=specs, autograph=False)
+
+
+def save_text_functions(functions, model, tokenizer, path):
+    """Writes functions of strings as a SavedModel with the weights of a model."""
+    root = tf.train.Checkpoint(tokenizer=Packing.of(tokenizer).tokenizer)
+    root.variables = [variable.value for variable in model.variables]
+    with new_export(path) as folder:
+        tf.saved_model.save(root, str(folder), signatures=functions)
+
+
+def assertion(condition, sentence):
+    """Returns an op that fails with a sentence, unless XLA compiles the graph."""
+    return tf.debugging.Assert(condition, [sentence])
+
+
+class _TextModel:
+    """The functions behind the signatures."""
+
+    def __init__(self, model, packing, length, top):
+        self.model, self.packing, self.tokenizer = model, packing, packing.tokenizer
+        self.length, self.top = length, top
+        self.pieces = tf.constant(self.tokenizer.pieces)
+        fewest = max(SHORTEST_ROWS, backbone_of(model).pattern_options.get("num_global", 0), 1)
+        lengths = [fewest * 2**n for n in range(length.bit_length())]
+        self.lengths = [*(n for n in lengths if n < length), length]
+        self.encode = tf.function(self._encode, autograph=False)  # one trace for each length
+
+    def _encode(self, rows):
+        backbone = backbone_of(self.model)
+        with tracing_for("saved"):
+            outputs = backbone(known_inputs(self.model, rows), training=False)
+        outputs = as_float32({name: outputs[name] for name in ("sequence_output", "pooled_output")})
+        short = self.length - rows["token_ids"].shape[1]
+        states = tf.pad(outputs["sequence_output"], [[0, 0], [0, short], [0, 0]])
+        return states, outputs["pooled_output"]
+
+    def _encoded(self, *texts, masks=False):
+        """Returns the model's inputs and its outputs in float32, of rows of `length` tokens."""
+        tokenize = self.tokenizer.tokenize_with_masks if masks else self.tokenizer.tokenize
+        rows = self.packing.rows([tokenize(text) for text in texts], self.length)
+        states, pooled = in_buckets(self.encode, self.lengths, rows)
+        states = tf.ensure_shape(states, (None, self.length, None))
+        return rows, {"sequence_output": states, "pooled_output": pooled}
+
+    def serve(self, text):
+        rows, outputs = self._encoded(text)
+        return {**outputs, "padding_mask": rows["padding_mask"]}
+
+    def embed(self, text):
+        rows, outputs = self._encoded(text)
+        if task_signature(self.model) == "embed":
+            return self._answers(rows, outputs)
+        special = [self.tokenizer.start_id, self.tokenizer.end_id, self.tokenizer.pad_id]
+        is_special = tf.reduce_any(tf.equal(rows["token_ids"][..., None], special), axis=-1)
+        weights = tf.cast(~is_special, tf.float32)[..., None]
+        total = tf.reduce_sum(outputs["sequence_output"] * weights, axis=1)
+        return {"embedding": tf.math.l2_normalize(total, axis=-1)}
+
+    def answer(self, *texts):
+        return self._answers(*self._encoded(*texts))
+
+    def fill_mask(self, *texts):
+        rows, outputs = self._encoded(*texts, masks=True)
+        is_mask = tf.cast(tf.equal(rows["token_ids"], self.tokenizer.mask_id), tf.int32)
+        first = tf.argmax(is_mask, axis=1, output_type=tf.int32)[:, None]
+        found = answers(self.model, outputs, {**rows, self.model.positions_input: first})
+        logits = found.pop("mlm_logits")[:, 0]
+        # A blank is to be filled with a word.
+        special = tf.constant(self.tokenizer.special_ids)
+        is_special = tf.reduce_any(tf.equal(tf.range(len(self.pieces))[:, None], special), axis=1)
+        shares = tf.nn.softmax(tf.where(is_special, logits.dtype.min, logits), axis=-1)
+        best = tf.math.top_k(shares, k=self.top)
+        return {
+            **found,
+            "tokens": tf.gather(self.pieces, best.indices),
+            "probabilities": tf.cast(best.values, tf.float32),
+            "num_masks": tf.reduce_sum(is_mask, axis=1),
+        }
+
+    def _answers(self, rows, outputs):
+        found = answers(self.model, outputs, rows)
+        if any(x.shape.rank > 1 and x.shape[1] == self.length for x in found.values()):
+            found["tokens"] = tf.gather(self.pieces, rows["token_ids"])
+        if "embedding" in found:
+            special = 1 + self.packing.add_start_token
+            fewest = tf.reduce_min(tf.reduce_sum(rows["padding_mask"], axis=1))
+            with tf.control_dependencies([assertion(fewest > special, NO_TOKEN)]):
+                return {name: tf.identity(value) for name, value in found.items()}
+        return found
+
+
+def in_buckets(function, lengths, rows):
+    """Returns what a function gives for rows, each cut to the shortest length that holds it.
+
+    Args:
+        function: a `tf.function` of rows of one length, which returns a tuple of float32 tensors
+            `(batch, ...)`, of shapes that do not depend on the length.
+        lengths: integers, ascending; the last is that of the rows.
+        rows: dictionary of int32 `(batch, lengths[-1])` tensors, `padding_mask` among them.
+    """
+    fits = tf.searchsorted(lengths, tf.reduce_sum(rows["padding_mask"], axis=1))
+    found, order = [], []
+    for number, length in enumerate(lengths):
+        index = tf.where(tf.equal(fits, number))[:, 0]
+        part = {name: tf.gather(x, index)[:, :length] for name, x in rows.items()}
+        part = {name: tf.ensure_shape(x, (None, length)) for name, x in part.items()}
+        specs = {name: tf.TensorSpec((None, length), tf.int32) for name in part}
+        shapes = [x.shape[1:] for x in function.get_concrete_function(specs).structured_outputs]
+
+        def computed(part=part):
+            return function(part)
+
+        def none(shapes=shapes):
+            return tuple(tf.zeros([0, *shape]) for shape in shapes)
+
+        found.append(tf.cond(tf.size(index) > 0, computed, none))
+        order.append(index)
+    back = tf.math.invert_permutation(tf.cast(tf.concat(order, 0), tf.int32))
+    return tuple(tf.gather(tf.concat(parts, 0), back) for parts in zip(*found, strict=True))

@@ -1,0 +1,356 @@
+"""Models that write, with their tokenizer: prompts and sources in, texts and scores out."""
+
+import keras_hub
+import tensorflow as tf
+
+from keras_tupe.export.served import check_length, check_weights
+from keras_tupe.export.text import (
+    assertion,
+    checked_parts,
+    save_text_functions,
+    text_signature,
+)
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.models import (
+    BeamSearch,
+    TupeCausalLM,
+    TupeSeq2SeqLM,
+    TupeSeq2SeqLMPreprocessor,
+)
+from keras_tupe.tasks._language_model import check_position_terms
+from keras_tupe.tokenizers import pack_pairs
+from keras_tupe.tokenizers.pack_text import framed, pack_text, prompt_problems
+
+_DRAWN = {"temperature": tf.float32, "seed": tf.int32}
+
+
+def export_generator(model, tokenizer, path, max_length=None, top_k=40):
+    """Writes a causal language model that takes strings, as a SavedModel for serving.
+
+    A program that loads it must import `tensorflow_text` first, for the tokenizer's op. The loop
+    over tokens, with the keys and values of earlier ones kept, is inside of the graph. Signatures,
+    each with the input `text`, strings `(batch,)`:
+
+    - `generate`, and the same as `serving_default` -> `text`, strings `(batch,)`: the prompts with
+      the likeliest next token again and again, up to the end token or `max_length` tokens; and
+      `num_tokens` int32 `(batch,)`, special ones included.
+    - `generate_top_k`: the same with one of the `top_k` likeliest tokens, drawn by their
+      probabilities; inputs `temperature` (a float32 scalar above 0: the logits are divided by it)
+      and `seed` (an int32 scalar: the same seed gives the same text for the same batch) beside.
+    - `score` -> `log_probability` float32 `(batch,)`, in nats, of whole texts with their end token;
+      `num_tokens` int32 `(batch,)` that this is a sum over; `log_probabilities` float32
+      `(batch, length)` of each of them, and their `tokens`, strings, empty behind the last.
+
+    An empty prompt, one without room for another token, and a text to score of more than
+    `max_length` tokens are errors of their batch, unless XLA compiles the graph.
+
+    Args:
+        model: a `TupeCausalLM`.
+        tokenizer: a tokenizer of `keras_tupe.tokenizers`, a `TupeTokenizer`, or a
+            `TupeCausalLMPreprocessor`, whose settings for rows are then kept.
+        path: folder to make. It may exist if it is empty.
+        max_length: tokens of a whole text, those of the prompt included. Defaults to the
+            preprocessor's `sequence_length`, or the model's `max_sequence_length`.
+        top_k: among how many tokens `generate_top_k` draws; at most the size of the vocabulary.
+
+    Raises:
+        TypeError: if `model` or `tokenizer` is something else.
+        ValueError: if the vocabularies of model and tokenizer differ in size, or as
+            `export_encoder`. Nothing is written then.
+    """
+    functions = generator_functions(model, tokenizer, max_length, top_k)
+    save_text_functions(functions, model, tokenizer, path)
+
+
+def generator_functions(model, tokenizer, max_length=None, top_k=40):
+    """Returns what `export_generator` makes signatures of, by name, to call in this process."""
+    if not isinstance(model, TupeCausalLM):
+        raise TypeError(
+            "`model` must be a `TupeCausalLM`; `export_seq2seq` is for models of pairs. Received: "
+            f"model={model!r:.200}"
+        )
+    backbone, packing, length = checked_parts(model, tokenizer, max_length)
+    check_position_terms(backbone.config)
+    _check_top_k(top_k, backbone)
+    writer = _Continued(model, packing, length, top_k)
+    return {
+        "serving_default": text_signature(writer.serve),
+        "generate": text_signature(writer.serve),
+        "generate_top_k": text_signature(writer.generate_top_k, **_DRAWN),
+        "score": text_signature(writer.score),
+    }
+
+
+def _check_top_k(top_k, backbone):
+    """Raises `ValueError` if there are not so many tokens to draw among."""
+    check_positive_integers(top_k=top_k)
+    if top_k > backbone.vocabulary_size:
+        raise ValueError(
+            f"`top_k` must not exceed the size of the vocabulary, {backbone.vocabulary_size}. "
+            f"Received: top_k={top_k}"
+        )
+
+
+def export_seq2seq(model, preprocessor, path, max_length=None, sampler=None, top_k=40):
+    """Writes a model of pairs that takes strings, as a SavedModel for serving.
+
+    A program that loads it must import `tensorflow_text` first, for the tokenizer's op. The encoder
+    runs once for a batch; the loop over the target's tokens, with the keys and values of both
+    attentions kept, is inside of the graph. Signatures, each with the input `text`, strings
+    `(batch,)`, the sources:
+
+    - `serving_default` -> `text`, strings `(batch,)`: the targets, up to the end token or the
+      length of the export; and `num_tokens` int32 `(batch,)`, special ones included.
+    - `generate`: the same with the input `max_length` beside, an int32 scalar: tokens of a target,
+      special ones included, at most as many as the export has.
+    - `generate_top_k`: the same with one of the `top_k` likeliest tokens, drawn by their
+      probabilities; inputs `max_length`, `temperature` (a float32 scalar above 0: the logits are
+      divided by it) and `seed` (an int32 scalar: the same seed gives the same targets for the same
+      batch) beside.
+    - `score`: with the input `target` beside, strings `(batch,)` -> `log_probability` float32
+      `(batch,)`, in nats, of whole targets with their end token, given their sources; `num_tokens`
+      int32 `(batch,)` that this is a sum over; `log_probabilities` float32 `(batch, length)` of
+      each of them, and their `tokens`, strings, empty behind the last.
+
+    A source without a token or longer than the preprocessor's rows, a target to score that is
+    longer than the export's, and a `max_length` that has no room for a new token or is above the
+    export's are errors of their batch, unless XLA compiles the graph.
+
+    Args:
+        model: a `TupeSeq2SeqLM`.
+        preprocessor: its `TupeSeq2SeqLMPreprocessor`, whose settings for rows are kept.
+        path: folder to make. It may exist if it is empty.
+        max_length: tokens of a target at most. Defaults to the preprocessor's
+            `decoder_sequence_length`.
+        sampler: what `serving_default` and `generate` write by: `"greedy"`, or a `BeamSearch`.
+            Defaults to what the model was compiled with, which is greedy by default.
+        top_k: among how many tokens `generate_top_k` draws; at most the size of the vocabulary.
+
+    Raises:
+        TypeError: if `model` or `preprocessor` is something else.
+        ValueError: if the preprocessor does not fit the model, `max_length` is above the end of a
+            position table or has no room for a new token, the sampler draws, or as
+            `export_encoder`. Nothing is written then.
+    """
+    functions = seq2seq_functions(model, preprocessor, max_length, sampler, top_k)
+    save_text_functions(functions, model, preprocessor.tokenizer, path)
+
+
+def seq2seq_functions(model, preprocessor, max_length=None, sampler=None, top_k=40):
+    """Returns what `export_seq2seq` makes signatures of, by name, to call in this process."""
+    if not isinstance(model, TupeSeq2SeqLM):
+        raise TypeError(f"`model` must be a `TupeSeq2SeqLM`. Received: model={model!r:.200}")
+    if not isinstance(preprocessor, TupeSeq2SeqLMPreprocessor):
+        raise TypeError(
+            "`preprocessor` must be a `TupeSeq2SeqLMPreprocessor`, which knows the rows that the "
+            "model was trained on; `TupeSeq2SeqLMPreprocessor(tokenizer)` makes one. Received: "
+            f"preprocessor={preprocessor!r:.200}"
+        )
+    check_weights(model)
+    model.check_preprocessor(preprocessor, model.backbone)
+    max_length = preprocessor.decoder_sequence_length if max_length is None else max_length
+    max_length = check_length(model.backbone, max_length)
+    writer = _Answered(model, preprocessor, max_length, _sampler(model, sampler), top_k)
+    if max_length < writer.fewest:
+        raise ValueError(
+            f"`max_length` must be at least {writer.fewest}: what targets begin with, and a token. "
+            f"Received: max_length={max_length}"
+        )
+    check_position_terms(model.backbone.decoder_trunk.config)
+    _check_top_k(top_k, model.backbone)
+    length = {"max_length": tf.int32}
+    return {
+        "serving_default": text_signature(writer.serve),
+        "generate": text_signature(writer.generate, **length),
+        "generate_top_k": text_signature(writer.generate_top_k, **length, **_DRAWN),
+        "score": text_signature(writer.score, "text", "target"),
+    }
+
+
+def _sampler(model, sampler):
+    """Returns the sampler of an export, one without a state that requests would share."""
+    found = model.sampler if sampler is None else keras_hub.samplers.get(sampler)
+    if not isinstance(found, (keras_hub.samplers.GreedySampler, BeamSearch)):
+        raise ValueError(
+            "An export writes by `sampler='greedy'` or by a `BeamSearch`; its signature "
+            "`generate_top_k` draws, by a seed. Pass one of the two. Received: "
+            f"{'the compiled' if sampler is None else 'a'} {type(found).__name__}"
+        )
+    return found
+
+
+class _Writer:
+    """What writers of both kinds do: a call of `generate` with tests before it, and scores."""
+
+    def __init__(self, model, tokenizer, length, sampler, top_k):
+        self.model, self.tokenizer, self.length = model, tokenizer, length
+        self.sampler, self.top_k = sampler, top_k
+
+    def serve(self, text):
+        return self._written(text, self.sampler)
+
+    def _written(self, text, sampler, *more):
+        with tf.control_dependencies(self._tests(text, *more)):
+            rows = {name: tf.identity(x) for name, x in self._prompts(text).items()}
+        found = self.model.generated(rows, [self.tokenizer.end_id], sampler, *more)
+        ids, mask = (found[self.side + name] for name in ("token_ids", "padding_mask"))
+        kept = tf.ragged.boolean_mask(ids, mask)
+        number = tf.cast(kept.row_lengths(), tf.int32)
+        return {"text": self.tokenizer.detokenize(kept), "num_tokens": number}
+
+    def _drawn(self, text, temperature, seed, *more):
+        is_above = assertion(temperature > 0, "`temperature` must be above 0")
+        with tf.control_dependencies([is_above]):
+            temperature = tf.identity(temperature)
+        return self._written(text, SeededTopK(self.top_k, seed, temperature), *more)
+
+    def _scored(self, rows, labels, weights):
+        """Returns the log-probability of each label that has a weight, int32 1 or 0."""
+        found = tf.cast(self.model.log_probabilities(rows, labels, weights), tf.float32)
+        pieces = tf.gather(tf.constant(self.tokenizer.pieces), labels)
+        return {
+            "log_probability": tf.reduce_sum(found, axis=1),
+            "num_tokens": tf.reduce_sum(weights, axis=1),
+            "log_probabilities": found,
+            "tokens": tf.where(weights > 0, pieces, ""),
+        }
+
+
+class _Continued(_Writer):
+    """Prompts, and what follows them."""
+
+    side = ""
+
+    def __init__(self, model, packing, length, top_k):
+        super().__init__(
+            model, packing.tokenizer, length, keras_hub.samplers.GreedySampler(), top_k
+        )
+        self.frame = packing.add_start_token, packing.add_end_token
+
+    def generate_top_k(self, text, temperature, seed):
+        return self._drawn(text, temperature, seed)
+
+    def _tests(self, text):
+        ids = self.tokenizer.tokenize(text)
+        lengths = framed(self.tokenizer, ids, self.frame[0], False).row_lengths()
+        return tests_of(*prompt_problems(ids, lengths, self.length))
+
+    def _prompts(self, text):
+        ids = self.tokenizer.tokenize(text)
+        rows = pack_text(self.tokenizer, ids, self.length, self.frame[0], False)
+        return dict(zip(("token_ids", "padding_mask"), rows, strict=True))
+
+    def score(self, text):
+        rows = framed(self.tokenizer, self.tokenizer.tokenize(text), *self.frame)
+        is_long = rows.row_lengths() > self.length
+        sentence = f"A text to score must have at most {self.length} tokens, special ones included"
+        with tf.control_dependencies(tests_of((is_long, sentence))):
+            ids = rows.to_tensor(self.tokenizer.pad_id)
+            mask = tf.ones_like(rows).to_tensor(0)
+        inputs = {"token_ids": ids[:, :-1], "padding_mask": mask[:, :-1]}
+        return self._scored(inputs, ids[:, 1:], mask[:, 1:])
+
+
+class _Answered(_Writer):
+    """Sources, and their targets."""
+
+    side = "decoder_"
+
+    def __init__(self, model, preprocessor, length, sampler, top_k):
+        super().__init__(model, preprocessor.tokenizer.op, length, sampler, top_k)
+        self.rows = {
+            "source_length": preprocessor.encoder_sequence_length,
+            "target_length": length,
+            "starts_with_end": bool(preprocessor.decoder_starts_with_end),
+        }
+
+    @property
+    def fewest(self):
+        """Tokens of the shortest target: what all begin with, and one."""
+        return 2 + self.rows["starts_with_end"]
+
+    def generate(self, text, max_length):
+        return self._written(text, self.sampler, max_length)
+
+    def generate_top_k(self, text, max_length, temperature, seed):
+        return self._drawn(text, temperature, seed, max_length)
+
+    def _tests(self, text, max_length=None):
+        length = self.rows["source_length"]
+        tests = tests_of(*pack_pairs.source_problems(self.tokenizer, text, length))
+        if max_length is None:
+            return tests
+        fits = (max_length >= self.fewest) & (max_length <= self.length)
+        sentence = (
+            f"`max_length` must be from {self.fewest} to {self.length}, which this model was "
+            "exported with. It counts the tokens of a target, special ones included."
+        )
+        return tests + tests_of((~fits, sentence))
+
+    def _prompts(self, text):
+        rows = pack_pairs.generation_inputs(self.tokenizer, text, **self.rows)
+        rows = _narrowed(rows, "encoder")
+        return {**rows, "beginning": rows["decoder_token_ids"][:, : self.fewest - 1]}
+
+    def score(self, text, target):
+        room = self.length - self.rows["starts_with_end"]
+        tests = tests_of(
+            (
+                tf.not_equal(tf.size(text), tf.size(target)),
+                "There must be a target for each source, in `target`.",
+            ),
+            *pack_pairs.target_problems(self.tokenizer, target, room),
+        )
+        with tf.control_dependencies(self._tests(text) + tests):
+            rows, labels, weights = pack_pairs.pair_inputs(
+                self.tokenizer, text, target, **self.rows
+            )
+            rows = _narrowed(_narrowed(rows, "encoder"), "decoder")
+            width = tf.shape(rows["decoder_token_ids"])[1]
+            labels, weights = labels[:, :width], tf.cast(weights[:, :width], tf.int32)
+        return self._scored(rows, labels, weights)
+
+
+def _narrowed(rows, side):
+    """Returns rows without the columns of a side that no text of the batch reaches."""
+    mask = rows[f"{side}_padding_mask"]
+    width = tf.maximum(tf.reduce_max(tf.reduce_sum(mask, axis=1)), 1)  # of an empty batch too
+    names = (f"{side}_token_ids", f"{side}_padding_mask")
+    return {**rows, **{name: rows[name][:, :width] for name in names}}
+
+
+def tests_of(*problems):
+    """Returns an op for each problem, a pair of booleans and a sentence, which fails with it."""
+    return [assertion(~tf.reduce_any(is_wrong), sentence) for is_wrong, sentence in problems]
+
+
+class SeededTopK(keras_hub.samplers.Sampler):
+    """Draws one of the k likeliest tokens, by a seed and the position alone.
+
+    KerasHub's `TopKSampler` has a state, which requests to a server would share.
+
+    Args:
+        k: how many tokens.
+        seed: int32 scalar tensor.
+        temperature: float32 scalar tensor, by which logits are divided.
+    """
+
+    keeps_rows = True
+
+    def __init__(self, k, seed, temperature):
+        super().__init__(temperature=temperature)
+        self.k, self.seed = k, seed
+
+    def __call__(self, next, **kwargs):
+        def with_index(prompt, cache, index):
+            self._index = index
+            return next(prompt, cache, index)
+
+        return super().__call__(with_index, **kwargs)
+
+    def get_next_token(self, probabilities):
+        best = tf.math.top_k(probabilities, k=self.k)
+        drawn = tf.random.stateless_categorical(
+            tf.math.log(best.values), 1, seed=tf.stack([self.seed, self._index]), dtype=tf.int32
+        )
+        return tf.gather(best.indices, drawn, batch_dims=1)[:, 0]
