@@ -48,7 +48,7 @@ class Source:
 
 def batch(name):
     record = objectives.get(name)
-    rule = record.rule(MadeUp(), dict(record.options))
+    rule = record.rule(MadeUp(), dict(record.defaults))
     rows = data.Rows(Source(), rule, batch_size=4, seed=1)
     return record, rule, rows.batch(0)
 
@@ -65,12 +65,12 @@ def test_there_are_these_and_an_unknown_name_is_told_the_nearest():
 def test_the_rows_of_an_objective_are_what_its_model_and_its_loss_take(name):
     record, rule, (inputs, *targets) = batch(name)
     of_some = {
-        "attention_pattern": record.attention_pattern,
-        "num_segments": record.num_segments,
+        "attention_pattern": record.needs("attention_pattern", "full"),
+        "num_segments": record.needs("num_segments", 0),
     }
     known = {name: of_some[name] for name in of_some if name in record.backbone_arguments}
     backbone = record.backbone_cls(VOCABULARY, *(1, 2, 8, 12), dropout=0.0, **known)
-    model = record.make_model(backbone, dict(record.options))
+    model = record.make_model(backbone, dict(record.defaults))
     model.compile()
     outputs, losses = model(inputs), model.loss
     if not record.outputs:  # a model with one output
@@ -92,9 +92,9 @@ def test_the_rows_of_an_objective_are_what_its_model_and_its_loss_take(name):
         )
     labels = next(iter(labels.values()))
     assert next(iter(outputs.values())).shape[-1] == VOCABULARY
-    slots = record.num_predictions(LENGTH, dict(record.options))
+    slots = record.num_predictions(LENGTH, dict(record.defaults))
     assert slots == rule.num_slots(LENGTH) == labels.shape[1]
-    assert record.is_causal is None or record.is_causal == backbone.is_causal
+    assert not record.needs("attention_pattern") or backbone.is_causal
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -131,7 +131,7 @@ def test_operations_of_replaced_tokens_are_those_of_two_encoders():
     # the discriminator: no vocabulary, but a logit of each of 20 tokens
     trunk = {name: sizes[name] for name in ("num_layers", "hidden_dim", "intermediate_dim")}
     discriminator = step_flops(**trunk, vocabulary_size=1, num_slots=20, **rows)
-    found = record.step_flops(sizes, 3, 20, {**record.options, "generator_share": 0.5})
+    found = record.step_flops(sizes, 3, 20, {**record.defaults, "generator_share": 0.5})
     assert found == generator + discriminator
 
 
@@ -146,8 +146,8 @@ def test_operations_of_denoising_are_those_of_encoder_decoder_and_head():
     products += (block + across) * 3 + [(d, m, 50)]
     record = objectives.get("seq2seq")
     wanted = 3 * 2 * rows * sum(a * b * c for a, b, c in products)
-    assert record.step_flops(sizes, rows, n, dict(record.options)) == wanted
-    fewer = record.step_flops({**sizes, "num_decoder_layers": 1}, rows, n, dict(record.options))
+    assert record.step_flops(sizes, rows, n, dict(record.defaults)) == wanted
+    fewer = record.step_flops({**sizes, "num_decoder_layers": 1}, rows, n, dict(record.defaults))
     assert wanted - fewer == 3 * 2 * rows * 2 * sum(a * b * c for a, b, c in block + across)
 
 
