@@ -235,3 +235,20 @@ def test_presets_keep_the_pattern(tmp_path):
     assert loaded.pattern_options == pattern.resolved()
     got, wanted = (each(inputs(random_ids(2, 13)))["sequence_output"] for each in (loaded, model))
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("position", ["absolute", "rope"])
+@pytest.mark.parametrize("length", [600, None])
+def test_windows_of_a_graph_that_does_not_know_the_batch(position, length, tensorflow):
+    options = {"attention_pattern": "sliding_window", "pattern_options": {"window": 20}}
+    backbone = TupeBackbone(9, 1, 2, 4, 8, position, max_sequence_length=600, **options)
+    spec = tensorflow.TensorSpec((None, length), "int32")
+    run = tensorflow.function(
+        lambda token_ids, padding_mask: backbone(
+            {"token_ids": token_ids, "padding_mask": padding_mask}
+        )["sequence_output"],
+        input_signature=[spec, spec],
+    )
+    ids = np.arange(1200).reshape(2, 600).astype("int32") % 9
+    expected = backbone({"token_ids": ids, "padding_mask": np.ones_like(ids)})["sequence_output"]
+    np.testing.assert_allclose(run(ids, np.ones_like(ids)), expected, rtol=0, atol=1e-5)

@@ -101,16 +101,11 @@ def attend(
     length = max(longest) if len(longest) == 2 else None
     size = blocks and in_blocks(length) and _rows(value.shape)
     has_window = size and visible is not None and visible.has_window and _is_whole(block)
-    # TensorFlow 2.21 rewrites a loop over windows into an empty answer where it does not know how
-    # many texts there are: then few blocks follow each other, or each sees all keys
-    is_open = keras.backend.backend() == "tensorflow" and value.shape[1] is None
-    has_window = has_window and not (is_open and length is None)
     if has_window and "matrix" not in parts.rows:
         rows = _rows_of_window(visible)
-        rows = max(rows, -(-length // MOST_KNOWN)) if is_open else rows
         reach = max(visible.left, visible.right) + rows  # beyond no block's ends
         whole = near(parts.whole, reach) if near else parts.whole
-        out = _in_windows(one, parts, keys, block, rows, whole, is_open)
+        out = _in_windows(one, parts, keys, block, rows, whole)
     elif size:
         out = _in_blocks(one, parts, keys, block, size, unrolled)
     else:
@@ -162,8 +157,7 @@ class _OneBlock:
 
     def masked(self, parts, keys, block, mask=None):
         logits = self.logits(parts._replace(keys=keys["parts"]), block)
-        logits = logits if mask is None else logits + ops.cast(mask, logits.dtype)
-        return _masked(logits, block, keys, self.visible)
+        return _masked(logits, block, keys, self.visible, mask)
 
 
 def _in_blocks(one, parts, keys, block, size, unrolled):
@@ -184,7 +178,7 @@ def _in_blocks(one, parts, keys, block, size, unrolled):
     return _rows_of_frames(out, keys["value"], block.rows, count * size)
 
 
-def _in_windows(one, parts, keys, block, size, whole, unrolled):
+def _in_windows(one, parts, keys, block, size, whole):
     """Blocks that see a window of keys, and beside it those of global tokens."""
     visible, length = one.visible, block.rows
     count, width = -(-length // size), visible.left + size + visible.right
@@ -212,7 +206,6 @@ def _in_windows(one, parts, keys, block, size, whole, unrolled):
         return one(start, whole["seed"], rows, entries["keys"], here, whole["mask"], beside)
 
     starts = size * ops.arange(count, dtype="int32")
-    starts = [size * number for number in range(count)] if unrolled else starts
     out = over_blocks(of_block, starts, entries, whole, keys["value"].dtype)
     return _rows_of_frames(out, keys["value"], length, count * size)
 
@@ -273,10 +266,10 @@ def frames(x, count, size, left=0, width=None):
     pieces = 1 if width is None else -(-width // size)
     total = (count + pieces - 1) * size
     is_known = isinstance(length, int)
-    right = total - left - length if is_known else total  # more than enough, cut next
+    right = max(0, total - left - length) if is_known else total  # more than enough, cut next
     if left or not is_known or right:
         x = ops.pad(x, ((0, 0), (0, 0), (left, right), (0, 0)))
-    if not is_known:
+    if not is_known or left + length > total:
         x = ops.slice(x, (0, 0, 0, 0), (heads, batch, total, channels))
     x = ops.reshape(x, (heads, batch, count + pieces - 1, size, channels))
     sizes = (heads, batch, count, size, channels)
@@ -316,13 +309,17 @@ def _dropped(probabilities, seed, first_row, rate):
     return kept * ops.cast(1 / (1 - rate), probabilities.dtype)
 
 
-def _masked(logits, block, keys, visible):
+def _masked(logits, block, keys, visible, mask=None):
     """Returns logits plus masks: one pass each, where a choice takes three."""
-    mask = None if visible is None else _mask(visible, block, ops.shape(logits)[0], logits.dtype)
-    logits = logits if mask is None else logits + mask
-    if "is_real" not in keys:
-        return logits
-    return logits + _chosen(ops.swapaxes(keys["is_real"], -1, -2) > 0, logits.dtype)
+    seen = None
+    if visible is not None:
+        seen = _mask(visible, block, ops.shape(logits)[0], logits.dtype)
+    logits = logits if seen is None else logits + seen
+    if "is_real" in keys:
+        is_real = _chosen(ops.swapaxes(keys["is_real"], -1, -2) > 0, logits.dtype)
+        # TensorFlow 2.21 makes a product plus a mask that texts share one wrong operation
+        logits = logits + (is_real if mask is None else is_real + ops.cast(mask, logits.dtype))
+    return logits
 
 
 def _mask(visible, block, heads, dtype):
