@@ -117,7 +117,7 @@ class SavedEncoder(keras.layers.Layer):
                 "Only encoders that `keras_tupe.export.export_encoder` wrote can be made again. "
                 f"Received: path={self.saved_model_path!r}"
             )
-        backbone = TupeBackbone.from_config(read_json_object(file)["config"])
+        backbone = read_backbone(file)
         for variable, value in zip(backbone.variables, self._loaded.variables, strict=True):
             variable.assign(value)
         return backbone
@@ -162,3 +162,15 @@ def write_backbone_config(backbone, folder):
     file = pathlib.Path(folder) / FILE
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+
+
+def read_backbone(file):
+    """Returns a `TupeBackbone` with new weights, from what `write_backbone_config` wrote."""
+    try:
+        return TupeBackbone.from_config(read_json_object(file)["config"])
+    except Exception as error:  # what Keras raises for an entry of another kind is open
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ValueError(
+            f"The config of an exported encoder does not make one: {reason}. Export it again. "
+            f"Received: {str(file)!r}"
+        ) from error

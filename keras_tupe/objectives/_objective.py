@@ -98,10 +98,14 @@ class Objective:
     flops: Callable | None = None
     numbers: Callable = _no_numbers
 
-    backbone_cls = property(lambda self: self.task.backbone_cls, doc="Class of the backbone.")
+    backbone_cls = property(
+        lambda self: self.task.backbone_cls,
+        doc="Class of the backbone.",
+        doc="Class of the backbone that the task takes.",
+    )
 
     def needs(self, argument, default=None):
-        """Returns what a new backbone must have as an argument, else the default."""
+        """Returns what a new backbone must have as an `argument`, else the `default`."""
         return self.task.backbone_arguments.get(argument, default)
 
     @property
@@ -120,7 +124,7 @@ class Objective:
         return tuple(name for name in self.options if name in self.task.options)
 
     def resolve(self, options):
-        """Returns options over the defaults; `TypeError` or `ValueError` say what is wrong."""
+        """Returns `options` over the defaults; `TypeError` or `ValueError` say what is wrong."""
         found = resolve_options(options, self.defaults, "pre-training objective", "options")
         return {name: self.options[name].metadata["rule"](name, x) for name, x in found.items()}
 

@@ -71,7 +71,11 @@ class LanguageModel:
         return {"tokens": backbone.token_embedding}
 
     def answer(self, head, encoded, inputs):
-        """Returns logits `(..., vocabulary_size)`, in at least float32."""
+        """Returns logits `(..., vocabulary_size)`, in at least float32.
+
+        Args:
+            head, encoded, inputs: as of every task.
+        """
         layer, states = head["tokens"], encoded[self.reads[0]]
         return ops.cast(layer(states, reverse=True), at_least_float32(layer.compute_dtype))
 

@@ -120,6 +120,11 @@ class TupeTask(ChecksData, PresetModel):
     `class Tagger(TupeTask, keras_hub.models.Task)` the constructor is
     `(backbone, <options without a default>, preprocessor=None, <other options>, **kwargs)`.
 
+    Args:
+        *args: the backbone, then the options without a default.
+        compile: whether the model is compiled with its defaults. Defaults to `True`.
+        **kwargs: the preprocessor, the other options, `name` and `trainable`.
+
     Attributes:
         options: dictionary from the name of an argument to its `setting`: the rule of its values,
             a line of help, a default. Each is an attribute of the model too.
@@ -197,7 +202,7 @@ class TupeTask(ChecksData, PresetModel):
 
     @classmethod
     def check_backbone(cls, backbone):
-        """Raises `ValueError` or `TypeError` for a backbone that the task has no use for."""
+        """Raises `ValueError` or `TypeError` for a `backbone` that the task has no use for."""
 
     @classmethod
     def check_preprocessor(cls, preprocessor, backbone):
@@ -428,6 +433,7 @@ class TupeTask(ChecksData, PresetModel):
         return with_progress(self, super().get_compile_config())
 
     def compile_from_config(self, config):
+        """Compiles the model as `config`, of `get_compile_config`, says."""
         compile_from(self, config)
 
     def save_to_preset(self, preset_dir, *args, **kwargs):
@@ -463,12 +469,20 @@ def _arrays(part):
 
 
 def text_of(value):
-    """Returns a string that may be bytes, as those of TensorFlow are."""
+    """Returns a string that may be bytes, as those of TensorFlow are.
+
+    Args:
+        value: string or bytes.
+    """
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def normal(backbone):
-    """Returns a new initializer of the weights of a head: the encoder's own."""
+    """Returns a new initializer of the weights of a head: the encoder's own.
+
+    Args:
+        backbone: the encoder.
+    """
     return keras.initializers.RandomNormal(stddev=backbone.initializer_range)
 
 

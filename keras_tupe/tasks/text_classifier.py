@@ -114,6 +114,9 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
         """Returns `probabilities` `(batch, num_classes)`, float32: a softmax of logits.
 
         What the model's own activation gives stays as it is, and so does a single number.
+
+        Args:
+            answer: for one batch.
         """
         answer = ops.cast(answer, "float32")
         is_softmax = self._is_linear and self.num_classes > 1

@@ -51,7 +51,7 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
         {"text": "She door the opened.", "label": "She opened the door."},
     )
 
-    head = property(lambda self: self.head_parts["tokens"])
+    head = property(lambda self: self.head_parts["tokens"], doc="The discriminator's head.")
 
     def head_layers(self, backbone):
         return {

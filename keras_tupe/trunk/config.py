@@ -15,7 +15,14 @@ from keras_tupe import attention_patterns, check, positions
 
 
 def setting(rule, help, default=None, ask=True):
-    """Returns a field. Its rule, (name, value), returns the value to keep; some commands ask it."""
+    """Returns a field of a configuration, or an option of a task.
+
+    Args:
+        rule: function (name, value) -> the value to keep; it raises `ValueError` for others.
+        help: a line on what it is.
+        default: of a field that may be left out. `dataclasses.MISSING` for none.
+        ask: whether commands have an option for it.
+    """
     ask = ask and default is not MISSING  # the sizes have a name, and the data a vocabulary
     return dataclasses.field(default=default, metadata={"rule": rule, "help": help, "ask": ask})
 
@@ -31,7 +38,11 @@ def _rule(words, holds, keep=lambda value: value, of_option=None):
 
 
 def checked(function):
-    """Returns the rule of a `setting` that a check of (name, value) has, see `keras_tupe.check`."""
+    """Returns the rule of a `setting` that a check has, see `keras_tupe.check`.
+
+    Args:
+        function: the check, of name and value.
+    """
 
     def rule(name, value):
         function(name, value)
@@ -56,7 +67,9 @@ def _activation(name):
     return activation_of(name)
 
 
+# The rule of a setting that may be anything.
 ANY = _rule("anything", lambda value: True)
+# That of a positive integer.
 COUNT = _whole("a positive integer", 1)
 MAYBE = _whole("a positive integer or None", 1, none=True)
 ACTIVATION = _rule("known", _activation)
@@ -64,12 +77,15 @@ METHOD = _rule("known", lambda name: positions.get(name))
 PATTERN = _rule("known", lambda name: attention_patterns.get(name))
 SEGMENTS = _whole("an integer >= 0, where 0 means that the model takes no `segment_ids`", 0)
 MEMORY = _whole("an integer >= 0, where 0 means no memory", 0)
+# That of True or False.
 FLAG = _rule("True or False", lambda value: isinstance(value, bool | np.bool_), bool)
+# That of a number in [0, 1).
 SHARE = _rule(
     "a number in [0, 1)",
     lambda value: check.is_number(value) and 0 <= value < 1,
     of_option=("from 0 to below 1", lambda value: 0 <= value < 1),
 )
+# That of a number above 0, at most 1.
 RATE = _rule("a number above 0, at most 1", lambda value: check.is_number(value) and 0 < value <= 1)
 SCALE = _rule(
     "a number >= 0",

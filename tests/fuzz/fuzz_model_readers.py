@@ -7,14 +7,9 @@ import tempfile
 import keras
 import tiny_vocabularies
 from fuzz_engine import Reader
-from keras_tupe.models._backbone_config import (
-    new_backbone,
-    read_backbone_config,
-    write_backbone_config,
-)
-from keras_tupe.models.saved.folder import load_folder
 
 from keras_tupe import (
+    SavedEncoder,
     TupeBackbone,
     TupeMaskedLM,
     TupeMaskedLMPreprocessor,
@@ -23,6 +18,7 @@ from keras_tupe import (
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
 )
+from keras_tupe.models.saved_encoder import FILE, read_backbone, write_backbone_config
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training.presets import load
 
@@ -112,8 +108,7 @@ def _write_saved_model(folder):
 
 
 def _read_backbone_config(folder):
-    facts = read_backbone_config(folder)
-    return None if facts is None else new_backbone(facts)
+    return read_backbone(folder / FILE)
 
 
 def _write_pieces(folder):
@@ -140,7 +135,7 @@ READERS = [
     Reader(
         "export: SavedModel",
         _write_saved_model,
-        lambda folder: load_folder(str(folder)),
+        lambda folder: SavedEncoder(str(folder)),
         quick=2,
     ),
     Reader(

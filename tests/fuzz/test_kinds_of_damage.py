@@ -108,13 +108,13 @@ VALUES = {
         *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),
         ("config", "position"),
         ["t5"],
-        "must hold",
+        "does not make one",
     ),
     "config a list": (
         *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),
         ("config",),
         [],
-        "must hold",
+        "does not make one",
     ),
     "class_name a list": (
         *("export: backbone config", "assets.extra/keras_tupe_backbone.json"),

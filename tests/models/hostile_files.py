@@ -78,7 +78,7 @@ def writing_saved_model(folder, target):
 def saved_encoder(path):
     """Returns what stands in a file for a `SavedEncoder` of a SavedModel."""
     return {
-        "module": "keras_tupe.models.saved.saved_encoder",
+        "module": "keras_tupe.models.saved_encoder",
         "class_name": "SavedEncoder",
         "config": {"name": "encoder", "trainable": True, "path": str(path), "mlm": False},
         "registered_name": "keras_tupe>SavedEncoder",

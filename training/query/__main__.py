@@ -1,4 +1,4 @@
-"""`keras-tupe query`: questions to an export or a preset, answered in words.
+"""Asks an export or a preset questions of text, and tells the answers in words.
 
     keras-tupe query saved_models/quickstart
     keras-tupe query saved_models/quickstart --text "returns a [MASK] of strings"

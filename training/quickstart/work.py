@@ -105,7 +105,7 @@ def next_steps(settings, data):
         more = f"keras-tupe prepare --input {shlex.quote(settings.corpus)} --out rows"
     lines = {
         "what it learned": f"{settings.out}/curves.png, {settings.out}/position_bias_*.png",
-        "ask it more": f"keras-tupe query {out} --fill {shlex.quote(question)}",
+        "ask it more": f"keras-tupe query {out} --text {shlex.quote(question)}",
         "your own text": more,
         "your own labels": f"docs/pages/start/finetune_csv.md, with {settings.out}/preset",
     }
