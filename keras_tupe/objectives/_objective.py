@@ -98,11 +98,10 @@ class Objective:
     flops: Callable | None = None
     numbers: Callable = _no_numbers
 
-    backbone_cls = property(
-        lambda self: self.task.backbone_cls,
-        doc="Class of the backbone.",
-        doc="Class of the backbone that the task takes.",
-    )
+    @property
+    def backbone_cls(self):
+        """Class of the backbone that the task takes."""
+        return self.task.backbone_cls
 
     def needs(self, argument, default=None):
         """Returns what a new backbone must have as an `argument`, else the `default`."""

@@ -74,7 +74,10 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         "[MASK] or <mask>, where a word is missing"
     )
 
-    head = property(lambda self: self.head_parts["tokens"], doc="The masked-LM head.")
+    @property
+    def head(self):
+        """The masked-LM head."""
+        return self.head_parts["tokens"]
 
     def head_layers(self, backbone, head_activation="gelu"):
         return {

@@ -78,8 +78,15 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
         {"text": "He opened the door.", "text_pair": "The sum of both is three.", "label": 1},
     )
 
-    head = property(lambda self: self.head_parts["masked_lm"], doc="The masked-LM head.")
-    pair_head = property(lambda self: self.head_parts["pair"], doc="The head of pairs.")
+    @property
+    def head(self):
+        """The masked-LM head."""
+        return self.head_parts["masked_lm"]
+
+    @property
+    def pair_head(self):
+        """The head of pairs."""
+        return self.head_parts["pair"]
 
     @classmethod
     def check_backbone(cls, backbone):

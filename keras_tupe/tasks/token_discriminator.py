@@ -51,7 +51,10 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
         {"text": "She door the opened.", "label": "She opened the door."},
     )
 
-    head = property(lambda self: self.head_parts["tokens"], doc="The discriminator's head.")
+    @property
+    def head(self):
+        """The discriminator's head."""
+        return self.head_parts["tokens"]
 
     def head_layers(self, backbone):
         return {

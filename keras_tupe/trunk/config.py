@@ -33,6 +33,10 @@ def _rule(words, holds, keep=lambda value: value, of_option=None):
             raise ValueError(f"`{name}` must be {words}. Received: {name}={value!r}")
         return keep(value)
 
+    rule.__doc__ = (
+        f"Returns a value that is {words}; raises `ValueError` for any other.\n\n"
+        "Args:\n    name: of the setting.\n    value: what was given."
+    )
     rule.of_option = of_option  # what a command says that its option must be, and whether it is
     return rule
 
@@ -67,9 +71,7 @@ def _activation(name):
     return activation_of(name)
 
 
-# The rule of a setting that may be anything.
 ANY = _rule("anything", lambda value: True)
-# That of a positive integer.
 COUNT = _whole("a positive integer", 1)
 MAYBE = _whole("a positive integer or None", 1, none=True)
 ACTIVATION = _rule("known", _activation)
@@ -77,15 +79,12 @@ METHOD = _rule("known", lambda name: positions.get(name))
 PATTERN = _rule("known", lambda name: attention_patterns.get(name))
 SEGMENTS = _whole("an integer >= 0, where 0 means that the model takes no `segment_ids`", 0)
 MEMORY = _whole("an integer >= 0, where 0 means no memory", 0)
-# That of True or False.
 FLAG = _rule("True or False", lambda value: isinstance(value, bool | np.bool_), bool)
-# That of a number in [0, 1).
 SHARE = _rule(
     "a number in [0, 1)",
     lambda value: check.is_number(value) and 0 <= value < 1,
     of_option=("from 0 to below 1", lambda value: 0 <= value < 1),
 )
-# That of a number above 0, at most 1.
 RATE = _rule("a number above 0, at most 1", lambda value: check.is_number(value) and 0 < value <= 1)
 SCALE = _rule(
     "a number >= 0",
