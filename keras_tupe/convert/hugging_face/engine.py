@@ -640,4 +640,6 @@ def _arrays(converter, head, model, backbone, config, problems):
         words = found[f"{converter.names['token_embedding']}.weight"]
         empty = np.zeros((converter.segments, words.shape[1]), words.dtype)
         found.setdefault(f"{converter.names['segment_embedding']}.weight", empty)
-    return {**found, **converter.constants(backbone)}
+    beside = converter.unprefixed if model is backbone else ()
+    constants = converter.constants(backbone)
+    return found | {name: x for name, x in constants.items() if name not in beside}

@@ -54,7 +54,7 @@ CONVERTER = Converter(
             write=lambda groups, config: groups or config["num_hidden_layers"],
         ),
         hidden_act="gelu_new",
-        hidden_dropout_prob=0,
+        hidden_dropout_prob=0.0,
     ),
     fixed={
         "is_decoder": (False, "decoders"),
