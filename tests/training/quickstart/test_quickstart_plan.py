@@ -140,8 +140,8 @@ def test_the_next_steps_fit_the_corpus():
         task_test=types.SimpleNamespace(texts=["The grey Cat of ours sat on the mat.", "x"]),
     )
     told = next_steps(Settings(corpus="my own.txt", out="o"), data)
-    assert "--fill 'The grey Cat of ours [MASK] on the mat.'" in told
+    assert "--text 'The grey Cat of ours [MASK] on the mat.'" in told
     assert "prepare --input 'my own.txt'" in told
     told = next_steps(Settings(), data)
-    assert "--fill 'a [MASK] of integers'" in told
+    assert "--text 'a [MASK] of integers'" in told
     assert "saved_models/quickstart/preset" in told
