@@ -85,14 +85,16 @@ def _load_keras_file(folder):
 def _saved_model():
     import tensorflow as tf
 
+    rows = tf.TensorSpec((None, None), tf.int32)
+
     class Plain(tf.Module):
         def __init__(self):
             super().__init__()
             self.table = tf.Variable(tf.ones((3, 2)))
 
-        @tf.function(input_signature=[tf.TensorSpec((None,), tf.int32)])
-        def __call__(self, ids):
-            return tf.gather(self.table, ids)
+        @tf.function(input_signature=[{"input_word_ids": rows, "input_mask": rows}])
+        def __call__(self, inputs):
+            return {"sequence_output": tf.gather(self.table, inputs["input_word_ids"])}
 
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
