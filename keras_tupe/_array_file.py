@@ -17,13 +17,6 @@ def read_npz(path):
 
     NumPy's reader ends in errors of many kinds, gives bytes where an entry is no array, and takes
     the memory that a header asks for before it sees that the file is shorter.
-
-    Args:
-        path: the file.
-
-    Raises:
-        OSError: if it cannot be read.
-        ValueError: if it is not such a file, is compressed, or its sizes contradict each other.
     """
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
@@ -37,14 +30,7 @@ def read_npz(path):
 
 
 def read_npy(path):
-    """Returns the array in a file that `numpy.save` wrote.
-
-    Args:
-        path: the file.
-
-    Raises:
-        OSError, ValueError: as from `read_npz`.
-    """
+    """Returns the array in a file that `numpy.save` wrote."""
     try:
         with open(path, "rb") as file:
             _check_header(file, os.fstat(file.fileno()).st_size)

@@ -15,14 +15,7 @@ def sha256_of(source):
 
 @dataclasses.dataclass(frozen=True)
 class CarriedFile:
-    """How presets carry the files of records of one kind.
-
-    Attributes:
-        noun: what a record is, in words.
-        record: name of the file that says which file a preset carries.
-        loader: the public function that loads a file.
-        option: the option of the command line that names one.
-    """
+    """How presets carry the files of records of one kind."""
 
     noun: str
     record: str

@@ -4,11 +4,7 @@ import numpy as np
 
 
 def check_finite(name, array):
-    """Refuses an array with NaN or infinity; `name` is what it is, for the message.
-
-    Raises:
-        ValueError: if it is refused.
-    """
+    """Refuses an array with NaN or infinity; `name` is what it is, for the message."""
     if not (array.dtype.kind in "fc" or array.dtype.name == "bfloat16"):
         return
     bad = array.size - np.count_nonzero(np.isfinite(array))

@@ -12,12 +12,6 @@ def parse_json(text):
 
     Python's parser ends in a `RecursionError` where a text is nested too deeply.
 
-    Args:
-        text: string or bytes.
-
-    Raises:
-        ValueError: if it is not JSON, or nested too deeply.
-
     Example:
         >>> parse_json("[" * 10_000)
         Traceback (most recent call last):
@@ -31,16 +25,7 @@ def parse_json(text):
 
 
 def read_json(path):
-    """Returns the value in a small JSON file: settings, a record, a report.
-
-    Args:
-        path: the file.
-
-    Raises:
-        OSError: if it cannot be read.
-        ValueError: if it is not JSON in UTF-8, has more than `MAX_BYTES`, or is nested deeper than
-            `MAX_DEPTH`, where functions that walk through it would end in a `RecursionError`.
-    """
+    """Returns the value in a small JSON file: settings, a record, a report."""
     with pathlib.Path(path).open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -60,11 +45,7 @@ def read_json(path):
 
 
 def read_json_object(path):
-    """Returns the dictionary in a small JSON file.
-
-    Raises:
-        OSError, ValueError: as from `read_json`; also if it holds something else.
-    """
+    """Returns the dictionary in a small JSON file."""
     value = read_json(path)
     if not isinstance(value, dict):
         raise ValueError(f"it holds a {type(value).__name__}, not a dictionary")

@@ -27,10 +27,6 @@ def refuse_unknown_keywords(objects):
 
     Keras's models and KerasHub's preprocessors take any and ignore them, so that a typing error
     would train another model; other classes refuse them, but do not say what was meant.
-
-    Args:
-        objects: the values of a package by name, such as `globals()`; what is no class of
-            this package is left alone.
     """
     for item in list(objects.values()):
         if inspect.isclass(item) and item.__module__.startswith(__package__ + "."):

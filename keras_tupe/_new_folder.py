@@ -22,14 +22,6 @@ def new_folder(path, check=check_is_new):
 
     A reader sees the old folder, if there is one, or the new one, never a part of either. If the
     block fails, everything is as it was before.
-
-    Args:
-        path: the folder to make.
-        check: function of the path that raises if it must not be made or replaced; called before
-            the block and after it. Defaults to `check_is_new`.
-
-    Raises:
-        ValueError: as `check`, or if the folder cannot be made.
     """
     if "://" in os.fspath(path):
         raise ValueError(

@@ -4,14 +4,7 @@ import numpy as np
 
 
 def check_whole_rows(backbone):
-    """Refuses a model whose rows are cut into segments.
-
-    Args:
-        backbone: a `TupeBackbone`.
-
-    Raises:
-        ValueError: if it is one.
-    """
+    """Refuses a model whose rows are cut into segments."""
     if backbone.segment_length:
         raise ValueError(
             "What is looked at are all pairs of tokens of a row, and this model cuts rows into "
@@ -22,12 +15,7 @@ def check_whole_rows(backbone):
 
 
 def real_numbers(values, name):
-    """Returns `values` as an array, after checking that they are finite real numbers.
-
-    Raises:
-        TypeError: if they are not real numbers.
-        ValueError: if one is NaN or infinite.
-    """
+    """Returns `values` as an array, after checking that they are finite real numbers."""
     try:
         values = np.asarray(values)
     except ValueError as error:
@@ -45,16 +33,7 @@ def real_numbers(values, name):
 
 
 def square_matrices(matrices, smallest=1):
-    """Returns `(heads, n, n)` as an array, after checking shape and values.
-
-    Args:
-        matrices: what the user gave.
-        smallest: smallest n that makes sense.
-
-    Raises:
-        TypeError: if the entries are not real numbers.
-        ValueError: if the shape is another one, n is too small or an entry is not finite.
-    """
+    """Returns `(heads, n, n)` as an array, after checking shape and values."""
     matrices = real_numbers(matrices, "matrices")
     shape = matrices.shape
     if len(shape) != 3 or shape[1] != shape[2] or shape[0] < 1 or shape[1] < smallest:

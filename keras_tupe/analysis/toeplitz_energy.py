@@ -61,14 +61,7 @@ def toeplitz_energy(matrices, row_constants="ignored"):
 
 
 def nearest_distance_values(centered):
-    """Returns the values t of min |C - C(T)|^2 for rows without their mean, and the sums <C, T_d>.
-
-    Args:
-        centered: `(heads, n, n)`, each row with the mean 0.
-
-    Returns:
-        Tuple of two float64 arrays `(heads, 2n - 1)`, from distance 1 - n on.
-    """
+    """Returns the values t of min |C - C(T)|^2 for rows without their mean, and the sums <C, T_d>."""
     sums = diagonal_sums(centered)
     return np.linalg.solve(_normal_equations(centered.shape[1]), sums.T).T, sums
 

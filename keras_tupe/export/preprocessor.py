@@ -13,15 +13,7 @@ from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 @dataclasses.dataclass(frozen=True)
 class Packing:
-    """A tokenizer and what a preprocessor says about rows.
-
-    Attributes:
-        tokenizer: a tokenizer of `keras_tupe.tokenizers`.
-        length: tokens per row, or `None` if nothing says so.
-        truncate: `"round_robin"` or `"waterfall"`.
-        add_start_token: whether rows begin with [CLS].
-        add_end_token: whether texts end with [SEP], for models that predict the next token.
-    """
+    """A tokenizer and what a preprocessor says about rows."""
 
     tokenizer: object
     length: int | None = None
@@ -31,11 +23,7 @@ class Packing:
 
     @classmethod
     def of(cls, source):
-        """Returns the packing of a tokenizer, a `TupeTokenizer`, or a preprocessor.
-
-        Raises:
-            TypeError: if it is something else.
-        """
+        """Returns the packing of a tokenizer, a `TupeTokenizer`, or a preprocessor."""
         if hasattr(source, "add_start_token"):  # a preprocessor
             return cls(
                 source.tokenizer.op,

@@ -203,14 +203,7 @@ class _TextModel:
 
 
 def in_buckets(function, lengths, rows):
-    """Returns what a function gives for rows, each cut to the shortest length that holds it.
-
-    Args:
-        function: a `tf.function` of rows of one length, which returns a tuple of float32 tensors
-            `(batch, ...)`, of shapes that do not depend on the length.
-        lengths: integers, ascending; the last is that of the rows.
-        rows: dictionary of int32 `(batch, lengths[-1])` tensors, `padding_mask` among them.
-    """
+    """Returns what a function gives for rows, each cut to the shortest length that holds it."""
     fits = tf.searchsorted(lengths, tf.reduce_sum(rows["padding_mask"], axis=1))
     found, order = [], []
     for number, length in enumerate(lengths):

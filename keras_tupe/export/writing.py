@@ -328,11 +328,6 @@ class SeededTopK(keras_hub.samplers.Sampler):
     """Draws one of the k likeliest tokens, by a seed and the position alone.
 
     KerasHub's `TopKSampler` has a state, which requests to a server would share.
-
-    Args:
-        k: how many tokens.
-        seed: int32 scalar tensor.
-        temperature: float32 scalar tensor, by which logits are divided.
     """
 
     keeps_rows = True

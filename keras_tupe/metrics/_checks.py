@@ -4,38 +4,18 @@ import numpy as np
 
 
 def numbers(values, name, smallest=1):
-    """Returns a row of numbers as float64 `(n,)`.
-
-    Args:
-        values: what the user gave.
-        name: of the argument, for the message.
-        smallest: the smallest n that makes sense.
-
-    Raises:
-        TypeError: if they are not real numbers.
-        ValueError: if the shape is another one, n is too small or a number is not finite.
-    """
+    """Returns a row of numbers as float64 `(n,)`."""
     return _row(values, name, smallest).astype("float64")
 
 
 def pair(labels, predictions, smallest=1):
-    """Returns labels and predictions, each float64 `(n,)`, checked as by `numbers`.
-
-    Raises:
-        TypeError: if they are not real numbers.
-        ValueError: as `numbers`, or if one is longer than the other.
-    """
+    """Returns labels and predictions, each float64 `(n,)`, checked as by `numbers`."""
     labels, predictions = _equally_long(labels, predictions, smallest)
     return labels.astype("float64"), predictions.astype("float64")
 
 
 def classes(labels, predictions):
-    """Returns labels and predictions, each `(n,)` of whole numbers, after checking them.
-
-    Raises:
-        TypeError: if they are not real numbers.
-        ValueError: as `numbers`, if one is longer than the other, or if one has fractions.
-    """
+    """Returns labels and predictions, each `(n,)` of whole numbers, after checking them."""
     labels, predictions = _equally_long(labels, predictions, 1)
     for values, name in ((labels, "labels"), (predictions, "predictions")):
         fractions = values != np.floor(values) if values.dtype.kind == "f" else np.zeros(1, bool)
@@ -49,12 +29,7 @@ def classes(labels, predictions):
 
 
 def share(level):
-    """Returns the confidence level of an interval, after checking that it is between 0 and 1.
-
-    Raises:
-        TypeError: if it is not a number.
-        ValueError: if it is 0, 1 or outside.
-    """
+    """Returns the confidence level of an interval, after checking that it is between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, (float, int, np.floating, np.integer)):
         raise TypeError(f"`level` must be a number between 0 and 1. Received: level={level!r}")
     if not 0 < level < 1:

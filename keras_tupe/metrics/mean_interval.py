@@ -44,11 +44,7 @@ def mean_interval(values, level=0.95):
 
 
 def mean_and_error(values):
-    """Returns the mean and its standard error s / sqrt(n): 0.0 if all are equal, NaN if n = 1.
-
-    Args:
-        values: float64 `(n,)`, finite.
-    """
+    """Returns the mean and its standard error s / sqrt(n): 0.0 if all are equal, NaN if n = 1."""
     small, exponent = scaled(values)
     equal = np.ptp(small) == 0
     mean = values[0] if equal else np.ldexp(small.mean(), exponent)

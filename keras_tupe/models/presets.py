@@ -105,14 +105,7 @@ class PresetModel(PresetClass):
 
 
 def check_preset(preset):
-    """Refuses a preset that describes another encoder than its weights, or an unknown method.
-
-    Args:
-        preset: folder, or whatever else KerasHub takes: then its files are fetched.
-
-    Raises:
-        ValueError: if it is refused, or a JSON file in it is none.
-    """
+    """Refuses a preset that describes another encoder than its weights, or an unknown method."""
     files = _files(preset)
     configs = [_nested(_content(files.get("config.json")), "config")]
     configs.append(_nested(_content(files.get("task.json")), "config", "backbone", "config"))
@@ -127,17 +120,7 @@ def check_preset(preset):
 
 
 def check_known(folder, config, only_carried=True):
-    """Refuses a preset whose position method or attention pattern is not known here.
-
-    Args:
-        folder: the preset.
-        config: the config of its encoder, a dictionary.
-        only_carried: whether to leave out those whose file the preset does not carry, of which
-            the encoder itself will say that they are unknown.
-
-    Raises:
-        ValueError: if one is not known; the message says how to load it.
-    """
+    """Refuses a preset whose position method or attention pattern is not known here."""
     for registry in (positions.REGISTRY, attention_patterns.REGISTRY):
         name = config.get(registry.argument)
         if not isinstance(name, str) or name in registry.records:
@@ -153,16 +136,6 @@ def check_sizes(config, shapes, where, slack=1):
     """Refuses the config of an encoder far larger than the weights that are there for it.
 
     Else Keras would make the encoder first, and find out afterwards.
-
-    Args:
-        config: dictionary of a `TupeBackbone`.
-        shapes: the shapes of its weights.
-        where: the preset, for the message.
-        slack: how many times the weights that are there it may have, where a later check says
-            more of a smaller difference.
-
-    Raises:
-        ValueError: if it is refused.
     """
     start = "The configuration and the weights must be of one encoder:"
     shapes = [tuple(map(int, shape)) for shape in shapes]
@@ -194,13 +167,6 @@ def check_inside(folder, path):
     """Refuses a file of a folder that is not one, or is a link to something outside.
 
     Links of Hugging Face's cache, from `snapshots/<revision>` to `blobs`, are what they should be.
-
-    Args:
-        folder: the folder.
-        path: the file in it, which exists.
-
-    Raises:
-        ValueError: if it is refused.
     """
     root, real = pathlib.Path(folder).resolve(), pathlib.Path(path).resolve()
     allowed = [root]
@@ -220,9 +186,6 @@ def weight_shapes(path):
     """Returns the shapes of the arrays in a weights file, or in the shards that a JSON file lists.
 
     By name, a dictionary.
-
-    Raises:
-        ValueError: if it is damaged, or lists anything but files beside it.
     """
     found, path = {}, pathlib.Path(path)
 
@@ -237,11 +200,7 @@ def weight_shapes(path):
 
 
 def check_values(file):
-    """Refuses an open HDF5 file with NaN or infinity, or that claims far more than it stores.
-
-    Args:
-        file: `h5py.File`. What is elsewhere is left to Keras, which refuses it.
-    """
+    """Refuses an open HDF5 file with NaN or infinity, or that claims far more than it stores."""
 
     def look(name, item):
         if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual or not item.shape:
@@ -265,17 +224,7 @@ def check_values(file):
 
 @contextlib.contextmanager
 def clear_errors(noun, path):
-    """Says in one sentence which file could not be loaded, and why.
-
-    Args:
-        noun: what it is, in words.
-        path: where.
-
-    Raises:
-        FileNotFoundError: from `with`, if a file is missing.
-        ValueError: if it is damaged. Errors that are sentences, and those of the call itself, are
-            passed on.
-    """
+    """Says in one sentence which file could not be loaded, and why."""
     try:
         yield
     except FileNotFoundError as error:

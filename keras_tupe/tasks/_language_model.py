@@ -284,16 +284,7 @@ def check_preset(preset, cls):
 
 
 def check_written(model, inputs, max_length, side=""):
-    """Checks the arguments of `generate` but for texts, which the preprocessor checks.
-
-    Args:
-        model: a language model.
-        inputs, max_length: as of `generate`.
-        side: that of the rows that are written, `"decoder_"` in a model of pairs.
-
-    Returns:
-        The arrays of the inputs where they are arrays, or `None`.
-    """
+    """Checks the arguments of `generate` but for texts, which the preprocessor checks."""
     backbone = model.backbone
     if max_length is not None:
         check_positive_integers(max_length=max_length)
@@ -340,10 +331,6 @@ def first_columns(padding_mask, fewest=1):
     """Returns how many columns hold what all prompts begin with: a power of two at least.
 
     So prompts of about one length share one compilation.
-
-    Args:
-        padding_mask: booleans `(batch, length)`, not symbolic.
-        fewest: the least there are, but for shorter rows.
     """
     shortest = int(ops.convert_to_numpy(padding_mask).astype(bool).sum(axis=1).min())
     columns = max(2 ** max(shortest - 1, 0).bit_length(), fewest)

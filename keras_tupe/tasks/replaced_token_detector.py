@@ -92,11 +92,7 @@ class ReplacedTokenAccuracy(keras.metrics.MeanMetricWrapper):
 
 
 def logits_and_replaced(y_true, y_pred):
-    """Returns the logits and whether each token is another than that of the text.
-
-    Args:
-        y_true, y_pred: as of `ReplacedTokenCrossentropy`.
-    """
+    """Returns the logits and whether each token is another than that of the text."""
     y_pred = ops.convert_to_tensor(y_pred)
     seen = ops.cast(ops.round(y_pred[..., 1]), "int32")
     text = ops.convert_to_tensor(y_true)
@@ -393,16 +389,7 @@ def generator_sizes(sizes, share):
 
 
 def as_task(model, kind, name):
-    """Returns a task of a class, or makes one of a backbone.
-
-    Args:
-        model: a task, or a `TupeBackbone`.
-        kind: class of the task.
-        name: of the argument that it was given as, and of a new task.
-
-    Raises:
-        TypeError: if it is neither.
-    """
+    """Returns a task of a class, or makes one of a backbone."""
     if isinstance(model, kind):
         return model
     if not isinstance(model, TupeBackbone):
@@ -414,15 +401,7 @@ def as_task(model, kind, name):
 
 
 def check_pair(generator, discriminator, sharing):
-    """Refuses two encoders that cannot read the same text, or share what is of two sizes.
-
-    Args:
-        generator, discriminator: `TupeBackbone`s.
-        sharing: one of `SHARING`.
-
-    Raises:
-        ValueError: if they are refused.
-    """
+    """Refuses two encoders that cannot read the same text, or share what is of two sizes."""
     names = ["vocabulary_size", "num_segments"]
     values = [[getattr(model, name) for name in names] for model in (generator, discriminator)]
     widths = [model.embedding_dim or model.hidden_dim for model in (generator, discriminator)]
@@ -445,13 +424,7 @@ def check_pair(generator, discriminator, sharing):
 
 
 def again(task, token_embedding=None):
-    """Returns a task of the same configuration and weights over other token vectors.
-
-    Args:
-        task: a `TupeMaskedLM` or a `TupeTokenDiscriminator`.
-        token_embedding: layer with the token vectors, or `None` for a new one with those that the
-            task has now.
-    """
+    """Returns a task of the same configuration and weights over other token vectors."""
     config = {**task.backbone.get_config(), "dtype": task.backbone.dtype_policy}
     backbone = TupeBackbone(**config, token_embedding=token_embedding)
     own = {k: v for k, v in task.get_config().items() if k not in ("backbone", "preprocessor")}

@@ -70,18 +70,7 @@ class BeamSearch(keras_hub.samplers.Sampler):
         hidden_states=None,
         model=None,
     ):
-        """Returns rows with the best text of each, `(batch, length)`; as KerasHub's samplers.
-
-        Args:
-            next: (rows, cache, index) -> (logits of the token at `index`, anything, cache).
-            prompt: integers `(batch, length)`.
-            cache: structure of tensors whose first axis is the batch.
-            index: column of the first token to write.
-            mask: booleans `(batch, length)`, where tokens are given. Defaults to nowhere.
-            stop_token_ids: ids with which a text ends; `None` or empty to fill the rows.
-            hidden_states: not used.
-            model: whose variables the loop reads, on JAX.
-        """
+        """Returns rows with the best text of each, `(batch, length)`; as KerasHub's samplers."""
         batch, length = ops.shape(prompt)
         index = ops.cast(index, "int32")
         mask = ops.zeros_like(prompt, "bool") if mask is None else ops.cast(mask, "bool")
@@ -124,14 +113,7 @@ class BeamSearch(keras_hub.samplers.Sampler):
 
 
 class _Search:
-    """The parts of a step. Scores are `(batch, beams, vocabulary)`, rows `(batch * beams, length)`.
-
-    Args:
-        sampler: the `BeamSearch`.
-        known: number of tokens that each row begins with, `(batch,)`.
-        length: columns of a row.
-        ends: tuple of the ids with which a text ends.
-    """
+    """The parts of a step. Scores are `(batch, beams, vocabulary)`, rows `(batch * beams, length)`."""
 
     def __init__(self, sampler, known, length, ends):
         self._beams, self._power = sampler.num_beams, float(sampler.length_penalty)
