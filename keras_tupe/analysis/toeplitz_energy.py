@@ -61,7 +61,7 @@ def toeplitz_energy(matrices, row_constants="ignored"):
 
 
 def nearest_distance_values(centered):
-    """Returns the values t of min |C - C(T)|^2 for rows without their mean, and the sums <C, T_d>."""
+    """Returns the t of min |C - C(T)|^2 for rows without their mean, and the sums <C, T_d>."""
     sums = diagonal_sums(centered)
     return np.linalg.solve(_normal_equations(centered.shape[1]), sums.T).T, sums
 

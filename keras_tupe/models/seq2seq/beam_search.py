@@ -113,7 +113,7 @@ class BeamSearch(keras_hub.samplers.Sampler):
 
 
 class _Search:
-    """The parts of a step. Scores are `(batch, beams, vocabulary)`, rows `(batch * beams, length)`."""
+    """The parts of a step; scores `(batch, beams, vocabulary)`, rows `(batch * beams, length)`."""
 
     def __init__(self, sampler, known, length, ends):
         self._beams, self._power = sampler.num_beams, float(sampler.length_penalty)
