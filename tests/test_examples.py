@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from generation_cases import causal_lm, logits_of
 from keras import ops
+from keras_tupe.trainer._checks import refuse_layer_losses
 from position_cases import Case, MethodLayers, encoder, random_ids
 from tolerances import in_float64
 
 from keras_tupe import attention_patterns, objectives, positions
 from keras_tupe.data import Masking
-from keras_tupe.trainer._checks import refuse_layer_losses
 from keras_tupe.trunk.steps import Steps
 from training.check_method import gradients, patterns, saving, suite
 from training.check_method.__main__ import main as check_method

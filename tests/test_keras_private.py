@@ -73,7 +73,7 @@ def keras_classes():
     owners = [owner for tree in our_trees().values() for owner in nodes(tree, ast.ClassDef)]
     trees = [tree for file, tree in our_trees().items() if file.parent == ONE_ROOM]
     in_one_room = [owner.name for tree in trees for owner in nodes(tree, ast.ClassDef)]
-    found, before = {*SOURCES, "ChecksData", *in_one_room}, set()
+    found, before = {*SOURCES, "TupeTask", *in_one_room}, set()
     while found != before:
         before = set(found)
         found |= {owner.name for owner in owners if names_above(owner) & before}
@@ -123,7 +123,7 @@ def private_uses(tree):
 
 
 def test_private_names_of_keras_are_used_in_one_folder():
-    assert {"Trainer", "TupeBackbone", "JaxSteps", "TensorFlowSteps"} <= keras_classes()
+    assert {"TupeBackbone", "TupeTask", "AdamW"} <= keras_classes()
     found = {
         f"{file.relative_to(ROOT)}:{line}: {name}"
         for file, tree in our_trees().items()
@@ -150,8 +150,7 @@ METHOD, MODEL = "\n    def f(self):\n        ", "class A(keras.Model):"
         ("from keras_hub import src", "keras_hub.src"),
         (f"{MODEL}{METHOD}return self._compile_metrics", "_compile_metrics"),
         (f"{MODEL}\n    def _symbolic_build(self):\n        pass", "_symbolic_build"),
-        (f"class A(JaxSteps):{METHOD}super()._make_function()", "_make_function"),
-        (f"class A(ChecksData):{METHOD}self._tracker = None", "_tracker"),
+        (f"class A(TupeTask):{METHOD}self._tracker = None", "_tracker"),
         (f"class A(keras.callbacks.Callback):{METHOD}self._model = 1", "_model"),
         # names of our own are left alone
         (f"class A:{METHOD}self._losses = 1\n\ndef g(a):\n    return a._losses", None),
@@ -175,4 +174,4 @@ def test_every_use_has_its_reason_and_is_needed():
                 found.add(name)
                 assert "\n\nPublic name: " in inspect.getdoc(item), name
                 assert any(re.search(rf"\b{name}\b", text) for text in users), f"{name} is not used"
-    assert {"all_layers", "JaxFit"} <= found
+    assert {"all_layers", "on_all_devices"} <= found

@@ -69,6 +69,7 @@ from keras_tupe.data.rows.masking import Masking, mask_rows
 from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.pairs import MaskedPairs
 from keras_tupe.data.rows.partners import Partners
+from keras_tupe.data.rows.prefetch import prefetched
 from keras_tupe.data.rows.prepared import PreparedRows
 from keras_tupe.data.rows.replaced_tokens import ReplacedTokens
 from keras_tupe.data.rows.rows import Rows
@@ -135,6 +136,7 @@ __all__ = [
     "pack_rows",
     "pack_sentences",
     "piece_characters",
+    "prefetched",
     "prose_paragraphs",
     "read_blimp",
     "read_documents",

@@ -34,34 +34,32 @@ class ChecksData:
     stops over it.
     """
 
-    def _task(self):
-        return self
-
     def fit(self, x=None, y=None, *args, **kwargs):
-        with self._clear_errors((x, y), kwargs.get("validation_data")):
+        with self.clear_errors((x, y), kwargs.get("validation_data")):
             return super().fit(x, y, *args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
-        with self._clear_errors((x, y)):
+        with self.clear_errors((x, y)):
             return super().evaluate(x, y, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
-        with self._clear_errors((x,)):
+        with self.clear_errors((x,)):
             return super().predict(x, *args, **kwargs)
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
-        with self._clear_errors((x, y)):
+        with self.clear_errors((x, y)):
             return super().train_on_batch(x, y, *args, **kwargs)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
-        with self._clear_errors((x, y)):
+        with self.clear_errors((x, y)):
             return super().test_on_batch(x, y, *args, **kwargs)
 
     @contextlib.contextmanager
-    def _clear_errors(self, *data):
+    def clear_errors(self, *data, loss=None):
+        """Checks data, pairs of inputs and labels, and says what TensorFlow stops over in it."""
         for part in data:
             if isinstance(part, tuple | list) and part:
-                self._check_arrays(*part[:2])
+                self._check_arrays(*part[:2], loss=loss or self.loss)
         try:
             yield
         except Exception as error:
@@ -77,20 +75,19 @@ class ChecksData:
                 f"stand for a negative one): {found[0]}"
             ) from None
 
-    def _check_arrays(self, x, y=None):
-        task, length = self._task(), None
-        if getattr(task, "preprocessor", None) is not None:
-            length = getattr(task.preprocessor, "sequence_length", None)
+    def _check_arrays(self, x, y=None, loss=None):
+        length = None
+        if getattr(self, "preprocessor", None) is not None:
+            length = getattr(self.preprocessor, "sequence_length", None)
         elif isinstance(x, dict) and x and all(map(_is_array, x.values())):
-            check_inputs(x, *input_names(task))
-            if hasattr(task, "backbone"):
+            check_inputs(x, *input_names(self))
+            if hasattr(self, "backbone"):
                 length = x["token_ids"].shape[1] if "token_ids" in x else None
-                check_token_ids(x, task.backbone.vocabulary_size)
-                if "segment_ids" in x and task.backbone.num_segments:
+                check_token_ids(x, self.backbone.vocabulary_size)
+                if "segment_ids" in x and self.backbone.num_segments:
                     segments = np.asarray(x["segment_ids"])
-                    check_range("segment_ids", segments, task.backbone.num_segments)
-        numbers = task.num_labels(length) if isinstance(task, TupeTask) else None
-        loss = getattr(self, "_loss", None) or self.loss
+                    check_range("segment_ids", segments, self.backbone.num_segments)
+        numbers = self.num_labels(length) if isinstance(self, TupeTask) else None
         if not isinstance(numbers, dict):
             numbers, y, loss = {"": numbers}, {"": y}, {"": loss}
         for name, number in numbers.items():
@@ -413,11 +410,11 @@ class TupeTask(ChecksData, PresetModel):
         return super().make_train_function(force)
 
     def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
-        with self._clear_errors((x, y)):
+        with self.clear_errors((x, y)):
             return keras.Model.train_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
 
     def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
-        with self._clear_errors((x, y)):
+        with self.clear_errors((x, y)):
             return keras.Model.test_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
 
     def _batch(self, *data):  # KerasHub takes labels and weights as one array only

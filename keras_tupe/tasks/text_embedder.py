@@ -233,8 +233,8 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
     def _dtype_of_vectors(self):
         return at_least_float32(self.backbone.compute_dtype)
 
-    def _check_arrays(self, x, y=None):
-        super()._check_arrays(x, y)
+    def _check_arrays(self, x, y=None, loss=None):
+        super()._check_arrays(x, y, loss)
         if self.preprocessor is not None and isinstance(x, (list, np.ndarray)):
             for number, text in enumerate(x):
                 if isinstance(text, (str, bytes)) and not text.strip():

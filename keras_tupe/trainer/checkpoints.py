@@ -1,29 +1,28 @@
-"""Checkpoints of a run: whole or not there, for every backend."""
+"""Checkpoints of a run: one safetensors file each, whole or not there, for every backend."""
 
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import re
-import shutil
 
 import numpy as np
+import safetensors
+import safetensors.numpy
 
-from keras_tupe._array_file import read_npz
-from keras_tupe._json_file import read_json_object
+from keras_tupe._json_file import parse_json
 
-FORMAT = 1
-_ARRAYS, _RECORD = "state.npz", "checkpoint.json"
-_NAME = re.compile(r"step_(\d{10})")
+_NAME = re.compile(r"step_(\d{10})\.safetensors")
+_FACTS = "keras_tupe"  # in the header
 
 
 class Checkpoints:
-    """A folder of checkpoints, one folder each: `step_0000001000/`.
+    """A folder of checkpoints, one file each: `step_0000001000.safetensors`.
 
-    A checkpoint is written beside where it belongs, flushed to the disk and renamed; so whatever is
-    killed, each folder with such a name is complete. It holds a NumPy archive `state.npz` and
-    `checkpoint.json` with the step, the archive's hash and what the caller adds. No code is run
-    when one is read.
+    A file is written beside its name, flushed to the disk and renamed; so whatever is killed, each
+    file with such a name is whole. Its header holds the step, what the caller adds, and the
+    SHA-256 of that and of all arrays. No code is run when one is read.
 
     Args:
         folder: path; made when something is saved.
@@ -59,12 +58,12 @@ class Checkpoints:
         return next(reversed(self.steps()), None)
 
     def path(self, step):
-        """Returns the folder of a checkpoint.
+        """Returns the file of a checkpoint.
 
         Args:
             step: number of steps done.
         """
-        return self.folder / f"step_{step:010d}"
+        return self.folder / f"step_{step:010d}.safetensors"
 
     def save(self, step, arrays, facts):
         """Writes a checkpoint, then removes those that need not stay.
@@ -72,7 +71,7 @@ class Checkpoints:
         Args:
             step: number of steps done.
             arrays: dictionary, name -> NumPy array.
-            facts: dictionary of JSON values; `format`, `step` and `sha256` are added.
+            facts: dictionary of JSON values; `step` and `sha256` are added.
 
         Raises:
             OSError: if there is no room. Earlier checkpoints are as they were.
@@ -80,22 +79,19 @@ class Checkpoints:
         if self.path(step).exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.tidy()
-        partial = self.folder / f".partial_{step}"
+        arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
+        facts = {"step": step, **facts}
+        facts["sha256"] = _hash(arrays, facts)
+        partial = self.folder / f".{self.path(step).name}.partial"
+        partial.unlink(missing_ok=True)  # a link to elsewhere is not followed
         try:
-            partial.mkdir()
-            with open(partial / _ARRAYS, "wb") as file:
-                np.savez(file, **arrays)
-                _flush(file)
-            record = {"format": FORMAT, "step": step, "sha256": _hash(partial / _ARRAYS), **facts}
-            with open(partial / _RECORD, "w", encoding="utf-8") as file:
-                json.dump(record, file, indent=1)
-                _flush(file)
-            _flush_folder(partial)
-            partial.rename(self.path(step))
-        except OSError:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+            with open(partial, "xb") as file:
+                file.write(safetensors.numpy.save(arrays, {_FACTS: json.dumps(facts)}))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self.path(step))
+        finally:
+            partial.unlink(missing_ok=True)
         _flush_folder(self.folder)
         self.tidy()
 
@@ -109,17 +105,13 @@ class Checkpoints:
             `(arrays, facts)` as they were saved.
 
         Raises:
-            ValueError: if it is damaged, or of a newer format; the message names the folder.
+            ValueError: if it is damaged; the message names the file.
         """
-        folder = self.path(step)
-        record = self.read_facts(step)
-        try:
-            if _hash(folder / _ARRAYS) != record["sha256"]:
-                raise ValueError(f"{_ARRAYS} is not what was written")
-            arrays = read_npz(folder / _ARRAYS)
-        except (OSError, ValueError, KeyError) as error:
-            raise self._damaged(folder, error) from None
-        return arrays, record
+        with self._opened(step) as (file, facts):
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if facts["sha256"] != _hash(arrays, facts):
+                raise ValueError("its content is not what was written")
+        return arrays, facts
 
     def read_facts(self, step):
         """Reads what a checkpoint says about itself; see `read`.
@@ -127,52 +119,44 @@ class Checkpoints:
         Args:
             step: one of `steps()`.
         """
-        folder = self.path(step)
-        try:
-            record = read_json_object(folder / _RECORD)
-            number = record["format"]
-            if type(number) is not int:
-                raise ValueError(f"format={number!r}")
-        except (OSError, ValueError, KeyError) as error:
-            raise self._damaged(folder, error) from None
-        if number > FORMAT:
-            raise ValueError(
-                "The checkpoint was written by a newer version of this package. Update it to go "
-                f"on from there. Received: {str(folder)!r} of format {number}, this version reads "
-                f"formats up to {FORMAT}"
-            )
-        return record
+        with self._opened(step) as (_, facts):
+            return facts
 
     def tidy(self):
         """Removes checkpoints that need not stay, and what a killed process left of others."""
-        for rest in [*self.folder.glob(".partial_*"), *self.folder.glob(".old_*")]:
-            shutil.rmtree(rest, ignore_errors=True)
+        for rest in self.folder.glob(".step_*.partial"):
+            rest.unlink(missing_ok=True)
         for old in self.steps()[: -self.keep]:
             if old not in self.keep_steps:
-                self._remove(old)
+                self.path(old).unlink(missing_ok=True)
 
-    def _remove(self, step):
-        old = self.folder / f".old_{step}"
-        self.path(step).rename(old)  # at once: a part of a checkpoint never has its name
-        shutil.rmtree(old, ignore_errors=True)
+    @contextlib.contextmanager
+    def _opened(self, step):
+        """Gives an open file and its facts, or says what is wrong with it."""
+        path = self.path(step)
+        try:
+            with safetensors.safe_open(path, "numpy") as file:
+                facts = parse_json((file.metadata() or {})[_FACTS])
+                if facts["step"] != step:
+                    raise ValueError(f"it says that it is of step {facts['step']!r}")
+                yield file, facts
+        except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+            others = [self.path(one).name for one in self.steps() if one != step]
+            before = f" from {others[-1]}" if others else " from the start"
+            raise ValueError(
+                f"The checkpoint is damaged: {error}. Remove it to go on{before}. "
+                f"Received: {str(path)!r}"
+            ) from None
 
-    def _damaged(self, folder, error):
-        others = [self.path(step).name for step in self.steps() if self.path(step) != folder]
-        before = f" from {others[-1]}" if others else " from the start"
-        return ValueError(
-            f"The checkpoint is damaged: {error}. Remove its folder to go on{before}. "
-            f"Received: {str(folder)!r}"
-        )
 
-
-def _hash(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _flush(file):
-    file.flush()
-    os.fsync(file.fileno())
+def _hash(arrays, facts):
+    """Returns the SHA-256 of facts, and of the names, types, shapes and values of arrays."""
+    facts = {name: value for name, value in facts.items() if name != "sha256"}
+    found = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype} {array.shape} ".encode())
+        found.update(array.reshape(-1).view("uint8"))
+    return found.hexdigest()
 
 
 def _flush_folder(folder):

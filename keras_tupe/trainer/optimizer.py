@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_tupe._keras_private.optimizers import InPlaceAdam, InPlaceOptimizer
+
 # Keras compares with the variable's name on JAX, but with its whole path and ":0" on TensorFlow.
 # Position and token tables do decay.
 NOT_DECAYED = (r"(^|/)(bias|output_bias|gamma|beta)(:\d+)?$",)
@@ -59,3 +61,26 @@ class AdamW(keras.optimizers.AdamW):
 
     def get_config(self):
         return {**super().get_config(), "decay_all": self.decay_all}
+
+
+def make_for_replicas(optimizer):
+    """Gives a new optimizer `apply_in_place` on TensorFlow, by which a replica applies it alone."""
+    if optimizer.built:
+        raise ValueError(
+            "The trainer needs an optimizer that was not used before. Make a new one. Received: "
+            f"a built {type(optimizer).__name__}"
+        )
+    for name in ("gradient_accumulation_steps", "loss_scale_factor", "use_ema"):
+        if getattr(optimizer, name, None):
+            raise ValueError(
+                f"The trainer takes an optimizer without `{name}`. For larger batches than fit "
+                "into memory use `Trainer(micro_batches=...)`; losses are scaled by itself in "
+                f"float16. Received: {name}={getattr(optimizer, name)!r}"
+            )
+    if keras.backend.backend() != "tensorflow" or isinstance(optimizer, InPlaceOptimizer):
+        return
+    base = type(optimizer)
+    parts = (base, InPlaceOptimizer)
+    if InPlaceAdam.fits(optimizer):
+        parts = (InPlaceAdam, *parts)
+    optimizer.__class__ = type(base.__name__, parts, {"__module__": base.__module__})

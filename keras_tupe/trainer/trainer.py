@@ -1,69 +1,69 @@
 """Exact training of any model of this package, by `compile` and `fit`."""
 
+import contextlib
+import importlib
+import itertools
+
 import keras
+import numpy as np
+from keras import ops
 
 from keras_tupe._keras_private.layers import all_layers
-from keras_tupe.tasks._language_model import may_be_scored
-from keras_tupe.tasks._task import ChecksData, seed_generators
-from keras_tupe.trainer._checks import check_arguments, check_outputs, refuse_layer_losses
-from keras_tupe.trainer._replica_optimizer import make_for_replicas
-from keras_tupe.trainer._saved import Saved
-from keras_tupe.trainer._several_objectives import objective_of
-from keras_tupe.trainer._shown import Shown
+from keras_tupe.check import is_integer
+from keras_tupe.layers import EncoderBlock
+from keras_tupe.layers._checks import check_positive_integers
+from keras_tupe.layers._recomputation import set_remat
+from keras_tupe.tasks._language_model import as_two_classes, may_be_scored
+from keras_tupe.tasks._task import seed_generators
+from keras_tupe.trainer.losses import Losses
+from keras_tupe.trainer.optimizer import make_for_replicas
+from keras_tupe.trainer.update import COUNTERS, FIRST_LOSS_SCALE, seeds_of
 
-_FIRST_LOSS_SCALE = 2.0**8  # of a sum of losses; doubled and halved from there
+_FACTS = ("batch_loss", "gradient_norm", "skipped_steps")
+_ACCURACY = ("acc", "accuracy")
 
 
-class _NoSteps:
-    """What there is on other backends."""
+class NonFiniteError(ArithmeticError):
+    """A loss or a gradient is not finite; the weights are those before that step.
 
-    def __init__(self, *args, **kwargs):
-        raise ImportError(
-            "The trainer runs on the backends tensorflow and jax. Set KERAS_BACKEND. "
-            f"Received: {keras.backend.backend()}"
+    Attributes:
+        step: number of the bad step, from 0.
+        skipped_steps: bad steps so far, this one included.
+    """
+
+    def __init__(self, step, skipped_steps):
+        super().__init__(
+            f"The loss or its gradient is not finite at step {step}. The weights are those from "
+            "before it. Look at the rows of that batch, lower the learning rate, or tolerate a few "
+            f"such steps with `skip_bad_steps`. Received: {skipped_steps} bad steps so far"
         )
+        self.step, self.skipped_steps = step, skipped_steps
 
 
-def _steps():
-    """The part that depends on the backend."""
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
-        from keras_tupe.trainer._tensorflow_steps import TensorFlowSteps
-
-        return TensorFlowSteps
-    if backend == "jax":
-        from keras_tupe.trainer._jax_steps import JaxSteps
-
-        return JaxSteps
-    return _NoSteps
-
-
-@keras.saving.register_keras_serializable(package="keras_tupe")
-class Trainer(Shown, Saved, ChecksData, _steps(), keras.Model):
+class Trainer:
     """Trains a model to the same weights, however the batch is spread.
 
     One replica, several replicas (`MirroredStrategy`), several workers
     (`MultiWorkerMirroredStrategy`) and micro-batches give the same update for the same batch, but
-    for rounding: the loss is divided by the weights of the whole batch, gradients are summed over
-    all replicas before they are clipped, and each part of a batch draws its own dropout masks. A
-    strategy's model, trainer and `compile` are made within its scope, as in Keras.
+    for rounding. A strategy's model, trainer and `compile` are made within its scope, as in Keras.
 
-    Equation, for a batch in parts r (of replicas and micro-batches):
+    Equation, for a batch in parts r (of replicas and micro-batches), losses k by the names of the
+    model's outputs, and values v (tokens, examples):
 
-        gradient = sum_r d(loss_sum_r) / sum_r count_r
+        loss_r   = sum_k loss_weight_k / count_k  sum_{v in r} weight_kv loss_kv
+        gradient = sum_r d(loss_r)
         update   = optimizer(clip(gradient))
 
-    Several losses k, a dictionary by the names of the model's outputs, are each divided by the
-    weights of its own in the whole batch:
-
-        loss = sum_k loss_weight_k (sum_r loss_sum_kr / sum_r count_kr)
+    where count_k is that of the whole batch, known before the first forward pass. Each part draws
+    its own dropout masks, a function of (seed, step, part).
 
     Not seen: the preprocessor of a KerasHub task (map the data with it), and draws from Keras's
     global seed generator, which stay as they are.
 
     Differs from plain `fit` of the model: Keras clips each replica's gradient before the sum, takes
     the mean of the replicas' means, draws the same dropout mask on all replicas, does not compile
-    under a strategy, and does not train on several workers.
+    under a strategy, and does not train on several workers. Metrics are computed in evaluation
+    only.
 
     A step whose loss or gradient is not finite changes no weight. It ends the training with
     `NonFiniteError`, or is skipped while there are at most `skip_bad_steps` of them. With a
@@ -72,34 +72,22 @@ class Trainer(Shown, Saved, ChecksData, _steps(), keras.Model):
     Args:
         model: a built model with one output, such as a `TupeMaskedLM` or a `TupeTextClassifier`,
             or with a dictionary of outputs that each have a loss. It stays as it is, but for its
-            weights, and is saved and used without the trainer. A `.keras` file of the trainer holds
-            the model and all that its training goes on from.
+            weights, and is saved and used without the trainer.
         micro_batches: parts that each replica computes one after the other, to save memory; must
             divide its rows. Defaults to 1.
         xla: `"auto"`, `True` or `False`: whether XLA compiles forward and backward pass. `"auto"`
-            compiles them on GPUs. On CPUs it measures both ways for about a second on a quarter of
-            the first batch of a `fit` of more than five minutes whose batches have one known
-            shape, and compiles no other. JAX compiles always.
-        planned_steps: steps of the whole training, from which `"auto"` knows how long it will be.
-            Defaults to those of the first `fit`.
+            compiles them on GPUs. JAX compiles always.
         remat: whether the backward pass computes each encoder block again instead of keeping what
             the forward pass computed in it: memory for about a third more time. The masks of
             dropout and the gradients are the same. Defaults to `False`.
         skip_bad_steps: bad steps to tolerate. Defaults to 0.
-        train_metrics: whether the metrics of `compile` are computed in training too, which needs
-            the outputs of the whole batch, or in evaluation only. Defaults to `True`.
-        **kwargs: `name` and the other arguments of `keras.Model`.
 
     Attributes:
         step: number of steps done, skipped ones included.
         skipped_steps: number of those that were skipped because something was not finite.
         last_step: `batch_loss`, `gradient_norm` (before it is clipped) and `skipped_steps` after
             the last step, a dictionary.
-        compiles_passes: whether XLA compiles forward and backward pass; `None` before the first
-            step, and on JAX.
-        pass_seconds: tuple of what `"auto"` measured: seconds of forward and backward pass as they
-            are, and compiled; of a whole batch, in proportion to the rows.
-        stop_requested: whether `request_stop()` has ended the training, on this worker or another.
+        stop_training: whether `fit` ends after this step; callbacks set it.
 
     Raises:
         ValueError: for impossible arguments, a loss that is no mean, an optimizer that was used
@@ -116,75 +104,45 @@ class Trainer(Shown, Saved, ChecksData, _steps(), keras.Model):
         >>> ids = np.random.default_rng(0).integers(5, 50, (8, 6), "int32")
         >>> inputs = {"token_ids": ids, "padding_mask": np.ones_like(ids)}
         >>> history = trainer.fit(inputs, ids[:, 0] % 2, batch_size=4, verbose=0)
-        >>> trainer.step
-        2
+        >>> trainer.step, sorted(trainer.evaluate(inputs, ids[:, 0] % 2))
+        (2, ['accuracy', 'loss'])
     """
 
-    def __init__(
-        self,
-        model,
-        *,
-        micro_batches=1,
-        xla="auto",
-        planned_steps=None,
-        remat=False,
-        skip_bad_steps=0,
-        train_metrics=True,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        check_arguments(model, micro_batches, xla, planned_steps, remat, skip_bad_steps)
-        self.model = model
-        self.micro_batches = micro_batches
-        self.xla = xla
-        self.planned_steps = planned_steps
-        self.remat = remat
-        self.skip_bad_steps = skip_bad_steps
-        self.train_metrics = train_metrics
-        self._scales = any(
+    def __init__(self, model, *, micro_batches=1, xla="auto", remat=False, skip_bad_steps=0):
+        check_positive_integers(micro_batches=micro_batches)
+        if not is_integer(skip_bad_steps) or skip_bad_steps < 0:
+            raise ValueError(
+                "`skip_bad_steps` must be an integer >= 0. Received: "
+                f"skip_bad_steps={skip_bad_steps!r}"
+            )
+        if xla not in ("auto", True, False):
+            raise ValueError(f"`xla` must be 'auto', True or False. Received: xla={xla!r}")
+        if not isinstance(model, keras.Model) or not model.built:
+            raise ValueError(
+                "`model` must be a built Keras model. Call it once, or make it with the functional "
+                f"API. Received: model={model!r}"
+            )
+        if remat not in (True, False):
+            raise ValueError(f"`remat` must be True or False. Received: remat={remat!r}")
+        if remat and not any(isinstance(layer, EncoderBlock) for layer in all_layers(model)):
+            raise ValueError(
+                "`remat=True` computes encoder blocks again, so the model must have some "
+                "(`keras_tupe.layers.EncoderBlock`). Leave it out. Received: a model without any, "
+                f"{model.name!r}"
+            )
+        if not isinstance(getattr(model, "output", None), dict):
+            _check_outputs(model)
+        self.model, self.micro_batches, self.xla = model, micro_batches, xla
+        self.remat, self.skip_bad_steps = remat, skip_bad_steps
+        self.scales = any(
             getattr(layer, "compute_dtype", None) == "float16" for layer in all_layers(model)
         )
-        self._step = self._counter("step", 0)
-        self._skipped_steps = self._counter("skipped_steps", 0)
-        self._last_skipped_step = self._counter("last_skipped_step", -1)
-        self._good_steps = self._counter("good_steps", 0)
-        self._loss_scale = self._counter("loss_scale", _FIRST_LOSS_SCALE, "float32")
-        self._seed_states = seed_generators(model)
-        self._make_stop_flag()
-        self._steps_ahead = planned_steps or 0
-        self.compiles_passes = None
-        self.pass_seconds = ()
-        self.stop_requested = False
-        self._seen_skipped = None
-        self.last_step = {}
-        self.built = True
+        self.seeds = seed_generators(model)
+        self.counters = {name: _counter(name, value) for name, value in COUNTERS.items()}
+        self.counters["loss_scale"] = _counter("loss_scale", FIRST_LOSS_SCALE, "float32")
+        self.last_step, self.stop_training, self.optimizer = {}, False, None
 
-    def _counter(self, name, value, dtype="int32"):
-        return self.add_weight(
-            shape=(),
-            initializer=keras.initializers.Constant(value),
-            dtype=dtype,
-            trainable=False,
-            autocast=False,
-            name=name,
-        )
-
-    def _task(self):
-        return self.model
-
-    def call(self, inputs, training=None, **kwargs):
-        return self.model(inputs, training=training, **kwargs)
-
-    def compile(
-        self,
-        optimizer,
-        loss="auto",
-        *,
-        loss_weights=None,
-        metrics=None,
-        weighted_metrics=None,
-        **kwargs,
-    ):
+    def compile(self, optimizer, loss="auto", *, loss_weights=None, weighted_metrics=None):
         """Says how to train.
 
         Args:
@@ -193,56 +151,369 @@ class Trainer(Shown, Saved, ChecksData, _steps(), keras.Model):
                 outputs; or `"auto"`: the model's own default.
             loss_weights: dictionary: name of an output -> factor of its loss, 1 where it is not
                 named. For `loss="auto"` the model's own default.
-            metrics, weighted_metrics: as in Keras.
-            **kwargs: `steps_per_execution`: steps per call of the host, which callbacks see as
-                one; `run_eagerly`.
+            weighted_metrics: list of Keras metrics or their names, for `evaluate`; a dictionary of
+                such lists by the names of the outputs, if there are several.
         """
-        self._check_scope()
-        refuse_layer_losses(self.model)
+        backend = _backend()
+        backend.check_scope(self.model)
+        _refuse_layer_losses(self.model)
         if isinstance(loss, str) and loss == "auto":
             if getattr(self.model, "loss", None) is None and not self.model.compiled:
                 self.model.compile()  # tasks know their own
             loss = getattr(self.model, "loss", None)
             if loss_weights is None:
                 loss_weights = getattr(self.model, "loss_weights", None)
-        check_outputs(self.model, loss)
-        self._is_scored = may_be_scored(self.model, loss, metrics, weighted_metrics)
-        self._objective = objective_of(loss, loss_weights, self._is_scored)
-        self._loss, self._loss_weights = loss, loss_weights
-        self._loss_trackers = [
-            keras.metrics.Mean(name=f"{name}_loss") for name in self._objective.names
-        ]
+        _check_outputs(self.model, loss)
+        self._is_scored = may_be_scored(self.model, loss, weighted_metrics)
+        self.losses = Losses(loss, loss_weights, self._is_scored)
+        metrics = weighted_metrics or {}
+        metrics = metrics if isinstance(metrics, dict) else {"": metrics}
+        self._metrics = {name: [_metric(x) for x in found] for name, found in metrics.items()}
+        self.losses.named(dict.fromkeys(self._metrics) or None, "metrics")
         optimizer = keras.optimizers.get(optimizer)
         if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
             optimizer = optimizer.inner_optimizer  # losses are scaled here
         make_for_replicas(optimizer)
         optimizer.build(self.model.trainable_variables)
-        super().compile(
-            optimizer,
-            loss=None,
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
-            jit_compile=self._keras_compiles and not kwargs.get("run_eagerly", False),
-            auto_scale_loss=False,
-            **kwargs,
-        )
+        self.optimizer, self._loss = optimizer, loss
+        self._steps = backend(self)
 
-    def fit(self, *args, **kwargs):
-        self._seen_skipped = self.skipped_steps
-        self.stop_requested = False
-        self._look_ahead(args, kwargs)
-        before = self.step
-        history = super().fit(*args, **kwargs)
-        if history.epoch and self.step == before:
+    def fit(
+        self,
+        x,
+        y=None,
+        sample_weight=None,
+        *,
+        batch_size=32,
+        epochs=1,
+        steps_per_epoch=None,
+        shuffle=True,
+        callbacks=None,
+        verbose="auto",
+    ):
+        """Trains the model; returns a `keras.callbacks.History` of the mean loss of each epoch.
+
+        Args:
+            x: inputs, an array or a dictionary of arrays, with `y` and `sample_weight`; or
+                batches `(inputs, targets)` or `(inputs, targets, weights)`: a `tf.data.Dataset`
+                (distributed or not), a `keras.utils.PyDataset`, or another iterable. Batches are
+                those of all replicas of this worker, which it shares out.
+            y: targets of arrays, or a dictionary by the names of the outputs.
+            sample_weight: weights of arrays, likewise; `None` for 1 everywhere.
+            batch_size: rows of a batch, of arrays. Defaults to 32.
+            epochs: how many. Defaults to 1.
+            steps_per_epoch: batches of an epoch; the next one goes on behind them. Defaults to
+                all there are.
+            shuffle: whether the rows of arrays have another order in each epoch, drawn by NumPy's
+                global generator. Defaults to `True`.
+            callbacks: of Keras; their `model` is this trainer, which saves and loads as its model.
+            verbose: as of Keras.
+
+        Raises:
+            NonFiniteError: if there were more bad steps than are tolerated.
+            ValueError: if there is no batch, or one cannot be divided.
+        """
+        self._check_compiled()
+        given, self.stop_training, iterator = (x, y, sample_weight), False, None
+        seen, size = self.skipped_steps, steps_per_epoch or _number_of_batches(given, batch_size)
+        shown = self._shown(callbacks, verbose, size, epochs)
+        with self._clear_errors(x, y):
+            shown.on_train_begin()
+            for epoch in range(epochs):
+                shown.on_epoch_begin(epoch)
+                if iterator is None or steps_per_epoch is None:
+                    iterator = _batches(given, batch_size, shuffle)
+                losses = []
+                for number, batch in enumerate(itertools.islice(iterator, steps_per_epoch)):
+                    shown.on_train_batch_begin(number)
+                    facts = {name: float(x) for name, x in self._steps.train(batch).items()}
+                    skipped = int(facts["skipped_steps"])
+                    if skipped > max(self.skip_bad_steps, seen):
+                        raise NonFiniteError(int(facts["last_skipped_step"]), skipped)
+                    self.last_step = {name: facts[name] for name in _FACTS}
+                    self.last_step["skipped_steps"] = seen = skipped
+                    losses.append(facts["batch_loss"])
+                    shown.on_train_batch_end(number, {"loss": facts["batch_loss"]})
+                    if self.stop_training:
+                        break
+                if not losses and not epoch:
+                    raise ValueError("There must be at least one batch of data. Received: none")
+                finite = [loss for loss in losses if np.isfinite(loss)]
+                logs = {"loss": float(np.mean(finite))} if finite else {}
+                shown.on_epoch_end(epoch, logs)
+                if self.stop_training or not losses:
+                    break
+            shown.on_train_end()
+        return self.history
+
+    def evaluate(self, x, y=None, sample_weight=None, *, batch_size=32, steps=None, verbose="auto"):
+        """Returns `loss` and the metrics, each over all rows: a dictionary.
+
+        With several losses `loss` is their sum, and `<output>_loss` each; metrics are
+        `<output>_<metric>`.
+
+        Args:
+            x, y, sample_weight, batch_size: as of `fit`.
+            steps: batches at most. Defaults to all.
+            verbose: as of Keras.
+        """
+        self._check_compiled()
+        given, sums, counts = (x, y, sample_weight), 0.0, 0.0
+        shown = self._shown([], verbose, steps or _number_of_batches(given, batch_size))
+        for metric in self._all_metrics:
+            metric.reset_state()
+        with self._clear_errors(x, y):
+            shown.on_test_begin()
+            batches = itertools.islice(_batches(given, batch_size, shuffle=False), steps)
+            for number, batch in enumerate(batches):
+                shown.on_test_batch_begin(number)
+                found = [ops.convert_to_numpy(each) for each in self._steps.evaluate(batch)]
+                sums, counts = sums + found[0].astype("float64"), counts + found[1]
+                shown.on_test_batch_end(number)
+        if isinstance(sums, float):
             raise ValueError("There must be at least one batch of data. Received: none")
-        if self.stop_requested:  # it was honored; the next `fit` trains
-            self._set_stop_flag(0)
-        return history
+        means = sums / np.where(counts == 0, 1, counts)
+        scores = {"loss": float(np.dot(self.losses.factors, means))}
+        scores |= {f"{name}_loss": float(x) for name, x in zip(self.losses.names, means)}  # noqa: B905
+        for name, metrics in self._metrics.items():
+            start = f"{name}_" if name else ""
+            scores |= {f"{start}{metric.name}": float(metric.result()) for metric in metrics}
+        shown.on_test_end(scores)
+        return scores
+
+    # One step, as the backends ask for it: pure functions of what one replica has
+
+    def gradients(self, trainable, seeds, data, counts, step, scale, replica, others=None):
+        """Returns loss and gradients of a replica, summed over its micro-batches."""
+        set_remat(self.model, self.remat)
+
+        def one(data, part):
+            states = seeds_of(seeds, step, replica * self.micro_batches + part)
+
+            def loss(trainable):
+                return self._part_loss(trainable, states, others, data, counts, scale)
+
+            return self._steps.value_and_gradients(loss, trainable)
+
+        if self.micro_batches == 1:
+            return one(data, 0)
+        return self._steps.sum_over_parts(one, data, self.micro_batches)
+
+    def _part_loss(self, trainable, seeds, others, data, counts, scale):
+        """Returns a part's share of the loss of the whole batch, scaled, and unscaled."""
+        inputs, targets, weights = data
+        mapping = [*zip(self.model.trainable_variables, trainable, strict=True)]
+        if others is not None:
+            mapping += zip(self.model.non_trainable_variables, others, strict=True)
+        mapping += zip(self.seeds, seeds, strict=True)
+        with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
+            outputs = self._answer(inputs, targets, training=True)
+        _refuse_other_state(self.model, self.seeds, scope, mapping)
+        _refuse_layer_losses(self.model, scope)
+        loss = self.losses.mean(self.losses.sums(targets, outputs, weights), counts)
+        return (loss * ops.cast(scale, loss.dtype) if self.scales else loss), loss
+
+    def outcome(self, data):
+        """Returns the outputs of a replica in evaluation, and sums and counts of its losses."""
+        inputs, targets, weights = data
+        outputs = self._answer(inputs, targets, training=False)
+        sums = self.losses.sums(targets, outputs, weights)
+        return outputs, sums, self.losses.counts(targets, weights)
+
+    def measure(self, data, outputs):
+        """Adds outputs of a replica to the metrics."""
+        _, targets, weights = data
+        targets, outputs = self.losses.named(targets), self.losses.named(outputs)
+        weights = self.losses.named(weights, "weights")
+        for name, metrics in self._metrics.items():
+            y, y_pred = targets[name], outputs[name]
+            if self._is_scored:
+                y, y_pred = as_two_classes(y_pred)
+            for metric in metrics:
+                metric.update_state(y, y_pred, weights[name])
+
+    def _answer(self, inputs, targets, training):
+        if not self._is_scored:
+            return self.model(inputs, training=training)
+        given = {**inputs, "labels": targets}  # of which the model says the losses
+        return self.model(given, training=training, accuracy=not training)
+
+    # What a run goes on from, and what callbacks ask for
 
     @property
     def step(self):
-        return int(keras.ops.convert_to_numpy(self._step))
+        return int(ops.convert_to_numpy(self.counters["step"].value))
 
     @property
     def skipped_steps(self):
-        return int(keras.ops.convert_to_numpy(self._skipped_steps))
+        return int(ops.convert_to_numpy(self.counters["skipped_steps"].value))
+
+    @property
+    def state_variables(self):
+        """All that a run goes on from: model, optimizer and counters; name -> Keras variable."""
+        seeds = {id(v): index for index, v in enumerate(self.seeds)}
+        found, owners = {}, {}
+        for part, model in getattr(self.model, "parts", {}).items():  # that have the same names
+            owners |= {id(variable): f"{part}/" for variable in model.variables}
+        for variable in self.model.variables:
+            # Keras numbers generators over the whole process
+            number = seeds.get(id(variable))
+            path = f"{owners.get(id(variable), '')}{variable.path}"
+            name = f"model/{path}" if number is None else f"model/seed/{number}"
+            if name in found:
+                raise ValueError(
+                    "The weights of a model must have different names. Name its layers. Received: "
+                    f"{name!r} twice"
+                )
+            found[name] = variable
+        for index, variable in enumerate(self.optimizer.variables):
+            found[f"optimizer/{index}/{variable.name}"] = variable
+        return found | {f"trainer/{name}": v for name, v in self.counters.items()}
+
+    @property
+    def metric_variables(self):
+        """The variables of all metrics, a list."""
+        return [variable for metric in self._all_metrics for variable in metric.variables]
+
+    @property
+    def _all_metrics(self):
+        return [metric for metrics in self._metrics.values() for metric in metrics]
+
+    def save(self, *args, **kwargs):
+        """Saves the model."""
+        self.model.save(*args, **kwargs)
+
+    def save_weights(self, *args, **kwargs):
+        """Saves the weights of the model."""
+        self.model.save_weights(*args, **kwargs)
+
+    def get_weights(self):
+        """Returns the weights of the model."""
+        return self.model.get_weights()
+
+    def set_weights(self, weights):
+        """Sets the weights of the model."""
+        self.model.set_weights(weights)
+
+    def _shown(self, callbacks, verbose, steps, epochs=1):
+        """Returns what is called before and after each batch; `fit` returns its history."""
+        return keras.callbacks.CallbackList(
+            callbacks,
+            add_history=True,
+            add_progbar=verbose != 0,
+            model=self,
+            verbose=1 if verbose == "auto" else verbose,
+            epochs=epochs,
+            steps=steps,
+        )
+
+    def _check_compiled(self):
+        if self.optimizer is None:
+            raise ValueError("Call `compile` before `fit` and `evaluate`. Received: no optimizer")
+
+    def _clear_errors(self, x, y):
+        clear_errors = getattr(self.model, "clear_errors", None)
+        return clear_errors((x, y), loss=self._loss) if clear_errors else contextlib.nullcontext()
+
+
+def _backend():
+    """Returns the class of the backend's steps."""
+    name = keras.backend.backend()
+    if name not in ("tensorflow", "jax"):
+        raise ImportError(
+            "The trainer runs on the backends tensorflow and jax. Set KERAS_BACKEND. "
+            f"Received: {name}"
+        )
+    return importlib.import_module(f"keras_tupe.trainer.{name}_backend").Backend
+
+
+def _counter(name, value, dtype="int32"):
+    return keras.Variable(value, dtype=dtype, trainable=False, autocast=False, name=name)
+
+
+def _metric(found):
+    if isinstance(found, str):
+        kind = keras.metrics.SparseCategoricalAccuracy
+        kind = kind if found in _ACCURACY else keras.metrics.get(found)
+        found = kind(name=found) if isinstance(kind, type) else type(kind)(name=found)
+    if not isinstance(found, keras.metrics.Metric):
+        raise ValueError(
+            "`weighted_metrics` must be a list of Keras metrics, such as "
+            f"`keras.metrics.SparseCategoricalAccuracy()`, or of their names. Received: {found!r}"
+        )
+    return found
+
+
+def _batches(given, batch_size, shuffle):
+    """Yields the batches of `fit`."""
+    x, y, weights = given
+    if isinstance(x, keras.utils.PyDataset):
+        yield from (x[number] for number in range(x.num_batches))
+    elif not _is_arrays(x, y):
+        yield from x
+    else:
+        rows = len(keras.tree.flatten(x)[0])
+        order = np.random.permutation(rows) if shuffle else np.arange(rows)
+        for first in range(0, rows, batch_size):
+            chosen = order[first : first + batch_size]
+            yield keras.tree.map_structure(
+                lambda array, chosen=chosen: None if array is None else np.asarray(array)[chosen],
+                (x, y, weights),
+            )
+
+
+def _is_arrays(x, y):
+    return y is not None or isinstance(x, dict) or hasattr(x, "__array__")
+
+
+def _number_of_batches(given, batch_size):
+    """Returns how many batches an epoch has, for a progress bar; `None` if unknown."""
+    x, y, _ = given
+    if _is_arrays(x, y):
+        return -(-len(keras.tree.flatten(x)[0]) // batch_size)
+    try:
+        return len(x)
+    except TypeError:  # a generator, or a data set of unknown size
+        return None
+
+
+def _check_outputs(model, loss=None):
+    """Refuses losses that are not those of a model's outputs."""
+    output = getattr(model, "output", None)
+    if isinstance(loss, dict):
+        names = sorted(output) if isinstance(output, dict) else []
+        if sorted(loss) != names or not names:
+            received = f"outputs {names}" if names else "a model without named outputs"
+            raise ValueError(
+                "Several losses must have the names of the model's outputs, a dictionary. "
+                f"Received: losses {sorted(loss)}, {received}"
+            )
+        return
+    outputs = keras.tree.flatten(getattr(model, "outputs", None) or [None])
+    if len(outputs) != 1:
+        raise ValueError(
+            "`model` must have one output, which the loss is of, or a dictionary of outputs with "
+            "a dictionary of losses by their names. Received: one loss, and a model with "
+            f"{len(outputs)} outputs"
+        )
+
+
+def _refuse_layer_losses(model, scope=None):
+    if model.losses or (scope and scope.losses):
+        raise ValueError(
+            "The trainer knows one loss, that of the outputs: regularizers and `add_loss` "
+            "would be left out. Received: a model with such losses"
+        )
+
+
+def _refuse_other_state(model, seeds, scope, mapping):
+    """Refuses a model whose call changed something else than the state of its dropout."""
+    given = {id(variable): value for variable, value in mapping}
+    seeds = {id(variable) for variable in seeds}
+    for variable in model.non_trainable_variables:
+        value = scope.get_current_value(variable)
+        if id(variable) not in seeds and value is not given.get(id(variable)):
+            raise ValueError(
+                "The trainer knows models whose weights change by their gradients alone. "
+                f"Received: a model that changes {variable.path!r} in training"
+            )

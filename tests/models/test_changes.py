@@ -270,7 +270,7 @@ def test_the_smallest_of_each_kernel_are_zero_and_all_else_stays():
 
 def test_training_keeps_zeros_and_moves_the_rest():
     def train(model, steps):
-        trainer = Trainer(model, train_metrics=False)
+        trainer = Trainer(model)
         given = {"from_logits": True, "reduction": "mean_with_sample_weight"}
         loss = keras.losses.SparseCategoricalCrossentropy(**given)
         trainer.compile(adamw(LinearWarmupDecay(0.01, 10, 0), weight_decay=0.1), loss=loss)

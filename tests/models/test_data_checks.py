@@ -20,13 +20,11 @@ def backbone(**kwargs):
 @pytest.fixture(scope="module")
 def tasks():
     classifier = keras_tupe.TupeTextClassifier(backbone(num_segments=2), 2)
-    trainer = Trainer(keras_tupe.TupeTextClassifier(backbone(), 2))
-    trainer.compile(keras.optimizers.SGD())
     return {
         "classifier": classifier,
         "masked_lm": keras_tupe.TupeMaskedLM(backbone()),
         "extractor": keras_tupe.TupeSpanExtractor(backbone()),
-        "trainer": trainer,
+        "plain": keras_tupe.TupeTextClassifier(backbone(), 2),
     }
 
 
@@ -36,15 +34,15 @@ def with_positions(position):
 
 SEGMENTS = {"segment_ids": IDS * 0}
 BAD = {
-    "a short mask": ("trainer", {**INPUTS, "padding_mask": ONES[:, :2]}, LABELS, "padding_mask"),
+    "a short mask": ("plain", {**INPUTS, "padding_mask": ONES[:, :2]}, LABELS, "padding_mask"),
     "a short mask of a task": (
         "classifier",
         {**INPUTS, **SEGMENTS, "padding_mask": ONES[:, :2]},
         LABELS,
         "padding_mask",
     ),
-    "a negative id": ("trainer", {**INPUTS, "token_ids": -IDS}, LABELS, r"\[0, 50\).*-7"),
-    "a large id": ("trainer", {**INPUTS, "token_ids": IDS + 43}, LABELS, r"\[0, 50\).*50"),
+    "a negative id": ("plain", {**INPUTS, "token_ids": -IDS}, LABELS, r"\[0, 50\).*-7"),
+    "a large id": ("plain", {**INPUTS, "token_ids": IDS + 43}, LABELS, r"\[0, 50\).*50"),
     "a third segment": (
         "classifier",
         {**INPUTS, "segment_ids": IDS},
@@ -52,7 +50,7 @@ BAD = {
         r"`segment_ids`.*\[0, 2\).*7",
     ),
     "a third class": ("classifier", {**INPUTS, **SEGMENTS}, LABELS + 1, r"\[0, 2\).*2"),
-    "a negative class": ("trainer", INPUTS, LABELS - 1, r"\[0, 2\).*-1"),
+    "a negative class": ("plain", INPUTS, LABELS - 1, r"\[0, 2\).*-1"),
     "a label beyond the pieces": ("masked_lm", with_positions(1), IDS[:, :2] + 43, r"\[0, 50\)"),
     "a position beyond the row": ("masked_lm", with_positions(3), IDS[:, :2], r"\[0, 3\).*3"),
     "a negative position": ("masked_lm", with_positions(-1), IDS[:, :2], r"\[0, 3\).*-1"),
@@ -81,8 +79,19 @@ def test_arrays_are_checked_at_the_door(case, tasks):
 
 def test_validation_data_are_checked_before_the_training(tasks):
     with pytest.raises(ValueError, match=r"`labels` must lie in \[0, 2\)"):
-        tasks["trainer"].fit(INPUTS, LABELS, validation_data=(INPUTS, LABELS + 1), verbose=0)
-    assert tasks["trainer"].step == 0
+        tasks["plain"].fit(INPUTS, LABELS, validation_data=(INPUTS, LABELS + 1), verbose=0)
+    assert int(tasks["plain"].optimizer.iterations) == 0
+
+
+def test_the_trainer_checks_what_its_model_would(tasks):
+    trainer = Trainer(tasks["plain"])
+    trainer.compile(keras.optimizers.SGD())
+    for call in (trainer.fit, trainer.evaluate):
+        with pytest.raises(ValueError, match=r"`labels` must lie in \[0, 2\)"):
+            call(INPUTS, LABELS + 1, verbose=0)
+        with pytest.raises(ValueError, match=r"\[0, 50\).*-7"):
+            call({**INPUTS, "token_ids": -IDS}, LABELS, verbose=0)
+    assert trainer.step == 0
 
 
 @pytest.mark.parametrize("position", [3, -1])

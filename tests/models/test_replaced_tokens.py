@@ -163,10 +163,9 @@ def test_answers_and_losses_are_those_of_the_two_models():
 def trained(model, steps=3, **kwargs):
     """Returns the trainer of a model after some steps of SGD."""
     trainer = Trainer(model, **kwargs)
-    trainer.compile(keras.optimizers.SGD(0.1), weighted_metrics=METRICS(), run_eagerly=True)
+    trainer.compile(keras.optimizers.SGD(0.1), weighted_metrics=METRICS())
     inputs, labels, weights = batch(steps * ROWS)
     trainer.fit(inputs, labels, sample_weight=weights, batch_size=ROWS, shuffle=False, verbose=0)
-    getattr(trainer, "jax_state_sync", lambda: None)()
     return trainer
 
 
@@ -185,9 +184,7 @@ def test_micro_batches_change_nothing():
 def test_logs_have_both_losses_and_accuracies():
     trainer = trained(detector("float32"), steps=1)
     inputs, labels, weights = batch(11)
-    found = trainer.evaluate(
-        inputs, labels, sample_weight=weights, batch_size=4, verbose=0, return_dict=True
-    )
+    found = trainer.evaluate(inputs, labels, sample_weight=weights, batch_size=4, verbose=0)
     names = {"loss", "masked_lm_loss", "masked_lm_accuracy"}
     assert set(found) == names | {"replaced_token_loss", "replaced_token_accuracy"}
     total = found["masked_lm_loss"] + 50 * found["replaced_token_loss"]
@@ -263,15 +260,13 @@ def test_presets_are_plain_models_that_fine_tune_and_train_on(sharing, tmp_path)
 
 def test_a_keras_file_goes_on(tmp_path):
     trainer = trained(detector("float32", embedding_sharing="gradient_disentangled"), steps=1)
-    trainer.save(tmp_path / "trainer.keras")
-    again = keras.saving.load_model(tmp_path / "trainer.keras")
+    trainer.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
     inputs, labels, weights = batch()
-    scores = [
-        x.evaluate(inputs, labels, sample_weight=weights, verbose=0) for x in (trainer, again)
-    ]
+    models = trainer.model, again
+    scores = [x.evaluate(inputs, labels, sample_weight=weights, verbose=0) for x in models]
     np.testing.assert_allclose(*scores, rtol=1e-6)
     names = list(trainer.state_variables)
-    assert names == list(again.state_variables)
     assert any(name.startswith("model/generator/block_0") for name in names)
     assert any(name.startswith("model/discriminator/block_0") for name in names)
 

@@ -12,17 +12,12 @@ from keras_tupe.trainer import NonFiniteError, Trainer
 BAD_STEP = 2
 
 
-def linear_trainer(strategy=None, steps_per_execution=1, metrics=None, **kwargs):
+def linear_trainer(strategy=None, metrics=None, **kwargs):
     with strategy.scope() if strategy else contextlib.nullcontext():
         trainer = Trainer(linear_model(), **kwargs)
         optimizer = keras.optimizers.SGD(0.1, momentum=0.9, global_clipnorm=0.5)
         loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
-        trainer.compile(
-            optimizer,
-            loss,
-            weighted_metrics=metrics,
-            steps_per_execution=steps_per_execution,
-        )
+        trainer.compile(optimizer, loss, weighted_metrics=metrics)
     return trainer
 
 
@@ -75,24 +70,20 @@ def bad_steps(strategy):
     found = {"before": flat(clean, strategy)}
     clean.fit(inputs[good & ~begin], targets[good & ~begin], **settings)
     found["clean"] = flat(clean, strategy)
-    for prefix, steps in (("", 1), ("several_", 5)):
-        stopped, tolerant = (
-            linear_trainer(strategy, steps, skip_bad_steps=tolerated) for tolerated in (0, 1)
-        )
-        try:
-            stopped.fit(inputs, targets, **settings)
-            bad_step = -1
-        except NonFiniteError as error:
-            bad_step = error.step
-        history = tolerant.fit(inputs, targets, **settings).history
-        found |= {
-            f"{prefix}stopped": flat(stopped, strategy),
-            f"{prefix}bad_step": np.array(bad_step),
-            f"{prefix}tolerant": flat(tolerant, strategy),
-            f"{prefix}steps": np.array([tolerant.step, tolerant.skipped_steps]),
-            f"{prefix}loss": np.array(history["loss"][-1]),
-        }
-    return found
+    stopped, tolerant = (linear_trainer(strategy, skip_bad_steps=number) for number in (0, 1))
+    try:
+        stopped.fit(inputs, targets, **settings)
+        bad_step = -1
+    except NonFiniteError as error:
+        bad_step = error.step
+    history = tolerant.fit(inputs, targets, **settings).history
+    return found | {
+        "stopped": flat(stopped, strategy),
+        "bad_step": np.array(bad_step),
+        "tolerant": flat(tolerant, strategy),
+        "steps": np.array([tolerant.step, tolerant.skipped_steps]),
+        "loss": np.array(history["loss"][-1]),
+    }
 
 
 def odd_sizes(strategy):
@@ -107,10 +98,10 @@ def odd_sizes(strategy):
     for name, where in (("two", strategy), ("one", None)):
         trainer = linear_trainer(where, metrics=["mae"], xla=where is strategy)
         trainer.fit(data, epochs=2, verbose=0)
-        evaluated = trainer.evaluate(data, verbose=0, return_dict=True)
+        evaluated = trainer.evaluate(data)
         found[f"{name}_weights"] = trainer.model.get_weights()[0]
         found[f"{name}_evaluated"] = np.array([evaluated["loss"], evaluated["mae"]])
-        found[f"{name}_predicted"] = trainer.predict(data, verbose=0)
+        found["predicted"] = trainer.model.predict(inputs, verbose=0)
     return {**found, "targets": targets, "row_weights": weights}
 
 
@@ -144,33 +135,19 @@ def half_precision(strategy):
     with strategy.scope():
         trainer = Trainer(linear_model(dtype="mixed_float16"))
         trainer.compile(keras.optimizers.SGD(0.05), "mse")
-        trainer._loss_scale.assign(2.0**20)
+        trainer.counters["loss_scale"].assign(2.0**20)
     inputs, _ = linear_rows(ROWS * 20)
     targets = inputs.sum(axis=-1, keepdims=True)
     data = tf.data.Dataset.from_tensor_slices((inputs, targets)).batch(ROWS, drop_remainder=True)
     losses = trainer.fit(data, epochs=4, verbose=0).history["loss"]
     return {
         "half_losses": np.array(losses),
-        "half_scale": np.array(float(trainer._loss_scale.numpy())),
+        "half_scale": np.array(float(trainer.counters["loss_scale"].numpy())),
         "half_steps": np.array([trainer.step, trainer.skipped_steps]),
         "half_iterations": np.array(trainer.optimizer.iterations.numpy()),
     }
 
 
-def stop(strategy):
-    """Number of steps that a run does after a stop was asked for in its third of ten."""
-    trainer = linear_trainer(strategy)
-
-    class Stop(keras.callbacks.Callback):
-        def on_train_batch_end(self, batch, logs=None):
-            if batch == 2:
-                trainer.request_stop()
-
-    inputs, targets = linear_rows(10 * ROWS)
-    trainer.fit(inputs, targets, batch_size=ROWS, verbose=0, callbacks=[Stop()])
-    return {"stopped_at": np.array(trainer.step)}
-
-
 def found(strategy):
-    parts = (masks, bad_steps, odd_sizes, refusals, half_precision, stop)
+    parts = (masks, bad_steps, odd_sizes, refusals, half_precision)
     return {name: value for part in parts for name, value in part(strategy).items()}

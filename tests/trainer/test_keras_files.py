@@ -1,4 +1,4 @@
-"""Keras's own files and callbacks, with tasks and with the trainer."""
+"""Keras's own files and callbacks, with tasks."""
 
 import csv
 
@@ -8,16 +8,11 @@ import pytest
 from keras import ops
 
 import keras_tupe
-from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
+from keras_tupe.trainer import LinearWarmupDecay, adamw
 
 # The pooler is no part of masked language modeling, nor of spans.
 pytestmark = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning")
 slow = pytest.mark.slow
-BOTH = pytest.mark.parametrize(
-    "wrap",
-    [lambda model: model, pytest.param(Trainer, marks=slow)],
-    ids=["task", "trainer"],
-)
 TASKS = {
     "masked_lm": keras_tupe.TupeMaskedLM,
     "classifier": lambda backbone: keras_tupe.TupeTextClassifier(backbone, 2),
@@ -61,23 +56,19 @@ def assert_equal_states(ours, theirs):
 
 @pytest.mark.parametrize(
     "name",
-    ["masked_lm", "trainer", *(pytest.param(n, marks=slow) for n in TASKS if n != "masked_lm")],
+    ["masked_lm", *(pytest.param(n, marks=slow) for n in TASKS if n != "masked_lm")],
 )
 def test_a_model_from_a_file_trains_on_as_one_that_was_never_saved(name, tmp_path):
-    kind = "classifier" if name == "trainer" else name
-    model = Trainer(task(kind), micro_batches=2) if name == "trainer" else task(kind)
-    fit(compiled(model), kind)
+    model = task(name)
+    fit(compiled(model), name)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert type(loaded) is type(model)
     assert len(loaded.optimizer.variables) > 2
     assert_equal_states(state(loaded), state(model))
-    fit(loaded, kind)
-    fit(model, kind)  # with dropout: the masks are the same too
+    fit(loaded, name)
+    fit(model, name)  # with dropout: the masks are the same too
     assert_equal_states(state(loaded), state(model))
-    if name == "trainer":
-        assert loaded.step == model.step == 2
-        assert loaded.micro_batches == 2
 
 
 def test_a_file_knows_which_weights_do_not_decay(tmp_path):
@@ -123,9 +114,8 @@ class Weights(keras.callbacks.Callback):
         self.values.append([value.copy() for value in self.model.get_weights()])
 
 
-@BOTH
-def test_callbacks_of_keras_work(wrap, tmp_path):
-    model = wrap(task("classifier"))
+def test_callbacks_of_keras_work(tmp_path):
+    model = task("classifier")
     model.compile(adamw(1e-2), weighted_metrics=["accuracy"], run_eagerly=True)
     weights = Weights()
     # told that a higher loss is better, they find the first epoch the best
@@ -169,11 +159,10 @@ class Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@BOTH
-def test_backup_and_restore_goes_on_where_a_training_was_ended(wrap, tmp_path):
+def test_backup_and_restore_goes_on_where_a_training_was_ended(tmp_path):
     def run(epochs, callbacks):
         keras.utils.set_random_seed(3)
-        model = compiled(wrap(task("extractor", dropout=0.0)))
+        model = compiled(task("extractor", dropout=0.0))
         fit(model, "extractor", epochs, callbacks=callbacks)
         return state(model)
 
@@ -185,10 +174,9 @@ def test_backup_and_restore_goes_on_where_a_training_was_ended(wrap, tmp_path):
     assert_equal_states(run(2, [backup()]), run(2, []))
 
 
-@BOTH
-def test_tensorboard_of_keras_works(wrap, tmp_path, tensorflow):
+def test_tensorboard_of_keras_works(tmp_path, tensorflow):
     pytest.importorskip("tensorboard", reason="Keras's callback writes with TensorBoard's package")
-    model = compiled(wrap(task("classifier")))
+    model = compiled(task("classifier"))
     callback = keras.callbacks.TensorBoard(tmp_path, histogram_freq=1)
     fit(model, "classifier", validation_data=rows("classifier"), callbacks=[callback])
     for part in ("train", "validation"):

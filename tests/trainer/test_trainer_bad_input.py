@@ -110,7 +110,7 @@ def test_batches_that_cannot_be_divided(num_rows, batch_size):
 def test_no_data(tensorflow):
     data = tensorflow.data.Dataset.from_tensor_slices(linear_rows(8)).batch(4).take(0)
     trainer = Trainer(linear_model())
-    trainer.compile("sgd", "mse", metrics=["mae"])
+    trainer.compile("sgd", "mse", weighted_metrics=["mae"])
     with pytest.raises(ValueError, match="at least one batch"):
         trainer.fit(data, verbose=0)
     assert trainer.step == 0

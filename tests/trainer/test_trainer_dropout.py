@@ -47,6 +47,5 @@ def test_evaluation_draws_no_masks_and_counts_no_steps():
     (gains,) = trainer.model.trainable_variables
     gains.assign(np.ones(gains.shape))
     inputs = np.ones((4, *gains.shape), "float32")
-    assert trainer.evaluate(inputs, np.zeros(4), verbose=0) == gains.shape[0]
-    np.testing.assert_array_equal(trainer.predict(inputs, verbose=0), float(gains.shape[0]))
+    assert trainer.evaluate(inputs, np.zeros(4))["loss"] == gains.shape[0]
     assert trainer.step == 0

@@ -33,7 +33,7 @@ def found(tmp_path_factory):
 @pytest.mark.parametrize(
     ("route", "optimizer"),
     [
-        *itertools.product(["two", "two_micro4", "two_group5", "one_micro4"], ["sgd", "adamw"]),
+        *itertools.product(["two", "two_micro4", "one_micro4"], ["sgd", "adamw"]),
         ("two_micro4", "adamw_several"),
         ("two_micro4", "adamw_replaced"),
     ],

@@ -21,7 +21,7 @@ def model_of(position, dtype="float32"):
 
 def update(model, **settings):
     """Returns what a few steps add to the weights, in one vector."""
-    trainer = Trainer(model, train_metrics=False, **settings)
+    trainer = Trainer(model, **settings)
     trainer.compile(keras.optimizers.SGD(0.5))
     inputs, labels, weights = rows(NUM_STEPS)
     inputs = {tensor.name: inputs[tensor.name] for tensor in model.inputs}

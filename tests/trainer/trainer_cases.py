@@ -39,7 +39,6 @@ def masks_of(trainer, num_steps=1):
 
     class Keep(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
-            getattr(trainer, "jax_state_sync", lambda: None)()
             values.append(keras.ops.convert_to_numpy(gains).copy())
 
     targets = np.zeros(len(digits), "float32")
@@ -68,7 +67,6 @@ def linear_rows(num_rows, seed=2):
 
 def state_of(trainer):
     """Returns all that a run goes on from but the counters of steps, arrays by name."""
-    getattr(trainer, "jax_state_sync", lambda: None)()
     return {
         name: keras.ops.convert_to_numpy(variable).copy()
         for name, variable in trainer.state_variables.items()
@@ -82,22 +80,10 @@ def assert_same_state(one, other):
         np.testing.assert_array_equal(value, other[name], err_msg=name)
 
 
-class States(keras.callbacks.Callback):
-    """Keeps the state before training and after every call."""
-
-    def __init__(self, trainer):
-        super().__init__()
-        self.states = [state_of(trainer)]
-        self.trainer = trainer
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.states.append(state_of(self.trainer))
-
-
-def compiled(model, optimizer=None, loss="mse", metrics=None, steps_per_execution=1, **kwargs):
+def compiled(model, optimizer=None, loss="mse", metrics=None, **kwargs):
     trainer = Trainer(model, **kwargs)
     optimizer = optimizer or keras.optimizers.SGD(0.1, momentum=0.9)
-    trainer.compile(optimizer, loss, metrics=metrics, steps_per_execution=steps_per_execution)
+    trainer.compile(optimizer, loss, weighted_metrics=metrics)
     return trainer
 
 

@@ -119,8 +119,7 @@ class Settings(_Shared):
             usual = (_PRETRAIN[name].default for name in ("warmup_steps", "steps"))
             values["warmup_steps"] = scaled_warmup(*usual, self.steps)
         if "valid_every" not in self.given:
-            call = max(self.steps_per_call, 1)
-            values["valid_every"] = max(round(self.steps / CURVE_POINTS / call), 1) * call
+            values["valid_every"] = max(round(self.steps / CURVE_POINTS), 1)
         if variant.file is None:
             values["position"] = variant.position
         return pretrain_settings.Settings(

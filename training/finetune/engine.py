@@ -133,13 +133,7 @@ class FineTuner:
             self._kept.begin(model, schedule)
         log = RunLog(folder, 0, tensorboard=False, files=(LOG,))
         watch = _Watch(self._kept.trainer, steps, schedule, log, progress)
-        self._kept.trainer.fit(
-            self.machine.training(rows, 0, steps),
-            steps_per_epoch=steps,
-            callbacks=[watch],
-            shuffle=False,
-            verbose=0,
-        )
+        self._kept.trainer.fit(self.machine.batches(rows, 0, steps), callbacks=[watch], verbose=0)
         return self._kept.model
 
     def predict(self, model, rows):

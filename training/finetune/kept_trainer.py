@@ -56,7 +56,7 @@ class KeptTrainer:
         made = adamw(schedule, **optimizer)
         for number in schedule.numbers:
             track_variable(made, number)
-        self.trainer = Trainer(model, train_metrics=False, **trainer)
+        self.trainer = Trainer(model, **trainer)
         self.trainer.compile(made, loss=loss)
         self._numbers = schedule.numbers
         state = self.trainer.state_variables

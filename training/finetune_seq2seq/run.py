@@ -101,7 +101,6 @@ class Runs:
                 micro_batches=settings.micro_batches,
                 remat=settings.remat,
                 xla=XLA[settings.xla],
-                planned_steps=plan.steps,
             )
         data = {name: self.pairs[name].digest() for name in ("train", "valid")}
         identity = {**settings.training_identity(), "seed": seed, "preset": self.start.digest}
@@ -114,7 +113,7 @@ class Runs:
         with StopSignal() as stop, Progress(plan.steps, step, **sizes) as progress, log:
             if step:
                 progress.say(f"seed {seed} goes on from step {step:,}.")
-            watch = Watch(training, plan, stop, saver, progress, log, step, None)
+            watch = Watch(training, plan, stop, saver, progress, log, step)
             self._train(training, watch, progress, log, read_log(folder / VALID)["step"], tokens)
         return model
 

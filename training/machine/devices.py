@@ -82,21 +82,28 @@ class TensorFlowMachine:
         """The scope in which model, trainer and optimizer are made."""
         return self._strategy.scope()
 
-    def training(self, rows, start_step, num_steps):
-        """Batches `start_step` to `start_step + num_steps - 1`, for `fit`."""
+    def batches(self, rows, start, count, make="batch"):
+        """Yields batches `start` to `start + count - 1`, a part of each for every replica.
+
+        Args:
+            rows: such as `keras_tupe.data.Rows`.
+            start, count: which batches.
+            make: `"batch"` of training, or `"evaluation_batch"`.
+        """
         if self.num_replicas == 1:
-            return data.tf_dataset(rows, start_step, num_steps)
-        return self._distributed(rows, start_step, num_steps, data.tf_dataset)
+            yield from data.prefetched(getattr(rows, make), start, count)
+            return
+        each = self.num_replicas // self.num_workers
+        parts = [rows.shard(self.worker * each + n, self.num_replicas) for n in range(each)]
 
-    def held_out(self, rows, num_batches):
-        """The first batches of an evaluation."""
-        if self.num_replicas == 1:
-            return data.tf_evaluation_dataset(rows).take(num_batches)
+        def make_parts(step):
+            return [getattr(part, make)(step) for part in parts]
 
-        def make(part, start, count):
-            return data.tf_evaluation_dataset(part).skip(start).take(count)
-
-        return self._distributed(rows, 0, num_batches, make)
+        for found in data.prefetched(make_parts, start, count):
+            replicas = iter(found)
+            yield self._strategy.experimental_distribute_values_from_function(
+                lambda _, replicas=replicas: _tensors(next(replicas))
+            )
 
     def gathered(self, numbers):
         """Returns an array with a row of numbers for each worker."""
@@ -108,39 +115,6 @@ class TensorFlowMachine:
             lambda _: tf.constant([numbers], "int64")
         )
         return self._strategy.gather(values, axis=0).numpy()
-
-    def stops(self, trainer, wants, together):
-        """Whether the run ends after this step.
-
-        Args:
-            trainer: the `Trainer`.
-            wants: whether this worker was asked to end.
-            together: whether this is a step at which all workers may talk.
-        """
-        if wants and self.num_workers == 1:
-            trainer.stop_requested = True
-        elif wants and not trainer.stop_requested:
-            trainer.request_stop()  # the next step tells all workers
-        return trainer.stop_requested
-
-    def _distributed(self, rows, start_step, num_steps, make):
-        """Each replica's rows as a data set of its own: parts of one worker come in turn."""
-        import tensorflow as tf
-
-        each = self.num_replicas // self.num_workers
-
-        def worker_rows(context):
-            first = context.input_pipeline_id * each
-            parts = [
-                make(rows.shard(first + number, self.num_replicas), start_step, num_steps)
-                for number in range(each)
-            ]
-            if each == 1:
-                return parts[0]
-            choices = tf.data.Dataset.range(each).repeat(num_steps)
-            return tf.data.Dataset.choose_from_datasets(parts, choices)
-
-        return self._strategy.distribute_datasets_from_function(worker_rows)
 
 
 class JaxMachine:
@@ -178,15 +152,10 @@ class JaxMachine:
         """Nothing needs a scope here."""
         return contextlib.nullcontext()
 
-    def training(self, rows, start_step, num_steps):
-        """Batches `start_step` to `start_step + num_steps - 1`, for `fit`."""
+    def batches(self, rows, start, count, make="batch"):
+        """Yields this worker's part of batches; see `TensorFlowMachine`."""
         part = rows.shard(self.worker, self.num_workers)
-        return _Batches(part.batch, start_step, num_steps)
-
-    def held_out(self, rows, num_batches):
-        """The first batches of an evaluation."""
-        part = rows.shard(self.worker, self.num_workers)
-        return _Batches(part.evaluation_batch, 0, num_batches)
+        return data.prefetched(getattr(part, make), start, count)
 
     def gathered(self, numbers):
         """Returns an array with a row of numbers for each worker."""
@@ -194,28 +163,16 @@ class JaxMachine:
 
         return np.reshape(multihost_utils.process_allgather(np.array(numbers)), (-1, len(numbers)))
 
-    def stops(self, trainer, wants, together):
-        """Whether the run ends after this step; see `TensorFlowMachine`."""
-        if self.num_workers > 1:
-            wants = together and bool(self.gathered([int(wants)]).any())
-        return wants
+
+def agreed(machine, wants):
+    """Returns whether one worker or another wants something; all must ask."""
+    return wants if machine.num_workers == 1 else bool(machine.gathered([int(wants)]).any())
 
 
-class _Batches(keras.utils.PyDataset):
-    """Batches by number, made by two threads ahead of their use."""
+def _tensors(batch):
+    import tensorflow as tf
 
-    def __init__(self, make_batch, start_step, num_steps):
-        super().__init__(workers=2, max_queue_size=8)
-        self._make_batch = make_batch
-        self._start_step = start_step
-        self._num_steps = num_steps
-
-    @property
-    def num_batches(self):
-        return self._num_steps
-
-    def __getitem__(self, index):
-        return self._make_batch(self._start_step + index)
+    return tf.nest.map_structure(lambda x: None if x is None else tf.constant(x), batch)
 
 
 def rows_per_part(batch_size, machine, micro_batches):

@@ -52,7 +52,6 @@ _RANGES = {
     "beta_2": SHARE,
     "clip_norm": POSITIVE,
     "seed": ("from 0 to 2**31 - 1", lambda value: 0 <= value < 2**31),
-    "steps_per_call": COUNT,
     "peak_flops": POSITIVE,
     "valid_every": COUNT_OR_ZERO,
     "valid_batches": COUNT,
@@ -257,7 +256,6 @@ def _steps(settings, outside):
         )
     if not outside.keys() & {"batch_size", "micro_batches"}:
         found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
-    events = ("steps", "log_every", "valid_every", "save_every")
     kept = {name: _listed_steps(settings, name) for name in ("keep_steps", "preset_steps")}
     for name, steps in kept.items():
         received = f"Received: {getattr(settings, name)!r}"
@@ -270,18 +268,6 @@ def _steps(settings, outside):
                 f"{option(name)} must not be above --steps, {settings.steps}, which the run never "
                 f"passes. {received}"
             )
-    if outside.keys() & {"steps_per_call", *events}:
-        return found
-    call = settings.steps_per_call
-    uneven = [name for name in events if getattr(settings, name) % call]
-    uneven += [name for name, steps in kept.items() if any(step % call for step in steps)]
-    if uneven:
-        values = ", ".join(f"{name}={getattr(settings, name)!r}" for name in uneven)
-        found.append(
-            "--steps-per-call must divide "
-            f"{', '.join(map(option, uneven))}, so that a call ends where something is to be "
-            f"done. Received: steps_per_call={settings.steps_per_call}, {values}"
-        )
     return found
 
 

@@ -47,7 +47,6 @@ _NO_MATTER = (
     "strategy",
     "xla",
     "remat",
-    "steps_per_call",
     "deterministic",
     "valid_every",
     "save_every",
@@ -70,7 +69,7 @@ def identity_of(settings):
     preset and a method's file count by their content, options by their meaning, and what a
     preset brings is left out.
 
-    Left out is where and how the work is done (`strategy`, `xla`, `remat`, `steps_per_call`,
+    Left out is where and how the work is done (`strategy`, `xla`, `remat`,
     `deterministic`: the same mathematics, rounded differently; and dropout masks depend on
     the number of replicas), what is written and how often, and what a stopped run must be
     able to take back (`skip_bad_steps`). `data` is left out because a folder may move: its

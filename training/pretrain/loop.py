@@ -6,6 +6,7 @@ import keras
 
 from keras_tupe import objectives
 from keras_tupe.trainer import Trainer, adamw
+from training.machine.devices import agreed
 
 
 class Training:
@@ -20,7 +21,6 @@ class Training:
         held_out: the `Rows` to test on.
         schedule: learning rate: a function of the step.
         optimizer: dictionary of the other arguments of `adamw`.
-        steps_per_call: steps between two visits of Python.
         objective: the `Objective`; `None` for masked language modeling.
         **options: arguments of `Trainer`.
 
@@ -36,18 +36,16 @@ class Training:
         held_out,
         schedule,
         optimizer,
-        steps_per_call=1,
         objective=None,
         **options,
     ):
         self._objective = objective or objectives.get("masked_lm")
         self.machine, self.rows, self.schedule = machine, rows, schedule
         self._held_out = held_out
-        self.trainer = Trainer(model, train_metrics=False, **options)
+        self.trainer = Trainer(model, **options)
         self.trainer.compile(
             adamw(schedule, **optimizer),
             weighted_metrics=self._objective.metrics(),
-            steps_per_execution=steps_per_call,
         )
 
     def fit(self, start, end, progress, *callbacks):
@@ -64,10 +62,8 @@ class Training:
             progress.update(start + batch + 1, self.trainer.last_step["batch_loss"])
 
         self.trainer.fit(
-            self.machine.training(self.rows, start, end - start),
-            steps_per_epoch=end - start,
+            self.machine.batches(self.rows, start, end - start),
             callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=show), *callbacks],
-            shuffle=False,
             verbose=0,
         )
 
@@ -87,12 +83,8 @@ class Training:
         count = self._held_out.num_evaluation_batches
         count = min(most or count, count)
         with progress.paused():
-            scores = self.trainer.evaluate(
-                self.machine.held_out(self._held_out, count),
-                steps=count,
-                verbose=0,
-                return_dict=True,
-            )
+            batches = self.machine.batches(self._held_out, 0, count, "evaluation_batch")
+            scores = self.trainer.evaluate(batches, verbose=0)
         outputs = self._objective.outputs
         names = [f"{name}_accuracy" for name in outputs] or ["accuracy"]
         words = [output.accuracy for output in outputs.values()] or [self._objective.accuracy]
@@ -135,52 +127,39 @@ class Watch(keras.callbacks.Callback):
         progress: a `Progress`.
         log: a `RunLog`, or `None` for workers that write none.
         step: step that the run begins at.
-        xla: a `XlaRecord`, or `None` for workers that write none.
 
     Attributes:
         step: steps done.
     """
 
-    def __init__(self, training, settings, stop, saver, progress, log, step, xla):
+    def __init__(self, training, settings, stop, saver, progress, log, step):
         super().__init__()
         self.step = self._start = step
-        self._trainer = training.trainer  # `self.model` brings JAX's arrays back at each look
+        self._trainer = training.trainer
         self._machine, self._schedule = training.machine, training.schedule
         self._settings, self._stop = settings, stop
         self._kept = settings.saved_step_numbers()
         self._saver, self._progress, self._log = saver, progress, log
         self._losses = list(saver.losses)
-        self._xla = xla
 
     def begin(self):
         """Says that a new `fit` begins here."""
         self._start = self.step
 
-    def on_train_begin(self, logs=None):
-        # a wish of the last step before a validation, which `fit` forgot
-        self._machine.stops(self._trainer, self._stop.received, together=False)
-
     def on_train_batch_end(self, batch, logs=None):
         self.step = self._start + batch + 1
         self._losses.append(self._trainer.last_step["batch_loss"])
-        self._note_xla()
         settings = self._settings
         if self.step % settings.log_every == 0 or self.step == settings.steps:
             self._write_log()
         saves = self.step % settings.save_every == 0 or self.step == settings.steps
         saves = saves or self.step in self._kept
-        together = self.step % settings.log_every == 0
-        if self._machine.stops(self._trainer, self._stop.received, together):
+        alone, together = self._machine.num_workers == 1, self.step % settings.log_every == 0
+        if (alone or together) and agreed(self._machine, self._stop.received):
             saves = self._trainer.stop_training = True
         if saves:
             with self._progress.paused():
-                self._saver.save(self.model, self.step, self._losses)
-
-    def _note_xla(self):
-        found, self._xla = self._xla, None
-        sentence = found and found.write(self._trainer)
-        if sentence:
-            self._progress.say(sentence)
+                self._saver.save(self._trainer, self.step, self._losses)
 
     def _write_log(self):
         if self._log is not None:

@@ -21,13 +21,13 @@ from training.command.folder_lock import FolderLock
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
 from training.machine.peak import device_peak, measured_peak
+from training.machine.settings import XLA
 from training.pretrain import model, report
 from training.pretrain.facts import data_facts, held_out_facts
 from training.pretrain.loop import Training, Watch
 from training.pretrain.presets import PresetWriter
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
-from training.pretrain.xla_record import XlaRecord
 
 VALIDATION_SEED = 0  # the same masks in every run
 _PEER_SECONDS = 60  # in which a worker of a run that lost another one must have ended
@@ -103,7 +103,6 @@ class Run:
         )
         self.step = self._checkpoints.latest() or 0
         self._presets.check(self.step)
-        self._xla = XlaRecord(self.out, settings.xla)
 
     def begin(self, command):
         """Makes the model, or goes on from the last checkpoint, together with all workers.
@@ -128,12 +127,10 @@ class Run:
                 self.held_out,
                 self.schedule,
                 {name: getattr(settings, name) for name in names},
-                settings.steps_per_call,
-                self.objective,
+                objective=self.objective,
                 micro_batches=settings.micro_batches,
                 remat=settings.remat,
-                xla=self._xla.argument(self.step),
-                planned_steps=settings.steps,
+                xla=XLA[settings.xla],
                 skip_bad_steps=settings.skip_bad_steps,
             )
             self.step = self.saver.restore(self.training.trainer)
@@ -229,8 +226,7 @@ class Run:
             outputs = tuple(self.objective.outputs)
             log = RunLog(self.out, self.step, settings.tensorboard, outputs=outputs)
         with self.progress() as progress:
-            xla = self._xla if self.is_chief else None
-            watch = Watch(self.training, settings, stop, self.saver, progress, log, self.step, xla)
+            watch = Watch(self.training, settings, stop, self.saver, progress, log, self.step)
             # what a kill may have left out; the chief knows, and all take part
             if self.machine.gathered([int(self._validation_is_missing())]).any():
                 self._validate(progress, log)

@@ -41,8 +41,7 @@ def scaled(values, from_file, defaults, given):
     usual = from_file.get("steps", defaults["steps"])
     for name in _LISTS:
         if given.get(name) not in (None, COMMAND_LINE) and steps != usual > 0:
-            call = max(values.get("steps_per_call", 1), 1)
-            values[name] = scaled_list(from_file[name], steps / usual, call)
+            values[name] = scaled_list(from_file[name], steps / usual)
     return values
 
 
@@ -59,13 +58,12 @@ def step_numbers(text):
     return tuple(sorted({int(word) for word in text.split(",") if word.strip()}))
 
 
-def scaled_list(text, factor, call=1):
+def scaled_list(text, factor):
     """Returns steps by commas at the same share of a run of other steps.
 
     Args:
         text: steps by commas; another text stays as it is.
         factor: steps of the run by those that the text is for.
-        call: what the steps must be multiples of.
 
     Example:
         >>> scaled_list("100000, 300000", 0.001)
@@ -75,5 +73,5 @@ def scaled_list(text, factor, call=1):
         numbers = step_numbers(text)
     except ValueError:
         return text
-    kept = {round(number * factor / call) * call for number in numbers}
+    kept = {round(number * factor) for number in numbers}
     return ",".join(str(number) for number in sorted(kept) if number >= 1)

@@ -98,9 +98,6 @@ class Settings(MethodChoice):
     strategy: str = machine.strategy()
     precision: str = machine.precision()
     xla: str = machine.xla()
-    steps_per_call: int = setting(
-        1, "Steps between two visits of Python, >= 1; must divide all counts of steps below."
-    )
     deterministic: bool = machine.deterministic()
     peak_flops: float | None = setting(
         None,

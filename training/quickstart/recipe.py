@@ -24,12 +24,3 @@ CURVE_BATCHES = 12  # held-out batches behind each point of the curve
 def curve_points(steps):
     """Returns the points of the curve of so many steps: 5 of few, 11 of many."""
     return min(steps, max(5, min(11, steps // 50)))
-
-
-def steps_per_call(steps):
-    """Returns the steps between two visits of Python, which cost a tenth of a step each.
-
-    Args:
-        steps: to be done in one go; those that fill no call are left out, one of 20 at most.
-    """
-    return max(1, min(10, steps // 20))

@@ -24,7 +24,6 @@ from training.quickstart.recipe import (
     TASK_LEARNING_RATE,
     WARMUP_SHARE,
     curve_points,
-    steps_per_call,
 )
 
 _FIRST_STEPS, _MEASURED_STEPS, _MEASURED_BATCHES = 10, 30, 8
@@ -94,9 +93,8 @@ def pretrain(model, corpus, steps, show):
     """
     points = curve_points(steps)
     every = steps // points
-    every -= every % steps_per_call(every)
     rows = corpus.training
-    training = _training(model, rows, corpus.held_out, LEARNING_RATE, steps, every, beta_2=BETA_2)
+    training = _training(model, rows, corpus.held_out, LEARNING_RATE, steps, beta_2=BETA_2)
     losses = []
     with show.progress(points * every, rows, "pre-training") as progress:
         for step in range(every, points * every + 1, every):
@@ -121,13 +119,12 @@ def fine_tune(backbone, corpus, steps, seed, show):
     keras.utils.set_random_seed(seed)
     rows = data.WordOrderRows(corpus.task_training, batch_size=TASK_BATCH_SIZE, seed=seed)
     model = TupeTextClassifier(backbone, num_classes=2, dropout=0.0)
-    training = _training(model, rows, None, TASK_LEARNING_RATE, steps, steps)
-    steps -= steps % steps_per_call(steps)
+    training = _training(model, rows, None, TASK_LEARNING_RATE, steps)
     with show.progress(steps, rows, "fine-tuning") as progress:
         training.fit(0, steps, progress)
     test = corpus.task_test
     inputs = {"token_ids": test.token_ids, "padding_mask": test.padding_mask}
-    logits = training.trainer.predict(inputs, batch_size=200, verbose=0)
+    logits = model.predict(inputs, batch_size=200, verbose=0)
     return float((logits.argmax(axis=1) == test.labels).mean())
 
 
@@ -215,7 +212,6 @@ class Show:
         )
 
 
-def _training(model, rows, held_out, learning_rate, steps, together, **optimizer):
+def _training(model, rows, held_out, learning_rate, steps, **optimizer):
     schedule = LinearWarmupDecay(learning_rate, steps, int(WARMUP_SHARE * steps))
-    machine, call = make_machine("one"), steps_per_call(together)
-    return Training(model, machine, rows, held_out, schedule, optimizer, steps_per_call=call)
+    return Training(model, make_machine("one"), rows, held_out, schedule, optimizer)

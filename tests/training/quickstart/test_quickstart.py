@@ -47,8 +47,7 @@ def test_the_curve_has_a_point_for_each_eleventh_of_the_steps_or_fewer(
     fits, tests = [], []
 
     class Recorder:
-        def __init__(self, model, machine, rows, held_out, schedule, optimizer, steps_per_call):
-            assert steps_per_call == together
+        def __init__(self, model, machine, rows, held_out, schedule, optimizer):
             warmup_steps = int(recipe.WARMUP_SHARE * steps)
             assert (schedule.total_steps, schedule.warmup_steps) == (steps, warmup_steps)
             assert schedule.peak == recipe.LEARNING_RATE

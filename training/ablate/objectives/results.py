@@ -24,14 +24,12 @@ class RunCost:
         tokens: that it is trained on.
         step_flops: operations of a step, see the `Objective`.
         seconds: of training, the mean of the finished runs; `None` if none is.
-        steps_per_call: of which the steps are a multiple.
     """
 
     steps: int
     tokens: int
     step_flops: float
     seconds: float | None = None
-    steps_per_call: int = 1
 
     @property
     def flops(self):
@@ -40,8 +38,8 @@ class RunCost:
 
     def is_like(self, other):
         """Whether no number of steps makes the run cost more nearly what another one does."""
-        steps = max(other.flops / self.step_flops, self.steps_per_call)
-        return abs(self.steps - steps) <= self.steps_per_call / 2 + 1e-6
+        steps = max(other.flops / self.step_flops, 1)
+        return abs(self.steps - steps) <= 0.5 + 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,5 +181,4 @@ def _cost(runs):
         ) from None
     seconds = [recorded_seconds(run.folder)[0] for run in runs]
     tokens = settings.steps * settings.batch_size * length
-    call = settings.steps_per_call
-    return RunCost(settings.steps, tokens, flops, float(np.mean(seconds)), call)
+    return RunCost(settings.steps, tokens, flops, float(np.mean(seconds)))

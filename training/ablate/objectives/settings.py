@@ -48,7 +48,7 @@ def ablations(settings):
 
         steps = steps of the first * FLOPs of its step / FLOPs of the objective's step
 
-    to the nearest multiple of `steps_per_call`, see `keras_tupe.trainer.step_flops`; warm-up and
+    rounded, see `keras_tupe.trainer.step_flops`; warm-up and
     the steps between validations keep their share of the steps.
 
     Args:
@@ -79,18 +79,14 @@ def _scaled(settings, share):
     """Returns settings of a run of that share of the steps."""
     if share == 1:
         return settings
-    run, call = _a_run(settings), max(settings.steps_per_call, 1)
-    steps = _multiple(run.steps * share, call)
+    run = _a_run(settings)
+    steps = max(round(run.steps * share), 1)
     return dataclasses.replace(
         settings,
         steps=steps,
         warmup_steps=scaled_warmup(run.warmup_steps, run.steps, steps),
-        valid_every=_multiple(run.valid_every * steps / run.steps, call),
+        valid_every=max(round(run.valid_every * steps / run.steps), 1),
     )
-
-
-def _multiple(number, call):
-    return max(round(number / call), 1) * call
 
 
 def of_objective(settings, name):

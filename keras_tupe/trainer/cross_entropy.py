@@ -2,30 +2,6 @@
 
 import tensorflow as tf
 
-from keras_tupe.tasks._language_model import is_of_logits
-
-
-def few_passes(loss):
-    """Returns the function (targets, outputs) -> losses of a loss, in few passes where it can be.
-
-    It can be for `SparseCategoricalCrossentropy` of logits over all classes.
-
-    Args:
-        loss: a `keras.losses.Loss`.
-    """
-    if not is_of_logits(loss):
-        return loss.call
-
-    def losses(targets, outputs):
-        targets = tf.convert_to_tensor(targets)
-        if len(targets.shape) == len(outputs.shape) and targets.shape[-1] == 1:
-            targets = tf.squeeze(targets, -1)
-        if not outputs.shape[:-1].is_compatible_with(targets.shape) or outputs.shape[-1] is None:
-            return loss.call(targets, outputs)  # which says what is wrong
-        return sparse_cross_entropy(targets, outputs)
-
-    return losses
-
 
 def sparse_cross_entropy(labels, logits):
     """Returns the cross-entropy of each label, of the shape of the labels.
@@ -37,10 +13,6 @@ def sparse_cross_entropy(labels, logits):
     Kept for the backward pass is p alone, in which the gradient is computed. TensorFlow's own
     operation takes twice the time, and writes a gradient in every forward pass. There is no second
     derivative. A label outside the classes is an error on a CPU, and elsewhere not a number.
-
-    Args:
-        labels: integers `(...)`.
-        logits: floats `(..., classes)`, in at least float32.
     """
     rows = tf.reshape(logits, [-1, logits.shape[-1]])
     losses = _of_rows(tf.reshape(tf.cast(labels, "int64"), [-1]), rows)

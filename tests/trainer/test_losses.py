@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_tupe.trainer._objective import Objective
+from keras_tupe.trainer.losses import Losses
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="Keras's own loss on other backends"
@@ -17,13 +17,14 @@ def batch(dtype="float64", trailing=False):
     return logits.astype(dtype), labels, generator.random((3, 5))
 
 
-def sums_and_gradient(objective, logits, labels, weights):
+def sums_and_gradient(losses_of, logits, labels, weights):
     import tensorflow as tf
 
     logits = tf.convert_to_tensor(logits)
     with tf.GradientTape() as tape:
         tape.watch(logits)
-        loss, count = objective.sums(tf.convert_to_tensor(labels), logits, weights)
+        (loss,) = losses_of.sums(tf.convert_to_tensor(labels), logits, weights)
+    (count,) = losses_of.counts(tf.convert_to_tensor(labels), weights)
     return np.array(loss), np.array(count), np.array(tape.gradient(loss, logits))
 
 
@@ -38,19 +39,20 @@ def test_sums_and_gradient_are_those_of_the_equation(reduction, jit_compile, tra
     import tensorflow as tf
 
     logits, labels, weights = batch(trailing=trailing)
-    objective = Objective(cross_entropy(reduction=reduction))
+    losses_of = Losses(cross_entropy(reduction=reduction))
+    each = 1 if "weight" in reduction else 5  # values for each that is counted
     run = tf.function(
-        lambda z: objective.sums(tf.constant(labels), z, weights), jit_compile=jit_compile
+        lambda z: losses_of.sums(tf.constant(labels), z, weights), jit_compile=jit_compile
     )
     shares = np.exp(logits - logits.max(-1, keepdims=True))
     shares /= shares.sum(-1, keepdims=True)
     one_hot = np.eye(CLASSES)[labels.reshape(3, 5)]
     expected = -(weights * np.log((shares * one_hot).sum(-1))).sum()
-    np.testing.assert_allclose(run(tf.constant(logits))[0], expected, rtol=1e-12)
-    loss, count, gradient = sums_and_gradient(objective, logits, labels, weights)
-    np.testing.assert_allclose(loss, expected, rtol=1e-12)
-    np.testing.assert_allclose(count, weights.sum() if "weight" in reduction else 15)
-    np.testing.assert_allclose(gradient, (shares - one_hot) * weights[..., None], atol=1e-12)
+    np.testing.assert_allclose(run(tf.constant(logits))[0], expected / each, rtol=1e-12)
+    loss, count, gradient = sums_and_gradient(losses_of, logits, labels, weights)
+    np.testing.assert_allclose(loss, expected / each, rtol=1e-12)
+    np.testing.assert_allclose(count, weights.sum() if "weight" in reduction else 3)
+    np.testing.assert_allclose(each * gradient, (shares - one_hot) * weights[..., None], atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -58,9 +60,9 @@ def test_losses_of_half_precision_are_in_float32(dtype):
     logits, labels, weights = batch()
     half = keras.ops.cast(logits, dtype)
     wide = np.array(keras.ops.cast(half, "float32"))
-    objective = Objective(cross_entropy())
-    loss, _, gradient = sums_and_gradient(objective, half, labels, weights)
-    expected, _, wide_gradient = sums_and_gradient(objective, wide, labels, weights)
+    losses_of = Losses(cross_entropy())
+    loss, _, gradient = sums_and_gradient(losses_of, half, labels, weights)
+    expected, _, wide_gradient = sums_and_gradient(losses_of, wide, labels, weights)
     assert loss.dtype == "float32"
     np.testing.assert_allclose(loss, expected, rtol=1e-6)
     np.testing.assert_allclose(np.array(gradient, "float32"), wide_gradient, atol=1e-2)
@@ -68,7 +70,7 @@ def test_losses_of_half_precision_are_in_float32(dtype):
 
 def test_a_certain_and_wrong_answer_has_a_finite_loss():
     logits, labels = np.array([[0.0, 1e4]], "float32"), np.array([0])
-    loss, _, gradient = sums_and_gradient(Objective(cross_entropy()), logits, labels, None)
+    loss, _, gradient = sums_and_gradient(Losses(cross_entropy()), logits, labels, None)
     np.testing.assert_allclose(loss, 1e4)
     np.testing.assert_allclose(gradient, [[-1, 1]])
 
@@ -79,10 +81,10 @@ def test_a_label_outside_is_an_error_or_not_a_number(label):
 
     logits, labels, weights = batch()
     labels[1, 2] = label
-    objective = Objective(cross_entropy())
+    losses_of = Losses(cross_entropy())
     with pytest.raises(tf.errors.InvalidArgumentError, match=rf"= {label} is not in \[0, 23\)"):
-        objective.sums(tf.constant(labels), tf.constant(logits), weights)
-    compiled = tf.function(lambda: objective.sums(labels, logits, weights), jit_compile=True)
+        losses_of.sums(tf.constant(labels), tf.constant(logits), weights)
+    compiled = tf.function(lambda: losses_of.sums(labels, logits, weights), jit_compile=True)
     assert np.isnan(compiled()[0])
 
 
@@ -90,18 +92,18 @@ def test_a_label_outside_is_an_error_or_not_a_number(label):
 def test_other_losses_stay_keras_s(arguments):
     logits, labels, weights = batch()
     loss = cross_entropy(**arguments)
-    found = Objective(loss).sums(labels, logits, weights)[0]
-    np.testing.assert_allclose(found, (np.array(loss.call(labels, logits)) * weights).sum())
+    found = Losses(loss).sums(labels, logits, weights)[0]
+    np.testing.assert_allclose(5 * found, (np.array(loss.call(labels, logits)) * weights).sum())
 
     class Doubled(keras.losses.SparseCategoricalCrossentropy):
         def call(self, y_true, y_pred):
             return 2 * super().call(y_true, y_pred)
 
-    doubled = Objective(Doubled(from_logits=True, **arguments)).sums(labels, logits, weights)[0]
+    doubled = Losses(Doubled(from_logits=True, **arguments)).sums(labels, logits, weights)[0]
     np.testing.assert_allclose(doubled, 2 * np.array(found))
 
 
 def test_labels_of_another_shape_are_refused():
     logits, labels, weights = batch()
     with pytest.raises(ValueError, match="must have the same shape up until the last dimension"):
-        Objective(cross_entropy()).sums(labels[:, :4], keras.ops.array(logits), weights)
+        Losses(cross_entropy()).sums(labels[:, :4], keras.ops.array(logits), weights)

@@ -1,0 +1,179 @@
+"""The steps of a trainer on TensorFlow, with or without a strategy of `tf.distribute`."""
+
+import warnings
+
+import keras
+import tensorflow as tf
+
+from keras_tupe._keras_private.optimizers import InPlaceOptimizer
+from keras_tupe.layers._parts import at_least_float32
+from keras_tupe.trainer.update import check_rows, counted
+
+# as no part of masked language modeling
+_NO_GRADIENT = "Gradients do not exist for variables .'pooled_dense"
+
+
+class Backend:
+    """Replicas, loops of micro-batches, and updates in place.
+
+    A step is three parts. Each replica computes the gradients of its share of the loss, compiled by
+    XLA where that is asked for. Losses and gradients of all replicas are added up. Then every
+    replica does the same update on its own copy of the variables, each where it is in memory.
+    """
+
+    def __init__(self, trainer):
+        self._trainer, self._strategy = trainer, tf.distribute.get_strategy()
+        self._num_replicas = self._strategy.num_replicas_in_sync
+        xla = trainer.xla
+        if xla == "auto":
+            xla = bool(tf.config.list_logical_devices("GPU"))
+        # around the passes alone: XLA cannot compile collectives
+        self._gradients, self._outcome = (
+            tf.function(function, jit_compile=True, autograph=False) if xla else function
+            for function in (trainer.gradients, trainer.outcome)
+        )
+        self._train = self._on_replicas(self._train_step)
+        self._evaluate = self._on_replicas(self._evaluate_step)
+
+    @staticmethod
+    def check_scope(model):
+        """Refuses a model that was made in another scope than this one."""
+        strategy = tf.distribute.get_strategy()
+        values = [v.value for v in model.variables]
+        if tf.distribute.has_strategy():
+            fits = all(strategy.extended.variable_created_in_scope(v) for v in values)
+        else:
+            fits = not any(isinstance(v, tf.distribute.DistributedValues) for v in values)
+        if not fits:
+            raise ValueError(
+                "Model, trainer and `compile` belong in the scope of one strategy: make all three "
+                "within `with strategy.scope():`. Received: the scope of "
+                f"{type(strategy).__name__} for what was made elsewhere"
+            )
+
+    def train(self, batch):
+        """Does one step; returns its facts, scalars by name."""
+        batch = self._spread(batch)
+        if (parts := self._trainer.micro_batches) > 1:
+            (inputs, *_), locally = batch, self._strategy.experimental_local_results
+            for one in locally(tf.nest.flatten(inputs)[0]):
+                check_rows(one.shape[0], parts)
+        return self._train(batch)
+
+    def evaluate(self, batch):
+        """Adds a batch to the metrics; returns sums and counts of its losses, vectors."""
+        return self._evaluate(self._spread(batch))
+
+    def value_and_gradients(self, function, trainable):
+        """Returns what a loss is, unscaled, and its gradients: (scaled loss, loss) of values."""
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(trainable)
+            scaled, loss = function(trainable)
+        found = tape.gradient(scaled, trainable)
+        return loss, [None if g is None else tf.convert_to_tensor(g) for g in found]
+
+    def sum_over_parts(self, one, data, parts):
+        """Returns the sums of what `one(data, part)` gives, over equal parts of the rows."""
+        present = []
+
+        def part(index):
+            def rows(x):
+                x = tf.reshape(x, tf.concat([[parts, -1], tf.shape(x)[1:]], 0))
+                return tf.gather(x, index)
+
+            loss, gradients = one(_mapped(rows, data), index)
+            present[:] = [g is not None for g in gradients]
+            return [loss, *(g for g in gradients if g is not None)]
+
+        def add(index, sums):
+            return index + 1, [a + b for a, b in zip(sums, part(index), strict=True)]
+
+        first = tf.constant(1), part(tf.constant(0))
+        _, (loss, *sums) = tf.while_loop(lambda index, _: index < parts, add, first)
+        sums = iter(sums)
+        return loss, [next(sums) if here else None for here in present]
+
+    def _on_replicas(self, step):
+        def run(batch):
+            found = self._strategy.run(step, args=(batch,))
+            locally = self._strategy.experimental_local_results
+            return tf.nest.map_structure(lambda x: locally(x)[0], found)
+
+        return tf.function(run, autograph=False, reduce_retracing=True)
+
+    def _spread(self, batch):
+        """Returns a batch for the replicas: as it is, if it is spread already."""
+        batch, count = keras.utils.unpack_x_y_sample_weight(batch), self._num_replicas
+        leaves = [x for x in tf.nest.flatten(batch) if x is not None]
+        is_spread = any(isinstance(x, tf.distribute.DistributedValues) for x in leaves)
+        if count > 1 and not is_spread:
+            rows, here = len(leaves[0]), len(self._strategy.extended.worker_devices)
+            numbers = iter(range(here))  # of the replicas of this worker, in their order
+
+            def part(_):
+                number = next(numbers)
+                mine = slice(rows * number // here, rows * (number + 1) // here)
+                return _mapped(lambda x: tf.convert_to_tensor(x[mine]), batch)
+
+            batch = self._strategy.experimental_distribute_values_from_function(part)
+        return batch
+
+    def _all_sum(self, tensors):
+        if self._num_replicas == 1:
+            return tensors
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, tensors)
+
+    def _train_step(self, batch):
+        trainer, optimizer = self._trainer, self._trainer.optimizer
+        values = {name: tf.convert_to_tensor(v.value) for name, v in trainer.counters.items()}
+        (counts,) = self._all_sum([trainer.losses.counts(*batch[1:])])
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        loss, gradients = self._gradients(
+            [tf.convert_to_tensor(v.value) for v in trainer.model.trainable_variables],
+            [tf.convert_to_tensor(v.value) for v in trainer.seeds],
+            *(batch, counts, values["step"], values["loss_scale"], tf.cast(replica, "int32")),
+        )
+        present = [g for g in gradients if g is not None]
+        loss, *present = self._all_sum([loss, *present])
+        scale = tf.cast(values["loss_scale"], loss.dtype) if trainer.scales else 1
+        norm = _norm(present, loss.dtype) / scale
+        good, new = counted(values, loss, norm, trainer.scales)
+        present = iter(present)
+        gradients = [None if g is None else next(present) for g in gradients]
+
+        def apply():
+            factor = tf.ones_like(norm) / scale
+            if clip := optimizer.global_clipnorm:
+                factor = factor * tf.minimum(clip / norm, tf.ones_like(norm))
+            scaled = [None if g is None else _times(g, factor) for g in gradients]
+            optimizer.apply_in_place(scaled, trainer.model.trainable_variables)
+            return 0
+
+        with warnings.catch_warnings(), tf.control_dependencies([loss, norm]):
+            warnings.filterwarnings("ignore", _NO_GRADIENT)
+            tf.cond(good, apply, lambda: 0)
+        for name, value in new.items():
+            InPlaceOptimizer.assign(optimizer, trainer.counters[name], value)
+        return {**new, "batch_loss": loss, "gradient_norm": norm}
+
+    def _evaluate_step(self, batch):
+        outputs, sums, counts = self._outcome(batch)
+        self._trainer.measure(batch, outputs)
+        return self._all_sum([sums, counts])
+
+
+def _mapped(function, data):
+    """Maps the tensors of a structure; there may be no weights."""
+    return tf.nest.map_structure(lambda x: None if x is None else function(x), data)
+
+
+def _norm(gradients, dtype):
+    """Returns the norm of all gradients together, in at least float32."""
+    halves = [tf.nn.l2_loss(tf.cast(g, at_least_float32(g.dtype.name))) for g in gradients]
+    return tf.sqrt(2 * tf.add_n([tf.cast(half, dtype) for half in halves]))
+
+
+def _times(gradient, factor):
+    wide = at_least_float32(gradient.dtype.name)
+    return tf.cast(tf.cast(gradient, wide) * tf.cast(factor, wide), gradient.dtype)
