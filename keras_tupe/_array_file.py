@@ -1,8 +1,7 @@
-"""Arrays of NumPy files that anybody may have written: read, or refused with a reason."""
+"""An array in a NumPy file that anybody may have written: read, or refused with a reason."""
 
 import math
 import os
-import zipfile
 
 import numpy as np
 
@@ -12,25 +11,11 @@ _HEADERS = {
 }
 
 
-def read_npz(path):
-    """Returns the arrays in a file that `numpy.savez` wrote, a dictionary.
-
-    NumPy's reader ends in errors of many kinds, gives bytes where an entry is no array, and takes
-    the memory that a header asks for before it sees that the file is shorter.
-    """
-    try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            infos = archive.infolist()
-            _check_entries(infos, os.fstat(file.fileno()).st_size)
-            return {info.filename.removesuffix(".npy"): _entry(archive, info) for info in infos}
-    except OSError:
-        raise
-    except Exception as error:  # zipfile and NumPy's header end in errors of any kind
-        raise ValueError(f"{os.path.basename(path)} is damaged ({_reason(error)})") from None
-
-
 def read_npy(path):
-    """Returns the array in a file that `numpy.save` wrote."""
+    """Returns the array in a file that `numpy.save` wrote.
+
+    NumPy's reader takes the memory that a header asks for before it sees that the file is shorter.
+    """
     try:
         with open(path, "rb") as file:
             _check_header(file, os.fstat(file.fileno()).st_size)
@@ -38,31 +23,8 @@ def read_npy(path):
             return np.lib.format.read_array(file, allow_pickle=False)
     except OSError:
         raise
-    except Exception as error:  # as above
+    except Exception as error:  # NumPy's header ends in errors of any kind
         raise ValueError(f"{os.path.basename(path)} is damaged ({_reason(error)})") from None
-
-
-def _check_entries(infos, size):
-    names = [info.filename for info in infos]
-    if len(set(names)) < len(names):
-        raise ValueError("an array is there twice")
-    if any(
-        info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size
-        for info in infos
-    ):
-        raise ValueError("it is compressed")
-    if sum(info.file_size for info in infos) > size:
-        raise ValueError(f"its entries claim more than the {size} bytes of the file")
-    others = [name for name in names if not name.endswith(".npy")]
-    if others:
-        raise ValueError(f"its entry {others[0][:100]!r} is no array")
-
-
-def _entry(archive, info):
-    with archive.open(info) as stream:
-        _check_header(stream, info.file_size)
-    with archive.open(info) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _check_header(stream, size):

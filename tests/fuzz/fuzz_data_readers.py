@@ -3,7 +3,6 @@
 import bz2
 import functools
 import gzip
-import hashlib
 import json
 import lzma
 
@@ -14,6 +13,7 @@ import prepared_directories
 import squad_cases
 import zstandard
 from fuzz_engine import Reader
+from safetensors import safe_open
 
 from keras_tupe.data import PreparedRows, read_blimp, read_glue, read_squad
 from keras_tupe.data.corpus.sources import find_sources, read_source
@@ -49,11 +49,12 @@ def _read_checkpoint(folder):
 
 
 def _repair_checkpoint(folder):
-    record = folder / "step_0000000004" / "checkpoint.json"
-    content = json.loads(record.read_bytes())
-    state = (folder / "step_0000000004" / "state.npz").read_bytes()
-    content["sha256"] = hashlib.sha256(state).hexdigest()
-    record.write_text(json.dumps(content))
+    path = Checkpoints(folder).path(4)
+    with safe_open(path, "numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        facts = json.loads(file.metadata()["keras_tupe"])
+    path.unlink()
+    Checkpoints(folder).save(4, arrays, facts)
 
 
 @functools.cache

@@ -7,8 +7,10 @@ import re
 import socket
 
 import commands
-import numpy as np
 import prepare_cases
+from safetensors.numpy import load_file
+
+from keras_tupe.trainer import Checkpoints
 
 LENGTH = 16
 # plain TensorFlow starts sooner than XLA; nothing here depends on the peak
@@ -95,14 +97,18 @@ def steps(out):
 
 
 def checkpoint(out, step):
-    """The folder of a checkpoint."""
-    return out / "checkpoints" / f"step_{step:010d}"
+    """The file of a checkpoint."""
+    return out / "checkpoints" / f"step_{step:010d}.safetensors"
 
 
 def state(out, step):
     """The arrays of a checkpoint, by name."""
-    with np.load(checkpoint(out, step) / "state.npz") as archive:
-        return dict(archive)
+    return load_file(checkpoint(out, step))
+
+
+def facts(out, step):
+    """What a checkpoint says about itself."""
+    return Checkpoints(out / "checkpoints").read_facts(step)
 
 
 def assert_same_state(ours, theirs, step):

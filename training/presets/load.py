@@ -51,10 +51,10 @@ def load_preset(folder, dtype=None):
     check_preset(str(folder))
     kind, keywords = TupeBackbone, {"dtype": dtype or _dtype(config)}
     if (folder / "task.json").is_file():
-        kind, keywords = _class_in(folder, "task.json"), {**keywords, "preprocessor": None}
+        kind, keywords = _known(folder, "task.json"), {**keywords, "preprocessor": None}
     model, text = kind.from_preset(str(folder), **keywords), None
     if (folder / "preprocessor.json").is_file():
-        text = _class_in(folder, "preprocessor.json").from_preset(str(folder))
+        text = _known(folder, "preprocessor.json").from_preset(str(folder))
     elif (folder / "tokenizer.json").is_file():
         text = TupeTokenizer.from_preset(str(folder))
     if not isinstance(model, tasks.TupeTask):
@@ -71,6 +71,17 @@ def _class_in(folder, name):
     """Returns the class that a file of a checked preset names, or `None` if it is not known."""
     found = read_object(folder / name).get("registered_name")
     return keras.saving.get_registered_object(found) if isinstance(found, str) else None
+
+
+def _known(folder, name):
+    """As `_class_in`, or refuses what is not known."""
+    found = _class_in(folder, name)
+    if found is None:
+        raise ValueError(
+            f"The {name} of a preset must name a class of this package, or of a file that was "
+            f"loaded before. Received: {str(folder / name)!r}"
+        )
+    return found
 
 
 def load_task(folder):

@@ -83,12 +83,10 @@ def test_encoder_and_decoder_count(rows):
     assert all(one.problems() == [] for one in found.values())
 
 
-def test_warm_up_and_validations_keep_their_share_and_calls_their_length(rows):
-    more = ("--warmup-steps", 20, "--valid-every", 40, "--steps-per-call", 4)
-    more = (*more, "--save-every", 20, "--log-every", 4, "--steps", 400)
+def test_warm_up_and_validations_keep_their_share(rows):
+    more = ("--warmup-steps", 20, "--valid-every", 40, "--steps", 400)
     for one in ablations(settings_of(rows, *more)).values():
         run = one.pretraining(one.variants[0], 0, "run")
-        assert run.steps % 4 == run.valid_every % 4 == 0
         assert run.warmup_steps == round(20 * run.steps / 400)
         assert abs(run.valid_every - 40 * run.steps / 400) <= 2
         assert run.problems() == []
@@ -128,7 +126,6 @@ def test_a_file_may_name_an_objective_and_its_options(rows):
         (("masked_lm", "next_sentence"), (), ["next_sentence: Rows for pairs", "`--pairs next`"]),
         (NAMES, ("--blimp", ".", "--blimp-options", "--score word"), ["cannot have --score word"]),
         (("masked_lm", "seq2seq"), ("--blimp", "."), ["--objective seq2seq has no tasks yet"]),
-        (NAMES, ("--steps-per-call", 3), ["--steps-per-call must divide"]),
         (NAMES, ("--positions", "absolut"), ["no positional method 'absolut'"]),
     ],
 )

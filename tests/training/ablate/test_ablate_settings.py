@@ -61,9 +61,6 @@ def test_warm_up_and_validations_follow_the_steps_unless_given(rows):
     words = ("--warmup-steps", 7, "--valid-every", 50)
     run = settings_of(rows, *words).pretraining(Variant("t5"), 0, "out")
     assert (run.warmup_steps, run.valid_every) == (7, 50)
-    calls = ("--steps-per-call", 4, "--save-every", 4, "--log-every", 4)
-    run = settings_of(rows, *calls).pretraining(Variant("t5"), 0, "out")
-    assert run.valid_every % 4 == 0
 
 
 def test_the_warm_up_of_a_file_follows_the_steps_too(rows):

@@ -103,7 +103,7 @@ def test_a_killed_command_goes_on_from_its_checkpoint_to_the_bit(folder, files, 
     out = tmp_path / "out"
     words = cases.arguments(folder / "preset", out=out, **options)
     process = commands.start("finetune_seq2seq", words, f"{out}.log")
-    checkpoint = out / "unfinished" / "seed-1" / "checkpoints" / "step_0000000015"
+    checkpoint = out / "unfinished" / "seed-1" / "checkpoints" / "step_0000000015.safetensors"
     assert commands.wait_until(checkpoint.exists, process)
     commands.kill(process)
     assert not (out / "results.json").exists()

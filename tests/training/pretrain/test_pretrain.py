@@ -153,19 +153,6 @@ def test_two_runs_are_the_same_to_the_bit(deterministic, xla, rows, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("steps_per_call", [2, 6])
-def test_several_steps_per_call_are_the_same_run(steps_per_call, done, rows, tmp_path):
-    out = tmp_path / "run"
-    options = {"steps_per_call": steps_per_call, "log_every": 6}
-    assert ended(start(rows, out, **options)) == 0, log_of(out)
-    ours, theirs = cases.state(out, 24), cases.state(done[0], 24)
-    for name in ours:
-        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4, atol=1e-5, err_msg=name)
-    assert cases.steps(out) == [18, 24]
-    assert [step for (step,) in cases.table(out / "log.csv", "step")] == ["6", "12", "18", "24"]
-
-
-@pytest.mark.slow
 def test_a_preset_is_trained_further(done, rows, tmp_path):
     out, preset = tmp_path / "run", done[0] / "preset"
     options = {"preset": preset, "size": None, "steps": 4, "warmup_steps": 0, "log_every": 1}

@@ -12,16 +12,12 @@ from commands import ended, kill, log_of, wait_until
 from pretrain_cases import start
 
 # before a checkpoint is whole; when a longer log is written; between a checkpoint and the next
-DURING_A_SAVE = ("open", r"\.partial_12/checkpoint\.json", 1)
+DURING_A_SAVE = ("os.rename", r"\.step_0000000012\.safetensors\.partial", 1)
 
 
 def assert_whole_files(out):
     """No file that has its name is broken, whatever was killed."""
     for step in cases.steps(out):
-        assert {p.name for p in cases.checkpoint(out, step).iterdir()} == {
-            "checkpoint.json",
-            "state.npz",
-        }
         assert len(cases.state(out, step)) > 50
     for name in ("log.csv", "valid.csv"):
         path = out / name
@@ -35,7 +31,7 @@ def test_a_run_killed_during_a_save_ends_as_if_nothing_had_happened(rows, done, 
     process = start(rows, out, moment=DURING_A_SAVE)
     assert ended(process) == -signal.SIGKILL, log_of(out)
     assert cases.steps(out) == [6]
-    assert (out / "checkpoints" / ".partial_12").exists()
+    assert (out / "checkpoints" / ".step_0000000012.safetensors.partial").exists()
     assert_whole_files(out)
     _, told = cases.run(rows, out)
     assert "goes on from step 6" in told
@@ -48,7 +44,7 @@ def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(rows, whole, t
     process = start(rows, out, moment=DURING_A_SAVE)
     assert ended(process) == -signal.SIGKILL, log_of(out)
     assert cases.steps(out) == [6]
-    assert (out / "checkpoints" / ".partial_12").exists()
+    assert (out / "checkpoints" / ".step_0000000012.safetensors.partial").exists()
     assert_whole_files(out)
 
     process = start(rows, out)  # in the middle of training
@@ -62,7 +58,7 @@ def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(rows, whole, t
     assert_whole_files(out)
 
     # when the last checkpoint is there, and the oldest is about to go
-    process = start(rows, out, moment=("os.rename", r"step_0000000012", 1))
+    process = start(rows, out, moment=("os.remove", r"step_0000000012", 1))
     assert ended(process) == -signal.SIGKILL, log_of(out)
     assert cases.steps(out) == [12, 18, 24]
     assert_whole_files(out)
@@ -100,12 +96,10 @@ NUM_MOMENTS = 25  # of one worker, and 5 of two
 LONG = {"steps": 100, "save_every": 10, "valid_every": 20, "log_every": 5}
 # file operations before which a process is killed: at each place where something could be torn
 PLACES = (
-    ("open", r"\.partial_40/state\.npz", 1),
-    ("open", r"\.partial_50/checkpoint\.json", 1),
-    ("os.rename", r"\.partial_60$", 1),
-    ("os.rename", r"step_0000000050$", 1),
-    ("os.remove", r"state\.npz$", 3),
-    ("os.rmdir", r"\.old_30$|^\.old_30$", 1),
+    ("open", r"step_0000000040\.safetensors\.partial", 1),
+    ("os.rename", r"step_0000000060\.safetensors\.partial", 1),
+    ("os.remove", r"step_0000000050\.safetensors$", 1),
+    ("os.remove", r"\.safetensors$", 3),
     ("open", r"log\.csv$", 9),
     ("open", r"valid\.csv$", 4),
     ("os.rename", r"\.partial\.settings\.json$", 1),

@@ -92,7 +92,6 @@ WRONG = {
     "--skip-bad-steps": ("-1", "an integer >= 0", "Received: -1"),
     "--warmup-steps": ("1000000", "must be below --steps", "warmup_steps=1000000"),
     "--micro-batches": ("3", "--batch-size must be divisible", "micro_batches=3"),
-    "--steps-per-call": ("-2", "an integer >= 1", "Received: -2"),
     "--allow-change": ("seed", "a run cannot change this one", "Received: 'seed'"),
 }
 
@@ -117,8 +116,6 @@ def test_all_mistakes_are_told_at_once():
         (["--micro-batches", "0"], "--micro-batches must be an integer >= 1. Received: 0"),
         (["--keep-steps", "0"], "steps >= 1 by commas"),
         (["--keep-steps", "5,2000000"], "must not be above --steps"),
-        (["--steps-per-call", "16"], "must divide --log-every, --valid-every, --save-every,"),
-        (["--steps-per-call", "10", "--keep-steps", "50,55"], "must divide --keep-steps,"),
         (["--allow-change", "stps"], "the nearest is 'steps'. Received: 'stps'"),
         (["--position-options", "[1]"], "must be a dictionary of options"),
         (["--position", "t5", "--position-options", '{"k": 3}'], "has no option 'k'"),
@@ -168,13 +165,6 @@ def test_few_steps_hide_no_other_mistake_and_a_warm_up_that_is_given_is_one(fold
     lines = refused_settings(Settings, *folders, *words, "--warmup-steps", "50")
     assert len(lines) == 2
     assert "--warmup-steps must be below --steps" in lines[1]
-
-
-@pytest.mark.parametrize("steps_per_call", [1, 2, 5, 10])
-def test_calls_end_where_something_is_to_be_done(steps_per_call, folders):
-    settings = parse(Settings, [*folders, "--steps-per-call", str(steps_per_call)])
-    events = (settings.steps, settings.log_every, settings.valid_every, settings.save_every)
-    assert not any(event % settings.steps_per_call for event in events)
 
 
 def test_the_folder_of_the_run_is_apart_from_rows_and_files(tmp_path):
@@ -264,7 +254,6 @@ NO_MATTER = {
     "strategy": "one",
     "xla": "off",
     "remat": True,
-    "steps_per_call": 2,
     "deterministic": True,
     "peak_flops": 1e12,
     "valid_every": 10,
