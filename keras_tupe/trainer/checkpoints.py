@@ -15,6 +15,7 @@ from keras_tupe._json_file import parse_json
 
 _NAME = re.compile(r"step_(\d{10})\.safetensors")
 _FACTS = "keras_tupe"  # in the header
+_FOLDER, _STATE = re.compile(r"step_\d{10}"), "state.npz"  # of older versions
 
 
 class Checkpoints:
@@ -50,8 +51,15 @@ class Checkpoints:
         """Returns the steps of the checkpoints that are there, ascending."""
         if not self.folder.is_dir():
             return []
-        found = (_NAME.fullmatch(entry.name) for entry in self.folder.iterdir())
-        return sorted(int(match[1]) for match in found if match)
+        names = [entry.name for entry in self.folder.iterdir()]
+        before = [x for x in names if _FOLDER.fullmatch(x) and (self.folder / x / _STATE).exists()]
+        if before:
+            raise ValueError(
+                "The checkpoints are of an older version, which this one does not read. Start "
+                "again in another folder, or go on from a preset of that run. Received: "
+                f"{str(self.folder / before[0])!r}"
+            )
+        return sorted(int(match[1]) for match in map(_NAME.fullmatch, names) if match)
 
     def latest(self):
         """Returns the last step, or `None`."""

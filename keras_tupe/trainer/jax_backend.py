@@ -4,8 +4,8 @@ import warnings
 
 import jax
 import keras
+import numpy as np
 
-from keras_tupe._keras_private.training import on_all_devices
 from keras_tupe.trainer.update import check_rows, counted
 
 
@@ -70,7 +70,16 @@ class Backend:
         return self._trainer.model.non_trainable_variables
 
     def _spread(self, batch):
-        return on_all_devices(keras.utils.unpack_x_y_sample_weight(batch))
+        batch = keras.utils.unpack_x_y_sample_weight(batch)
+        distribution = keras.distribution.distribution()
+        if distribution is None:
+            return batch
+
+        def on_all_devices(array):
+            layout = distribution.get_data_layout(array.shape).backend_layout
+            return jax.make_array_from_process_local_data(layout, np.asarray(array))
+
+        return jax.tree.map(on_all_devices, batch)
 
     def _train_step(self, state, others, batch):
         trainer, (trainable, optimizer, counters) = self._trainer, state

@@ -93,7 +93,7 @@ def make_model(name):
 def make_trainer(name):
     """Returns the trainer of a new model."""
     model = make_model(name)
-    made = trainer.Trainer(model, xla=False, train_metrics=False, **parts_of(name)[2])
+    made = trainer.Trainer(model, xla=False, **parts_of(name)[2])
     made.compile(trainer.adamw(LEARNING_RATE))
     return made
 

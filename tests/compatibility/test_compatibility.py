@@ -210,17 +210,6 @@ def test_a_training_has_the_same_losses(name):
     np.testing.assert_allclose(training.losses_of(training.make_trainer(name)), wanted, **LOSSES)
 
 
-def test_a_training_goes_on_from_a_keras_file(files):
-    made = keras.models.load_model(files / "keras" / "trainer.keras")
-    wanted = ALL_LOSSES[training.CONTINUED][10:]
-    np.testing.assert_allclose(training.losses_of(made, first=10), wanted, **LOSSES)
-
-
-@pytest.mark.slow
-def test_a_training_goes_on_from_a_checkpoint(files):
-    arrays, facts = trainer.Checkpoints(files / "checkpoints").read(10)
-    assert facts["note"] == "of the test"
-    made = training.make_trainer(training.CONTINUED)
-    trainer.write_state(made, arrays)
-    wanted = ALL_LOSSES[training.CONTINUED][10:]
-    np.testing.assert_allclose(training.losses_of(made, first=10), wanted, **LOSSES)
+def test_checkpoints_of_before_are_told(files):
+    with pytest.raises(ValueError, match="of an older version.* go on from a preset of that run"):
+        trainer.Checkpoints(files / "checkpoints").latest()

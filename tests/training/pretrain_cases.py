@@ -93,7 +93,7 @@ def files(folder):
 
 def steps(out):
     """Steps of the checkpoints that are there."""
-    return sorted(int(path.name[5:]) for path in (out / "checkpoints").glob("step_*"))
+    return sorted(int(path.stem[5:]) for path in (out / "checkpoints").glob("step_*"))
 
 
 def checkpoint(out, step):
