@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from keras_tupe.tokenizers._parts import for_each_part, leading_marks, parts, words
+from keras_tupe.tokenizers._parts import for_each_part, parts, words
 
 
 def numpy_rows(ragged):
@@ -50,13 +50,14 @@ def through_normalisation(sources, targets, spans, normalize):
         sources: list of bytes, the original texts.
         targets: list of bytes, the normalised texts.
         spans: list of `(starts, ends)` in each target, each `(pieces,)`.
-        normalize: the function that normalises, of a list of bytes. It keeps ASCII's lengths.
+        normalize: the function that normalises, of a list of bytes.
 
     Returns:
         List of `(starts, ends)` in the sources.
     """
     spans = list(spans)
-    rows = [row for row, source in enumerate(sources) if not source.isascii()]
+    pairs = enumerate(zip(sources, targets, strict=True))
+    rows = [n for n, (a, b) in pairs if not a.isascii() or len(a) != len(b)]  # others keep places
     cuts = [parts(sources[row]) for row in rows]
     for row, cut, results in zip(rows, cuts, for_each_part(normalize, cuts), strict=True):
         if b"".join(results) != targets[row]:
@@ -65,31 +66,6 @@ def through_normalisation(sources, targets, spans, normalize):
             (results,) = for_each_part(normalize, [cut])
         spans[row] = _unfolded(cut, results, *spans[row])
     return spans
-
-
-def through_byte_sources(text, sources, starts, ends):
-    """Takes offsets in a normalised text back, given the source of each of its bytes.
-
-    Args:
-        text: bytes, the original text.
-        sources: integers, `(normalised bytes + 1,)`, ascending: the byte of `text` that each byte
-            comes from, or the start of the character if that was changed.
-        starts: integers, `(pieces,)`, offsets in the normalised text.
-        ends: integers, `(pieces,)`, above `starts`.
-
-    Returns:
-        `(starts, ends)` in `text`: whole characters, with the marks behind that were dropped.
-    """
-    units = np.frombuffer(text, "uint8")
-    characters = np.flatnonzero(np.append((units & 0xC0) != 0x80, True))  # their first bytes
-    following = sources[ends]  # where the text goes on, behind what was dropped
-    last = sources[ends - 1]
-    character_ends = characters[np.searchsorted(characters, last, "right")]
-    is_inside = following == last  # of a character that became several
-    new_ends = np.where(is_inside, character_ends, np.minimum(character_ends, following))
-    for index in np.flatnonzero(new_ends < following):
-        new_ends[index] += leading_marks(text[new_ends[index] : following[index]])
-    return sources[starts], new_ends
 
 
 def whole_characters(text, starts, ends):

@@ -52,13 +52,6 @@ def words(text):
     return re.findall(rb"[^\t-\r ]+|[\t-\r ]", text)
 
 
-def leading_marks(text):
-    """Bytes of the marks that a text, bytes, begins with."""
-    characters = text.decode("utf-8", ERRORS)
-    count = re.match(f"{_JOINER}*", characters.translate(_KINDS)).end()
-    return len(characters[:count].encode("utf-8", ERRORS))
-
-
 def for_each_part(function, cuts):
     """Calls a function once on all different parts, and hands the results out.
 

@@ -5,7 +5,6 @@ The trainers' packages are imported when they are asked for: rows and masks do w
 
 import collections
 import io
-import unicodedata
 
 from keras_tupe.data.corpus.word_counts import WordCounts
 
@@ -77,7 +76,7 @@ def wordpiece_words(lowercase=True):
     def words(word):
         if word.isascii() and word.isalnum():
             return [word.lower() if lowercase else word]
-        return [part for part, _ in split(normalize(_case_folded(word) if lowercase else word))]
+        return [part for part, _ in split(normalize(word))]
 
     return words
 
@@ -215,11 +214,6 @@ def _alphabet(counts, limit):
             characters[character] += count
     frequent = sorted(characters.items(), key=lambda item: (-item[1], item[0]))[:limit]
     return sorted(character for character, _ in frequent)
-
-
-def _case_folded(text):
-    """Unicode's NFKC_Casefold, as the op applies it: it turns a sharp s into ss, for instance."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _is_inside_words(character):
