@@ -172,7 +172,7 @@ def test_workers_with_different_settings_are_told(rows, tmp_path):
 
 @pytest.fixture
 def poisoned(done, tmp_path):
-    """A run whose last checkpoint, of step 18, has a weight with which no loss is a number."""
+    """A run whose last checkpoint, of step 18, has weights with which no loss is a number."""
     out = tmp_path / "run"
     shutil.copytree(done[0], out)
     for step in (10, 24):
@@ -180,7 +180,7 @@ def poisoned(done, tmp_path):
     state = cases.state(out, 18)
     record = cases.facts(out, 18)
     name = next(name for name in state if name.endswith("mlm_head/dense/kernel"))
-    state[name][3, 5] = 3e38
+    state[name][:] = 3e38
     cases.checkpoint(out, 18).unlink()
     facts = {key: value for key, value in record.items() if key in ("settings", "data")}
     Checkpoints(out / "checkpoints").save(18, state, facts)

@@ -59,7 +59,7 @@ def test_the_preset_has_the_held_out_scores_of_the_run(restoring, rows):
 def test_a_run_killed_during_a_save_ends_as_if_nothing_had_happened(restoring, rows, tmp_path):
     out = tmp_path / "run"
     process = cases.start(
-        rows, out, moment=("open", r"\.partial_12/checkpoint\.json", 1), **DENOISING
+        rows, out, moment=("os.rename", r"\.step_0000000012\.safetensors\.partial", 1), **DENOISING
     )
     assert commands.ended(process) == -signal.SIGKILL, commands.log_of(out)
     assert cases.steps(out) == [6]

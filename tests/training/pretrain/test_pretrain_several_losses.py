@@ -75,7 +75,7 @@ def test_the_preset_is_a_discriminator_that_trains_on(replaced, rows, tmp_path):
 @pytest.mark.slow
 def test_a_run_killed_during_a_save_ends_as_if_nothing_had_happened(replaced, rows, tmp_path):
     out = tmp_path / "run"
-    moment = ("open", r"\.partial_12/checkpoint\.json", 1)
+    moment = ("os.rename", r"\.step_0000000012\.safetensors\.partial", 1)
     process = cases.start(rows, out, moment=moment, **REPLACED)
     assert commands.ended(process) == -signal.SIGKILL, commands.log_of(out)
     assert cases.steps(out) == [6]
