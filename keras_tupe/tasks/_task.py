@@ -56,7 +56,15 @@ class ChecksData:
 
     @contextlib.contextmanager
     def clear_errors(self, *data, loss=None):
-        """Checks data, pairs of inputs and labels, and says what TensorFlow stops over in it."""
+        """Checks data, and says in a sentence what TensorFlow stops over in it.
+
+        Args:
+            *data: pairs of inputs and labels.
+            loss: whose labels they are. Defaults to the model's own.
+
+        Raises:
+            ValueError: from `with`, if data do not fit the model.
+        """
         for part in data:
             if isinstance(part, tuple | list) and part:
                 self._check_arrays(*part[:2], loss=loss or self.loss)

@@ -284,7 +284,18 @@ class Trainer:
     # One step, as the backends ask for it: pure functions of what one replica has
 
     def gradients(self, trainable, seeds, data, counts, step, scale, replica, others=None):
-        """Returns loss and gradients of a replica, summed over its micro-batches."""
+        """Returns loss and gradients of a replica, summed over its micro-batches.
+
+        Args:
+            trainable: values of the model's trainable variables.
+            seeds: values of its seed generators.
+            data: inputs, targets and weights of the replica.
+            counts: what each loss of the whole batch is divided by, see `Losses`.
+            step: number of the step.
+            scale: factor of the loss, in float16.
+            replica: number of the replica.
+            others: values of all non-trainable variables, where they are not read by themselves.
+        """
         set_remat(self.model, self.remat)
 
         def one(data, part):
@@ -314,14 +325,23 @@ class Trainer:
         return (loss * ops.cast(scale, loss.dtype) if self.scales else loss), loss
 
     def outcome(self, data):
-        """Returns the outputs of a replica in evaluation, and sums and counts of its losses."""
+        """Returns the outputs of a replica in evaluation, and sums and counts of its losses.
+
+        Args:
+            data: inputs, targets and weights of the replica.
+        """
         inputs, targets, weights = data
         outputs = self._answer(inputs, targets, training=False)
         sums = self.losses.sums(targets, outputs, weights)
         return outputs, sums, self.losses.counts(targets, weights)
 
     def measure(self, data, outputs):
-        """Adds outputs of a replica to the metrics."""
+        """Adds outputs of a replica to the metrics.
+
+        Args:
+            data: inputs, targets and weights of the replica.
+            outputs: what the model answers to them.
+        """
         _, targets, weights = data
         targets, outputs = self.losses.named(targets), self.losses.named(outputs)
         weights = self.losses.named(weights, "weights")
@@ -380,11 +400,19 @@ class Trainer:
         return [metric for metrics in self._metrics.values() for metric in metrics]
 
     def save(self, *args, **kwargs):
-        """Saves the model."""
+        """Saves the model.
+
+        Args:
+            *args, **kwargs: as of the model.
+        """
         self.model.save(*args, **kwargs)
 
     def save_weights(self, *args, **kwargs):
-        """Saves the weights of the model."""
+        """Saves the weights of the model.
+
+        Args:
+            *args, **kwargs: as of the model.
+        """
         self.model.save_weights(*args, **kwargs)
 
     def get_weights(self):
@@ -392,7 +420,11 @@ class Trainer:
         return self.model.get_weights()
 
     def set_weights(self, weights):
-        """Sets the weights of the model."""
+        """Sets the weights of the model.
+
+        Args:
+            weights: list of arrays.
+        """
         self.model.set_weights(weights)
 
     def _shown(self, callbacks, verbose, steps, epochs=1):
