@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from generation_cases import causal_lm, logits_of
 from keras import ops
-from keras_tupe.trainer._checks import refuse_layer_losses
 from position_cases import Case, MethodLayers, encoder, random_ids
 from tolerances import in_float64
 
-from keras_tupe import attention_patterns, objectives, positions
+from keras_tupe import TupeTextClassifier, attention_patterns, objectives, positions
 from keras_tupe.data import Masking
+from keras_tupe.trainer import Trainer
 from keras_tupe.trunk.steps import Steps
 from training.check_method import gradients, patterns, saving, suite
 from training.check_method.__main__ import main as check_method
@@ -155,8 +155,9 @@ def test_the_penalty_is_that_of_the_mean_span_and_the_trainer_refuses_it(loaded)
     wanted = sum(0.5 / 2 * span.sum() for span in spans)
     assert float(sum(model.losses)) == pytest.approx(wanted, rel=1e-6)
     assert not encoder(Case("adaptive_span"), "float32", num_layers=1).losses
+    task = TupeTextClassifier(model, 2)
     with pytest.raises(ValueError, match=r"regularizers(.|\n)*Received"):
-        refuse_layer_losses(model)
+        Trainer(task).compile("sgd")
 
 
 @pytest.mark.parametrize(

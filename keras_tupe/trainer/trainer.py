@@ -104,7 +104,7 @@ class Trainer:
         >>> ids = np.random.default_rng(0).integers(5, 50, (8, 6), "int32")
         >>> inputs = {"token_ids": ids, "padding_mask": np.ones_like(ids)}
         >>> history = trainer.fit(inputs, ids[:, 0] % 2, batch_size=4, verbose=0)
-        >>> trainer.step, sorted(trainer.evaluate(inputs, ids[:, 0] % 2))
+        >>> trainer.step, sorted(trainer.evaluate(inputs, ids[:, 0] % 2, verbose=0))
         (2, ['accuracy', 'loss'])
     """
 
