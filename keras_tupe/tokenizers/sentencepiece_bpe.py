@@ -174,7 +174,7 @@ def _make_op(proto, special, user_defined=None):
     try:
         op = tensorflow_text.SentencepieceTokenizer(model)
         op._model_resource = _NamedModel(model)
-        op.tokenize(["a"])  # a damaged model may be found out here only
+        op.tokenize([piece.piece for piece in changed.pieces])  # which a damaged one cannot
     except tf.errors.OpError as error:
         raise ValueError(_not_a_model(model)) from error
     return op
