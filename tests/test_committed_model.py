@@ -82,7 +82,7 @@ def test_its_preset_is_loaded_by_both_libraries_and_is_what_was_exported():
 def test_the_query_script_finds_it_right_and_says_what_answers_strings():
     told = python("-m", "training.query", FOLDER)
     assert "questions in the manner of: novel" in told
-    told = python("-m", "training.query", FOLDER, "--fill", "He put his [MASK] in his pocket.")
+    told = python("-m", "training.query", FOLDER, "--text", "He put his [MASK] in his pocket.")
     assert "no text/ in this export: preset/ answers, loaded by keras_tupe" in told
     assert re.search(r"pocket\.\n    hand \d+%", told)
     assert int(re.search(r"modules of keras_tupe in this process: (\d+)", told)[1]) > 0

@@ -19,7 +19,6 @@ from training.quickstart.recipe import (
     INITIALIZER_RANGE,
     LEARNING_RATE,
     LENGTH,
-    STEPS,
     TASK_BATCH_SIZE,
     TASK_LEARNING_RATE,
     WARMUP_SHARE,
@@ -162,7 +161,7 @@ def measure(position, corpus, settings, stages):
     model = build(position, corpus, settings.size, settings.seed)
     count = _FIRST_STEPS + _MEASURED_STEPS
     rows = corpus.training
-    training = _training(model, rows, corpus.held_out, LEARNING_RATE, count, STEPS, beta_2=BETA_2)
+    training = _training(model, rows, corpus.held_out, LEARNING_RATE, count, beta_2=BETA_2)
     with Show(stages, position).progress(count, rows) as progress:
         compiling, step = _first_and_rest(
             start,

@@ -28,14 +28,13 @@ def test_a_preset_of_pairs_becomes_a_savedmodel_that_writes(preset, tmp_path):
     assert card["length"] == 9
     assert card["config"]["num_decoder_layers"] == 1
     assert "9 tokens" in commands.done("saved_models", "--folder", out.parent)
-    told = commands.done("query", out, "--prompt", "1 2 3", "--prompt", "4")
+    told = commands.done("query", out, "--text", "1 2 3", "--text", "4")
     ours = seq2seq_cases.model()
     ours.compile(sampler=BeamSearch(2, length_penalty=0.6))
     for source, text in zip(("1 2 3", "4"), ours.generate(["1 2 3", "4"], 9), strict=True):
         assert f"{source}\n    {text}\n" in told
-    long = commands.refusal("query", out, "--prompt", "1 " * 30)
+    long = commands.refusal("query", out, "--text", "1 " * 30)
     assert "A source must have at most 12 tokens" in long
-    assert "--prompt" in commands.refusal("query", out, "--fill", "a [MASK]")
     with np.load(out / "example.npz") as found:
         example = dict(found)
     assert len(example["text"]) == 3
