@@ -6,7 +6,7 @@ from benchmarks.harness.process import Turns
 from benchmarks.training import batch as batches
 
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
-STEPS = 10**6  # a long run, as the trainer asks before it looks whether XLA pays
+STEPS = 10**6  # more than anyone asks for
 
 
 def fit_in_turns(model, job, inputs, labels, weights, facts):

@@ -24,6 +24,6 @@ def new_trainer(job, **options):
         max_sequence_length=job["length"],
         dropout=batches.DROPOUT,
     )
-    trainer = Trainer(TupeMaskedLM(backbone), train_metrics=False, **options)
+    trainer = Trainer(TupeMaskedLM(backbone), **options)
     trainer.compile(adamw(batches.LEARNING_RATE))
     return trainer

@@ -38,11 +38,7 @@ def _trainer(job):
 
 
 def _facts(trainer):
-    return {
-        "versions": versions(),
-        "xla": trainer.xla,
-        "compiles_passes": trainer.compiles_passes,  # as "auto" chose, when it had measured both
-    }
+    return {"versions": versions(), "xla": trainer.xla}
 
 
 def _waiting_step(job):
@@ -59,7 +55,7 @@ def _waiting_step(job):
         started = time.perf_counter()
         batch = next(iterator)
         wait = time.perf_counter() - started
-        return {"loss": float(trainer.train_on_batch(*batch)), "wait": wait}
+        return {"loss": trainer.train_on_batch(*batch), "wait": wait}
 
     return step, _facts(trainer)
 

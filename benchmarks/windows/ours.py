@@ -26,13 +26,13 @@ def prepare(job):
         attention_pattern="sliding_window",
         pattern_options={"window": job["window"], "num_global": 1},
     )
-    trainer = Trainer(TupeMaskedLM(backbone), train_metrics=False, xla=False, remat=job["remat"])
+    trainer = Trainer(TupeMaskedLM(backbone), xla=False, remat=job["remat"])
     trainer.compile(adamw(rows.LEARNING_RATE))
     batch = _batch(job["vocabulary_size"], job["length"])
     trainer.train_on_batch(*_batch(job["vocabulary_size"], 64))  # the optimizer's state
 
     def step():
-        return {"loss": float(trainer.train_on_batch(*batch))}
+        return {"loss": trainer.train_on_batch(*batch)}
 
     return step, {"versions": versions()}
 

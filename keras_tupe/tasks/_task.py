@@ -27,83 +27,6 @@ _OF_DATA = (
 )
 
 
-class ChecksData:
-    """Part of a Keras model: `fit`, `evaluate`, `predict` and their batches with clear errors.
-
-    Arrays are checked before anything is computed; what comes from a data set, when TensorFlow
-    stops over it.
-    """
-
-    def fit(self, x=None, y=None, *args, **kwargs):
-        with self.clear_errors((x, y), kwargs.get("validation_data")):
-            return super().fit(x, y, *args, **kwargs)
-
-    def evaluate(self, x=None, y=None, *args, **kwargs):
-        with self.clear_errors((x, y)):
-            return super().evaluate(x, y, *args, **kwargs)
-
-    def predict(self, x, *args, **kwargs):
-        with self.clear_errors((x,)):
-            return super().predict(x, *args, **kwargs)
-
-    def train_on_batch(self, x, y=None, *args, **kwargs):
-        with self.clear_errors((x, y)):
-            return super().train_on_batch(x, y, *args, **kwargs)
-
-    def test_on_batch(self, x, y=None, *args, **kwargs):
-        with self.clear_errors((x, y)):
-            return super().test_on_batch(x, y, *args, **kwargs)
-
-    @contextlib.contextmanager
-    def clear_errors(self, *data, loss=None):
-        """Checks data, and says in a sentence what TensorFlow stops over in it.
-
-        Args:
-            *data: pairs of inputs and labels.
-            loss: whose labels they are. Defaults to the model's own.
-
-        Raises:
-            ValueError: from `with`, if data do not fit the model.
-        """
-        for part in data:
-            if isinstance(part, tuple | list) and part:
-                self._check_arrays(*part[:2], loss=loss or self.loss)
-        try:
-            yield
-        except Exception as error:
-            if type(error).__name__ != "InvalidArgumentError":  # TensorFlow's, maybe not imported
-                raise
-            found = re.search(_OF_DATA, str(error), re.DOTALL)
-            if not found:
-                raise
-            raise ValueError(
-                "What a data set gives must fit the model: token ids, segment ids, positions and "
-                "labels lie in [0, their number), and masks have the shape of ids. Was the text "
-                "encoded with another vocabulary? Received, in TensorFlow's words (its number may "
-                f"stand for a negative one): {found[0]}"
-            ) from None
-
-    def _check_arrays(self, x, y=None, loss=None):
-        length = None
-        if getattr(self, "preprocessor", None) is not None:
-            length = getattr(self.preprocessor, "sequence_length", None)
-        elif isinstance(x, dict) and x and all(map(_is_array, x.values())):
-            check_inputs(x, *input_names(self))
-            if hasattr(self, "backbone"):
-                length = x["token_ids"].shape[1] if "token_ids" in x else None
-                check_token_ids(x, self.backbone.vocabulary_size)
-                if "segment_ids" in x and self.backbone.num_segments:
-                    segments = np.asarray(x["segment_ids"])
-                    check_range("segment_ids", segments, self.backbone.num_segments)
-        numbers = self.num_labels(length) if isinstance(self, TupeTask) else None
-        if not isinstance(numbers, dict):
-            numbers, y, loss = {"": numbers}, {"": y}, {"": loss}
-        for name, number in numbers.items():
-            labels, its_loss = (x.get(name) if isinstance(x, dict) else None for x in (y, loss))
-            if number and _is_array(labels) and _is_sparse(its_loss):
-                check_range("labels", np.asarray(labels), number)
-
-
 def _is_array(value):
     return isinstance(value, np.ndarray) or (ops.is_tensor(value) and hasattr(value, "__array__"))
 
@@ -117,7 +40,7 @@ def _is_sparse(loss):
     )
 
 
-class TupeTask(ChecksData, PresetModel):
+class TupeTask(PresetModel):
     """A head on an encoder: the first parent of every task, before a class of KerasHub.
 
     A task says what is its own in the attributes and methods below; the constructor, the graph, the
@@ -417,11 +340,86 @@ class TupeTask(ChecksData, PresetModel):
             self.optimizer.build(self.trainable_variables)
         return super().make_train_function(force)
 
+    # Arrays are checked before anything is computed; what comes from a data set, when TensorFlow
+    # stops over it
+
+    def fit(self, x=None, y=None, *args, **kwargs):
+        with self.clear_errors((x, y), kwargs.get("validation_data")):
+            return super().fit(x, y, *args, **kwargs)
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        with self.clear_errors((x, y)):
+            return super().evaluate(x, y, *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        with self.clear_errors((x,)):
+            return super().predict(x, *args, **kwargs)
+
+    @contextlib.contextmanager
+    def clear_errors(self, *data, loss=None):
+        """Checks data, and says in a sentence what TensorFlow stops over in it.
+
+        Args:
+            *data: pairs of inputs and labels.
+            loss: whose labels they are. Defaults to the model's own.
+
+        Raises:
+            ValueError: from `with`, if data do not fit the model.
+        """
+        for part in data:
+            if isinstance(part, tuple | list) and part:
+                self._check_arrays(*part[:2], loss=loss or self.loss)
+        try:
+            yield
+        except Exception as error:
+            if type(error).__name__ != "InvalidArgumentError":  # TensorFlow's, maybe not imported
+                raise
+            found = re.search(_OF_DATA, str(error), re.DOTALL)
+            if not found:
+                raise
+            raise ValueError(
+                "What a data set gives must fit the model: token ids, segment ids, positions and "
+                "labels lie in [0, their number), and masks have the shape of ids. Was the text "
+                "encoded with another vocabulary? Received, in TensorFlow's words (its number may "
+                f"stand for a negative one): {found[0]}"
+            ) from None
+
+    def _check_arrays(self, x, y=None, loss=None):
+        length = None
+        if self.preprocessor is not None:
+            length = getattr(self.preprocessor, "sequence_length", None)
+        elif isinstance(x, dict) and x and all(map(_is_array, x.values())):
+            check_inputs(x, *input_names(self))
+            length = x["token_ids"].shape[1] if "token_ids" in x else None
+            check_token_ids(x, self.backbone.vocabulary_size)
+            if "segment_ids" in x and self.backbone.num_segments:
+                segments = np.asarray(x["segment_ids"])
+                check_range("segment_ids", segments, self.backbone.num_segments)
+        numbers = self.num_labels(length)
+        if not isinstance(numbers, dict):
+            numbers, y, loss = {"": numbers}, {"": y}, {"": loss}
+        for name, number in numbers.items():
+            labels, its_loss = (x.get(name) if isinstance(x, dict) else None for x in (y, loss))
+            if number and _is_array(labels) and _is_sparse(its_loss):
+                check_range("labels", np.asarray(labels), number)
+
     def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """One step of training on a batch, as Keras's.
+
+        Args:
+            x, y, sample_weight: of the batch; y and weights may be dictionaries.
+            **kwargs: as of Keras.
+        """
         with self.clear_errors((x, y)):
             return keras.Model.train_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
 
     def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """The loss of a batch, as Keras's.
+
+        Args:
+            x, y, sample_weight: of the batch; y and weights may be dictionaries.
+            **kwargs: as of Keras.
+        """
         with self.clear_errors((x, y)):
             return keras.Model.test_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
 
@@ -435,11 +433,32 @@ class TupeTask(ChecksData, PresetModel):
         return {**super().get_config(), **{name: getattr(self, name) for name in self.options}}
 
     def get_compile_config(self):
-        return with_progress(self, super().get_compile_config())
+        # Keras writes no seed of dropout into a file of weights. It stands here, since only a
+        # `.keras` file holds this: two runs that start from one preset have masks of their own.
+        config = super().get_compile_config()
+        if not config:  # a model without `compile`
+            return config
+        seeds = [ops.convert_to_numpy(state).tolist() for state in seed_generators(self)]
+        has_state = getattr(self.optimizer, "built", False)
+        return {**config, _SEEDS: seeds, _HAS_STATE: bool(has_state)}
 
     def compile_from_config(self, config):
-        """Compiles the model as `config`, of `get_compile_config`, says."""
-        compile_from(self, config)
+        """Compiles the model as another one was, with the optimizer's variables if it had some.
+
+        Keras does so by itself only for models whose `compile` is its own.
+
+        Args:
+            config: what `get_compile_config` gave.
+        """
+        config = dict(keras.saving.deserialize_keras_object(config))
+        seeds, has_state = config.pop(_SEEDS, []), config.pop(_HAS_STATE, True)
+        self.compile(**config)
+        if has_state and self.optimizer is not None and not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
+        states = seed_generators(self)
+        if len(states) == len(seeds):
+            for state, value in zip(states, seeds, strict=True):
+                state.assign(value)
 
     def save_to_preset(self, preset_dir, *args, **kwargs):
         super().save_to_preset(preset_dir, *args, **kwargs)
@@ -567,41 +586,9 @@ def check_vocabulary(tokenizer, backbone, spared=0):
         )
 
 
-# How a task was compiled, for a `.keras` file, so that its training can go on from there
-
-
 def seed_generators(model):
     """Returns the states of the seed generators of a model, Keras variables `(2,)` each."""
     return [v for v in model.variables if v.path.endswith("seed_generator_state")]
-
-
-def with_progress(model, config):
-    """Returns what a model was compiled with, the state of its dropout, and whether it was trained.
-
-    Keras writes no seed into a file of weights. It stands here, since only a `.keras` file holds
-    this: two runs that start from one preset have dropout masks of their own.
-    """
-    if not config:  # a model without `compile`
-        return config
-    seeds = [ops.convert_to_numpy(state).tolist() for state in seed_generators(model)]
-    has_state = getattr(model.optimizer, "built", False)
-    return {**config, _SEEDS: seeds, _HAS_STATE: bool(has_state)}
-
-
-def compile_from(model, config):
-    """Compiles a model as another one was, and makes the optimizer's variables if it had some.
-
-    Keras does so by itself only for models whose `compile` is its own.
-    """
-    config = dict(keras.saving.deserialize_keras_object(config))
-    seeds, has_state = config.pop(_SEEDS, []), config.pop(_HAS_STATE, True)
-    model.compile(**config)
-    if has_state and model.optimizer is not None and not model.optimizer.built:
-        model.optimizer.build(model.trainable_variables)
-    states = seed_generators(model)
-    if len(states) == len(seeds):
-        for state, value in zip(states, seeds, strict=True):
-            state.assign(value)
 
 
 def compiled_method(model, method):

@@ -6,7 +6,7 @@ import jax
 import keras
 import numpy as np
 
-from keras_tupe.trainer.update import check_rows, counted
+from keras_tupe.trainer.update import check_rows, counted, told_of
 
 
 class Backend:
@@ -105,7 +105,7 @@ class Backend:
 
         counters = [new[name].astype(v.dtype) for name, v in values.items()]
         state = [kept(after[0], trainable), kept(after[1], optimizer), counters]
-        return state, {**new, "batch_loss": loss, "gradient_norm": norm}
+        return state, {"batch_loss": loss, "gradient_norm": norm, **told_of(new)}
 
     def _evaluate_step(self, values, batch):
         trainer = self._trainer

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_tupe._keras_private.optimizers import InPlaceOptimizer
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.trainer.update import check_rows, counted
+from keras_tupe.trainer.update import check_rows, counted, told_of
 
 # as no part of masked language modeling
 _NO_GRADIENT = "Gradients do not exist for variables .'pooled_dense"
@@ -155,7 +155,7 @@ class Backend:
             tf.cond(good, apply, lambda: 0)
         for name, value in new.items():
             InPlaceOptimizer.assign(optimizer, trainer.counters[name], value)
-        return {**new, "batch_loss": loss, "gradient_norm": norm}
+        return {"batch_loss": loss, "gradient_norm": norm, **told_of(new)}
 
     def _evaluate_step(self, batch):
         outputs, sums, counts = self._outcome(batch)

@@ -19,7 +19,6 @@ from keras_tupe.trainer.losses import Losses
 from keras_tupe.trainer.optimizer import make_for_replicas
 from keras_tupe.trainer.update import COUNTERS, FIRST_LOSS_SCALE, seeds_of
 
-_FACTS = ("batch_loss", "gradient_norm", "skipped_steps")
 _ACCURACY = ("acc", "accuracy")
 
 
@@ -215,7 +214,7 @@ class Trainer:
         """
         self._check_compiled()
         given, self.stop_training, iterator = (x, y, sample_weight), False, None
-        seen, size = self.skipped_steps, steps_per_epoch or _number_of_batches(given, batch_size)
+        size = steps_per_epoch or _number_of_batches(given, batch_size)
         shown = self._shown(callbacks, verbose, size, epochs)
         with self._clear_errors(x, y):
             shown.on_train_begin()
@@ -223,28 +222,53 @@ class Trainer:
                 shown.on_epoch_begin(epoch)
                 if iterator is None or steps_per_epoch is None:
                     iterator = _batches(given, batch_size, shuffle)
-                losses = []
+                number, total, good, logs = -1, 0.0, 0, {}
                 for number, batch in enumerate(itertools.islice(iterator, steps_per_epoch)):
                     shown.on_train_batch_begin(number)
-                    facts = {name: float(x) for name, x in self._steps.train(batch).items()}
-                    skipped = int(facts["skipped_steps"])
-                    if skipped > max(self.skip_bad_steps, seen):
-                        raise NonFiniteError(int(facts["last_skipped_step"]), skipped)
-                    self.last_step = {name: facts[name] for name in _FACTS}
-                    self.last_step["skipped_steps"] = seen = skipped
-                    losses.append(facts["batch_loss"])
-                    shown.on_train_batch_end(number, {"loss": facts["batch_loss"]})
+                    loss = self._step(batch)
+                    if np.isfinite(loss):
+                        total, good = total + loss, good + 1
+                        logs = {"loss": total / good}
+                    shown.on_train_batch_end(number, logs)
                     if self.stop_training:
                         break
-                if not losses and not epoch:
-                    raise ValueError("There must be at least one batch of data. Received: none")
-                finite = [loss for loss in losses if np.isfinite(loss)]
-                logs = {"loss": float(np.mean(finite))} if finite else {}
+                if number < 0:
+                    raise ValueError(
+                        "There must be at least one batch of data in every epoch. An iterator is "
+                        "read once: give a data set, or a list of batches. Received: none in "
+                        f"epoch {epoch + 1} of {epochs}"
+                    )
                 shown.on_epoch_end(epoch, logs)
-                if self.stop_training or not losses:
+                if isinstance(x, keras.utils.PyDataset):
+                    x.on_epoch_end()
+                if self.stop_training:
                     break
             shown.on_train_end()
         return self.history
+
+    def train_on_batch(self, x, y=None, sample_weight=None):
+        """Does one step, and returns its loss.
+
+        Args:
+            x, y, sample_weight: the arrays of one batch, of all replicas of this worker.
+
+        Raises:
+            NonFiniteError, ValueError: as `fit`.
+        """
+        self._check_compiled()
+        with self._clear_errors(x, y):
+            return self._step((x, y, sample_weight))
+
+    def _step(self, batch):
+        """Does one step, and returns its loss, or ends the training."""
+        before = self.skipped_steps
+        facts = {name: float(x) for name, x in self._steps.train(batch).items()}
+        skipped = int(facts.pop("skipped_steps"))
+        if skipped > max(self.skip_bad_steps, before):
+            raise NonFiniteError(int(facts["last_skipped_step"]), skipped)
+        names = ("batch_loss", "gradient_norm")
+        self.last_step = {**{name: facts[name] for name in names}, "skipped_steps": skipped}
+        return facts["batch_loss"]
 
     def evaluate(self, x, y=None, sample_weight=None, *, batch_size=32, steps=None, verbose="auto"):
         """Returns `loss` and the metrics, each over all rows: a dictionary.
@@ -480,7 +504,8 @@ def _batches(given, batch_size, shuffle):
     """Yields the batches of `fit`."""
     x, y, weights = given
     if isinstance(x, keras.utils.PyDataset):
-        yield from (x[number] for number in range(x.num_batches))
+        numbers = itertools.count() if x.num_batches is None else range(x.num_batches)
+        yield from (x[number] for number in numbers)
     elif not _is_arrays(x, y):
         yield from x
     else:
@@ -505,7 +530,7 @@ def _number_of_batches(given, batch_size):
         return -(-len(keras.tree.flatten(x)[0]) // batch_size)
     try:
         return len(x)
-    except TypeError:  # a generator, or a data set of unknown size
+    except (TypeError, ValueError):  # a generator, or a data set of unknown size
         return None
 
 

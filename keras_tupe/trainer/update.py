@@ -36,6 +36,11 @@ def counted(values, loss, norm, scales):
     return good, new
 
 
+def told_of(counters):
+    """Returns what is told of a step beside its loss and the norm of its gradient."""
+    return {name: counters[name] for name in ("skipped_steps", "last_skipped_step")}
+
+
 def seeds_of(states, step, part):
     """Returns the states of dropout's seed generators for one part of one step.
 

@@ -1,6 +1,5 @@
 """BERT's normalization is that of the `tokenizers` package, character by character."""
 
-import collections
 import functools
 import unicodedata
 
@@ -12,13 +11,10 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from keras_tupe.tokenizers import WordPiece
 
-# Characters that are younger than the tables of `tokenizers`, and marks or punctuation here.
-YOUNGER = {
-    (True, False): {"Mn": 384, "Mc": 2, "Cf": 13},
-    (True, True): {"Mn": 384, "Mc": 2, "Cf": 13, "Po": 94, "Ps": 4, "Pe": 4, "Pd": 2, "So": 1},
-    (False, False): {"Cf": 13},
-    (False, True): {"Cf": 13, "Po": 94, "Ps": 4, "Pe": 4, "Pd": 2, "So": 1, "Mn": 1},
-}
+# What Unicode calls otherwise now than it did in version 3.2; all others that differ are younger
+# than that, marks and punctuation which the tables of `tokenizers` do not know.
+CHANGED = {True: {"\u1734", "\u1885", "\u1886"}, False: set()}  # in lower case: no marks then
+NO_PUNCTUATION = {"\u166d"}  # any more
 SCRIPTS = (
     *((0x20, 0x7F), (0xA0, 0x180), (0x370, 0x530), (0x5D0, 0x5EB), (0x620, 0x650)),
     *((0x1F00, 0x2000), (0x2010, 0x2040), (0x2070, 0x209D), (0x3040, 0x3100), (0x4E00, 0x4F00)),
@@ -59,9 +55,10 @@ def differing(lowercase, texts, in_graph=False):
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_each_character_alone_and_inside_a_word_gives_the_same_pieces(lowercase, in_word):
     texts = [f"a{code}a" if in_word else code for code in assigned()]
-    numbers = differing(lowercase, texts)
-    kinds = collections.Counter(unicodedata.category(assigned()[number]) for number in numbers)
-    assert kinds == YOUNGER[lowercase, in_word]
+    found = [assigned()[number] for number in differing(lowercase, texts)]
+    before = {code for code in found if unicodedata.ucd_3_2_0.category(code) != "Cn"}
+    assert before == CHANGED[lowercase] | (NO_PUNCTUATION if in_word else set())
+    assert len(found) < len(assigned()) / 100
 
 
 @pytest.mark.parametrize("in_graph", [False, True])

@@ -167,3 +167,35 @@ def test_batches_made_by_threads_are_trained_on_in_their_order():
     for _ in range(2):
         trainer.fit(Numbered(6), callbacks=[record], verbose=0)
     np.testing.assert_allclose(losses, 2 * expected, rtol=1e-5)
+
+
+def test_a_py_dataset_is_told_of_the_end_of_each_epoch():
+    class Counted(Numbered):
+        ends = 0
+
+        def on_epoch_end(self):
+            self.ends += 1
+
+    data = Counted(3)
+    trainer = compiled(linear_model())
+    trainer.fit(data, epochs=2, verbose=0)
+    assert (trainer.step, data.ends) == (6, 2)
+
+
+def test_an_iterator_that_is_read_is_no_data_for_a_second_epoch():
+    trainer = compiled(linear_model())
+    batches = iter([linear_rows(4)] * 3)
+    with pytest.raises(ValueError, match="none in epoch 2 of 2"):
+        trainer.fit(batches, epochs=2, verbose=0)
+    assert trainer.step == 3
+    trainer.fit(iter([linear_rows(4)] * 6), epochs=2, steps_per_epoch=3, verbose=0)
+    assert trainer.step == 9
+
+
+def test_single_batches_are_those_of_fit():
+    inputs, targets = linear_rows(12)
+    one, other = compiled(linear_model()), compiled(linear_model())
+    losses = [one.train_on_batch(inputs[n : n + 4], targets[n : n + 4]) for n in (0, 4, 8)]
+    assert np.mean(losses) == pytest.approx(fit(other, inputs, targets)["loss"][0], rel=1e-6)
+    for mine, theirs in zip(one.model.get_weights(), other.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
