@@ -21,6 +21,9 @@ class Backend:
     def check_scope(model):
         """Nothing has a scope here."""
 
+    def expect(self, spec, training):
+        """Every shape has a graph of its own here."""
+
     def train(self, batch):
         """Does one step; returns its facts, scalars by name."""
         batch, trainer = self._spread(batch), self._trainer

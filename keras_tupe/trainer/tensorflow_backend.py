@@ -51,6 +51,18 @@ class Backend:
                 f"{type(strategy).__name__} for what was made elsewhere"
             )
 
+    def expect(self, spec, training):
+        """Makes one graph for batches whose shapes vary, before a first one would get its own.
+
+        Args:
+            spec: `element_spec` of a `tf.data.Dataset`.
+            training: whether they are trained on.
+        """
+        shapes = [x.shape for x in tf.nest.flatten(spec) if isinstance(x, tf.TensorSpec)]
+        if self._num_replicas == 1 and not all(x.is_fully_defined() for x in shapes):
+            function = self._train if training else self._evaluate
+            function.get_concrete_function(keras.utils.unpack_x_y_sample_weight(spec))
+
     def train(self, batch):
         """Does one step; returns its facts, scalars by name."""
         batch = self._spread(batch)

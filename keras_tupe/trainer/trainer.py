@@ -216,6 +216,7 @@ class Trainer:
         given, self.stop_training, iterator = (x, y, sample_weight), False, None
         size = steps_per_epoch or _number_of_batches(given, batch_size)
         shown = self._shown(callbacks, verbose, size, epochs)
+        self._steps.expect(getattr(x, "element_spec", None), training=True)
         with self._clear_errors(x, y):
             shown.on_train_begin()
             for epoch in range(epochs):
@@ -286,6 +287,7 @@ class Trainer:
         shown = self._shown([], verbose, steps or _number_of_batches(given, batch_size))
         for metric in self._all_metrics:
             metric.reset_state()
+        self._steps.expect(getattr(x, "element_spec", None), training=False)
         with self._clear_errors(x, y):
             shown.on_test_begin()
             batches = itertools.islice(_batches(given, batch_size, shuffle=False), steps)

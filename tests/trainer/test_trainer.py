@@ -199,3 +199,20 @@ def test_single_batches_are_those_of_fit():
     assert np.mean(losses) == pytest.approx(fit(other, inputs, targets)["loss"][0], rel=1e-6)
     for mine, theirs in zip(one.model.get_weights(), other.model.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+def test_batches_of_several_widths_have_one_graph(tensorflow):
+    inputs = keras.Input((None, 3))
+    model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
+    trainer = compiled(model)
+    widths = [np.ones((4, width, 3), "float32") for width in (2, 5, 3, 7)]
+    shape = tensorflow.TensorSpec((4, None, 3)), tensorflow.TensorSpec((4, None, 1))
+    data = tensorflow.data.Dataset.from_generator(
+        lambda: ((x, x[..., :1]) for x in widths), output_signature=shape
+    )
+    trainer.fit(data, epochs=2, verbose=0)
+    trainer.evaluate(data, verbose=0)
+    steps = trainer._steps
+    assert trainer.step == 8
+    assert steps._train.experimental_get_tracing_count() == 1
+    assert steps._evaluate.experimental_get_tracing_count() == 1

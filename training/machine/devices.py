@@ -83,7 +83,7 @@ class TensorFlowMachine:
         return self._strategy.scope()
 
     def batches(self, rows, start, count, make="batch"):
-        """Yields batches `start` to `start + count - 1`, a part of each for every replica.
+        """Returns batches `start` to `start + count - 1`, a part of each for every replica.
 
         Args:
             rows: such as `keras_tupe.data.Rows`.
@@ -91,8 +91,10 @@ class TensorFlowMachine:
             make: `"batch"` of training, or `"evaluation_batch"`.
         """
         if self.num_replicas == 1:
-            yield from data.prefetched(getattr(rows, make), start, count)
-            return
+            return _Batches(data.prefetched(getattr(rows, make), start, count), rows.signature)
+        return self._spread(rows, start, count, make)
+
+    def _spread(self, rows, start, count, make):
         each = self.num_replicas // self.num_workers
         parts = [rows.shard(self.worker * each + n, self.num_replicas) for n in range(each)]
 
@@ -153,7 +155,7 @@ class JaxMachine:
         return contextlib.nullcontext()
 
     def batches(self, rows, start, count, make="batch"):
-        """Yields this worker's part of batches; see `TensorFlowMachine`."""
+        """Returns this worker's part of batches; see `TensorFlowMachine`."""
         part = rows.shard(self.worker, self.num_workers)
         return data.prefetched(getattr(part, make), start, count)
 
@@ -167,6 +169,27 @@ class JaxMachine:
 def agreed(machine, wants):
     """Returns whether one worker or another wants something; all must ask."""
     return wants if machine.num_workers == 1 else bool(machine.gathered([int(wants)]).any())
+
+
+class _Batches:
+    """Batches that say which of their axes vary, as a `tf.data.Dataset` does."""
+
+    def __init__(self, batches, signature):
+        self._batches, self._signature = batches, signature
+
+    def __iter__(self):
+        return iter(self._batches)
+
+    @property
+    def element_spec(self):
+        import tensorflow as tf
+
+        def spec(part):
+            if isinstance(part, dict):
+                return {name: spec(value) for name, value in part.items()}
+            return tf.TensorSpec(*part)
+
+        return tuple(map(spec, self._signature))
 
 
 def _tensors(batch):
