@@ -6,10 +6,9 @@ import pathlib
 import keras
 import keras_hub
 
-from keras_tupe.convert._assign import assign, weights_by_path
-from keras_tupe.convert.hugging_face.engine import SAME, values_of
-from keras_tupe.convert.hugging_face.files import read_json
-from keras_tupe.convert.report import Report
+from keras_tupe.convert._folder import read_json
+from keras_tupe.convert._weights import Report, assign, weights_by_path
+from keras_tupe.convert.hugging_face import SAME, values_of
 from keras_tupe.convert.tokenizer_files import (
     IDS_ONLY,
     checked_size,

@@ -3,7 +3,7 @@ import pytest
 from bert_cases import tiny_model
 
 from keras_tupe.convert import Report
-from keras_tupe.convert._assign import assign, weights_by_path
+from keras_tupe.convert._weights import assign, weights_by_path
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
 
 

@@ -4,8 +4,7 @@ import re
 
 import numpy as np
 
-from keras_tupe.convert._assign import assign
-from keras_tupe.convert.report import Report
+from keras_tupe.convert._weights import Report, assign
 from keras_tupe.convert.tupe.pooler import pooler_values
 from keras_tupe.convert.tupe.weights import (
     BUCKET_TABLE,

@@ -16,8 +16,8 @@ from bert_cases import (
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 
 from keras_tupe.convert import from_hf, to_hf
-from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.hugging_face.weights import read_hf_weights
+from keras_tupe.convert._folder import read_hf_weights
+from keras_tupe.convert._weights import weights_by_path
 from keras_tupe.convert.tokenizer_files import read_vocabulary
 
 NAMES = {

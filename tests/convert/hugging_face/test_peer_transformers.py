@@ -9,7 +9,7 @@ from bert_cases import PIECES, outputs, scrambled, tiny_inputs
 
 from benchmarks.harness.environments import PEER
 from keras_tupe.convert import from_hf, to_hf
-from keras_tupe.convert._assign import weights_by_path
+from keras_tupe.convert._weights import weights_by_path
 from keras_tupe.models import (
     TupeBackbone,
     TupeMaskedLM,

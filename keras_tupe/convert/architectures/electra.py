@@ -1,7 +1,7 @@
 """ELECTRA: generators and discriminators, with factorised embeddings (Clark et al. 2020)."""
 
-from keras_tupe.convert.hugging_face.architectures import bert
-from keras_tupe.convert.hugging_face.converter import Converter, Entry, Head, built_as
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import Converter, Entry, Head, built_as
 from keras_tupe.convert.tokenizer_files import BERT_IDS, ELECTRA
 
 WIDTH = Entry(  # of embeddings; ours is `None` where it is that of the states

@@ -1,4 +1,6 @@
-"""Values put into the weights of a model, found by path; and settings of layers, copied."""
+"""Weights of models by path: set all or none, flags copied, and the report of a conversion."""
+
+import dataclasses
 
 import keras
 import numpy as np
@@ -67,7 +69,7 @@ def assign(model, values, new=None):
             all of them; and for values that are not numbers.
 
     Example:
-        >>> from keras_tupe.convert._assign import assign, weights_by_path
+        >>> from keras_tupe.convert._weights import assign, weights_by_path
         >>> model = keras_tupe.TupeBackbone(100, 1, 2, 16, 32)
         >>> assign(model, {path: np.ones(w.shape) for path, w in weights_by_path(model).items()})
         >>> float(model.weights[0][0, 0])
@@ -136,3 +138,47 @@ def _layers_by_path(model):
     layers = all_layers(model, include_self=False)
     found = {inner_path(model, layer.path): layer for layer in layers if layer.path}
     return dict(sorted(found.items(), key=lambda item: item[0].count("/")))
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Report of a conversion: the weights that it kept, dropped and made new.
+
+    `print(report)` shows it as a table, with weights that share a reason in one line.
+
+    Attributes:
+        kept: paths of our weights that hold what the source held.
+        dropped: name of a weight of the source -> why nothing here holds it.
+        new: path of a weight of ours that the source has not -> why, and what it holds.
+        notes: sentences about all that is not a weight.
+
+    Example:
+        >>> print(Report(("token_embedding/embeddings",), {"position_ids": "a constant"}))
+        kept     1 weight
+        dropped  1 weight: a constant
+                   position_ids
+        new      0 weights
+    """
+
+    kept: tuple[str, ...] = ()
+    dropped: dict[str, str] = dataclasses.field(default_factory=dict)
+    new: dict[str, str] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __str__(self):
+        lines = [f"kept     {_count(self.kept)}"]
+        lines += _section("dropped", self.dropped) + _section("new", self.new)
+        return "\n".join(lines + [f"note     {note}" for note in self.notes])
+
+
+def _section(title, reasons):
+    lines = [] if reasons else [f"{title:<8} {_count(reasons)}"]
+    for reason in dict.fromkeys(reasons.values()):
+        names = [name for name, given in reasons.items() if given == reason]
+        lines.append(f"{title:<8} {_count(names)}: {reason}")
+        lines += [f"           {name}" for name in names]
+    return lines
+
+
+def _count(names):
+    return f"{len(names):,} weight" + ("" if len(names) == 1 else "s")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_tupe.convert.hugging_face.architectures import bert
-from keras_tupe.convert.hugging_face.converter import (
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import (
     ACTIVATION,
     ACTIVATIONS,
     COUNT,

@@ -4,8 +4,8 @@ There, which tokens are global is an input of the model; here, a setting.
 """
 
 from keras_tupe.check import is_integer
-from keras_tupe.convert.hugging_face.architectures import bert, roberta
-from keras_tupe.convert.hugging_face.converter import Converter, Entry, Head, Kind, built_as
+from keras_tupe.convert.architectures import bert, roberta
+from keras_tupe.convert.architectures._record import Converter, Entry, Head, Kind, built_as
 from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, LONGFORMER
 
 
@@ -77,6 +77,7 @@ CONVERTER = Converter(
     unused=unused,
     copies=_GLOBAL,
     options=lambda backbone: {"num_global": backbone.pattern_options.get("num_global", 0)},
+    alone={"num_global": 0},
     suits=built_as("sliding_window"),
     names={
         **bert.NAMES,

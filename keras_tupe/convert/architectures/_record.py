@@ -1,6 +1,7 @@
 """The record of an architecture of Hugging Face, from which both ways follow."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 
 from keras_tupe.check import is_integer, is_number
@@ -31,6 +32,7 @@ ACTIVATION = Kind(
 )
 TEXT = Kind("a text", lambda value: isinstance(value, str))
 REQUIRED = object()
+_NEEDED = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "max_sequence_length")
 
 
 def built_as(attention_pattern="full", position="absolute"):
@@ -78,6 +80,7 @@ class Head:
         names: path of a layer or weight of ours -> theirs, as in `Converter`.
         options: function of the arguments of the backbone -> options of the task, which must be so.
         needs: argument of the backbone -> the value that it must have beside such a head.
+        option: name of the option of `from_hf` that asks for it; without, it is found by itself.
         rows: function of the backbone and the configuration -> options of the preprocessor.
     """
 
@@ -85,6 +88,7 @@ class Head:
     names: Mapping = dataclasses.field(default_factory=dict)
     options: Callable = lambda arguments: {}
     needs: Mapping = dataclasses.field(default_factory=dict)
+    option: str = ""
     rows: Callable = lambda backbone, config: {
         "sequence_length": backbone.max_sequence_length,
         "segments": bool(backbone.num_segments),
@@ -121,10 +125,12 @@ class Converter:
         ignored: entries that change nothing.
         ours: arguments of the backbone that are always so.
         read: function of their complete configuration -> more arguments. It may raise `ValueError`.
+            What else it takes by name are options of `from_hf`.
         write: function of a backbone, the entries so far and a preprocessor or `None` -> more
             entries.
         plain: function of a configuration of ours -> the form of it that `read` gives.
         options: function of a backbone -> options of `read`, which stand in no configuration.
+        alone: options of `read` for what theirs computes of token ids and a mask alone.
         suits: function of a backbone -> whether it is written so where nobody says how; BERT is
             what it is where nothing suits.
         names: path of a layer of ours -> their module; a path of a weight -> their weight.
@@ -161,10 +167,11 @@ class Converter:
     fixed: Mapping = dataclasses.field(default_factory=dict)
     ignored: frozenset = frozenset()
     ours: Mapping = dataclasses.field(default_factory=dict)
-    read: Callable = lambda config, **options: {}
+    read: Callable = lambda config: {}
     write: Callable = lambda backbone, config, preprocessor: {}
     plain: Callable = lambda config: config
     options: Callable = lambda backbone: {}
+    alone: Mapping = dataclasses.field(default_factory=dict)
     suits: Callable = lambda backbone: False
     prefix: str = ""
     unprefixed: tuple = ()
@@ -181,3 +188,19 @@ class Converter:
     absent: Mapping = dataclasses.field(default_factory=dict)
     constants: Callable = lambda backbone: {}
     spellings: tuple = ()
+
+    def __post_init__(self):
+        ours = {*self.ours, *(entry.ours for entry in self.entries)}
+        missing = [name for name in _NEEDED if name not in ours]
+        if missing or not self.heads:
+            raise ValueError(
+                "A converter must have a head, and entries for the sizes of a backbone. "
+                f"Received: model_type={self.model_type!r} without {', '.join(missing) or 'heads'}"
+            )
+
+    @property
+    def asked(self):
+        """Names of the options of `from_hf`, a set: those of `read`, and heads that are asked."""
+        names = list(inspect.signature(self.read).parameters)[1:]
+        heads = {head.option for head in self.heads.values() if head.option}
+        return heads | set(names)

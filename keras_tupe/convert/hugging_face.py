@@ -6,6 +6,8 @@ and a weight without a name, or one left over, is an error. What ours computes a
 written, and compared where a file has it.
 """
 
+import contextlib
+import dataclasses
 import inspect
 import pathlib
 import re
@@ -16,12 +18,10 @@ import numpy as np
 from keras_tupe import attention_patterns, positions
 from keras_tupe._keywords import did_you_mean
 from keras_tupe._new_folder import check_is_new
-from keras_tupe.convert._assign import assign, weights_by_path
-from keras_tupe.convert.hugging_face.architectures import CONVERTERS
-from keras_tupe.convert.hugging_face.converter import OTHER_RATE, RATE, REQUIRED, Form
-from keras_tupe.convert.hugging_face.files import new_hf_folder, read_json, write_json
-from keras_tupe.convert.hugging_face.weights import read_hf_weights
-from keras_tupe.convert.report import Report
+from keras_tupe.convert._folder import new_hf_folder, read_hf_weights, read_json, write_json
+from keras_tupe.convert._weights import Report, assign, weights_by_path
+from keras_tupe.convert.architectures import by_type
+from keras_tupe.convert.architectures._record import OTHER_RATE, RATE, REQUIRED, Form
 from keras_tupe.convert.tokenizer_files import (
     read_vocabulary,
     special_ids,
@@ -61,7 +61,7 @@ _OPTIONAL = {
 # === Reading ===
 
 
-def from_hf(folder, dtype=None, num_global=None, pair_head=False):
+def from_hf(folder, dtype=None, **options):
     """Returns a model with the weights of a Hugging Face folder, and what became of them.
 
     The kind of model is the `model_type` in `config.json`:
@@ -91,10 +91,10 @@ def from_hf(folder, dtype=None, num_global=None, pair_head=False):
         folder: path of a local folder with `config.json` and the weights, in safetensors or torch's
             format, whole or in parts. Nothing in it is run, and torch is not needed.
         dtype: Keras dtype policy of the model. Defaults to the global one.
-        num_global: of a Longformer, tokens at the beginning that are global. Defaults to 1, [CLS].
-        pair_head: of a BERT, whether the head of next-sentence prediction is taken too, for a
-            `TupeMaskedPairLM`; its class 0 is that of the second segment that follows. Defaults to
-            `False`.
+        **options: those of the kind of model. `num_global`, of a Longformer: tokens at the
+            beginning that are global; 1, [CLS], by default. `pair_head`, of a BERT: whether the
+            head of next-sentence prediction is taken too, for a `TupeMaskedPairLM`; its class 0 is
+            that of the second segment that follows.
 
     Returns:
         `(model, report)`: the model and a `Report`. Heads of other tasks are dropped. A missing
@@ -123,12 +123,36 @@ def from_hf(folder, dtype=None, num_global=None, pair_head=False):
             check_inside(folder, path)
     config = read_json(folder / "config.json")
     converter = _converter(config.get("model_type"), "model_type in config.json", folder)
-    given = {} if num_global is None else {"num_global": num_global}
-    name = _check_options(converter, given, pair_head)
-    arguments, config, notes = read_config(converter, config, str(folder / "config.json"), **given)
+    name, given = _asked(converter, options)
+    arguments, config, notes = read_config(
+        converter, config, repr(str(folder / "config.json")), **given
+    )
     tokenizer, more = read_vocabulary(folder, arguments["vocabulary_size"], converter.frame)
-    spelled, found = _plain(converter, read_hf_weights(folder), arguments["num_heads"])
-    check_sizes(arguments, [array.shape for array in found.values()], repr(str(folder)), slack=2)
+    model, report = make(
+        *(converter, config, arguments, read_hf_weights(folder), repr(str(folder)), dtype),
+        *(tokenizer, name),
+    )
+    return model, dataclasses.replace(report, notes=(*notes, *more, *report.notes))
+
+
+def make(converter, config, arguments, weights, source, dtype=None, tokenizer=None, name=None):
+    """Returns the model that a record makes of weights, and a report.
+
+    Args:
+        converter: the `Converter`.
+        config: their complete configuration, as `read_config` gives it.
+        arguments: those of our backbone, from there too.
+        weights: dictionary: their name -> array.
+        source: how messages name the source.
+        dtype: Keras dtype policy of the model. Defaults to the global one.
+        tokenizer: the tokenizer of its preprocessor, or `None`.
+        name: class name of the task. Defaults to that of whose head there is something.
+
+    Raises:
+        ValueError: naming all that does not fit.
+    """
+    spelled, found = _plain(converter, weights, arguments["num_heads"])
+    check_sizes(arguments, [array.shape for array in found.values()], source, slack=2)
     kinds = {str(value.dtype) for value in found.values() if value.dtype.kind not in "biu"}
     name = name or _task_of(converter, found)
     head = converter.heads[name]
@@ -136,7 +160,7 @@ def from_hf(folder, dtype=None, num_global=None, pair_head=False):
         if arguments[argument] != value:
             raise ValueError(
                 f"A {head.theirs} must have {argument}={value!r} here. "
-                f"Received: {argument}={arguments[argument]!r} in {str(folder)!r}"
+                f"Received: {argument}={arguments[argument]!r} in {source}"
             )
     dropped = _left_out(converter, head, found)
     task = _task(name)
@@ -151,46 +175,65 @@ def from_hf(folder, dtype=None, num_global=None, pair_head=False):
     )
     assign(model, values, new)
     ours = backbone.dtype_policy.variable_dtype
-    if kinds := sorted(kinds - {ours}):
-        more = (*more, f"the weights are {', '.join(kinds)} in the file and {ours} here")
+    kinds = sorted(kinds - {ours})
+    notes = (f"the weights are {', '.join(kinds)} in the file and {ours} here",) if kinds else ()
     dropped = {spelled.get(name, name): why for name, why in dropped.items()}
-    return model, Report(tuple(values), dropped, new, (*notes, *more))
+    return model, Report(tuple(values), dropped, new, notes)
 
 
 def _converter(kind, what, folder=None):
     """Returns the record of a kind of model, or raises a `ValueError` with the nearest."""
-    if isinstance(kind, str) and kind in CONVERTERS:
-        return CONVERTERS[kind]
-    nearest = did_you_mean(kind, CONVERTERS).replace("Did you mean", "The nearest is")
+    known = by_type()
+    if isinstance(kind, str) and kind in known:
+        return known[kind]
+    nearest = did_you_mean(kind, known).replace("Did you mean", "The nearest is")
     where = "" if folder is None else f"{str(folder)!r} with "
     raise ValueError(
-        f"The {what} must be one of {sorted(CONVERTERS)}; other models have no counterpart here."
+        f"The {what} must be one of {sorted(known)}, or that of a file that was loaded with "
+        f"`keras_tupe.convert.load_file`; other models have no counterpart here."
         f"{nearest.replace('?', '.')} Received: {where}model_type={kind!r}"
     )
 
 
-def _check_options(converter, given, pair_head):
-    """Refuses options of another architecture; returns the task that one asks for, or `None`."""
-    known = inspect.signature(converter.read).parameters
-    for name, value in given.items():
-        if name not in known:
-            owners = [x.title for x in CONVERTERS.values() if name in _parameters(x.read)]
-            raise ValueError(
-                f"`{name}` belongs to a {' or a '.join(owners)}. "
-                f"Received: {name}={value!r} for model_type={converter.model_type!r}"
-            )
-    if not pair_head:
-        return None
-    if "TupeMaskedPairLM" not in converter.heads:
-        raise ValueError(
-            "`pair_head` belongs to a BERT. "
-            f"Received: pair_head={pair_head!r} for model_type={converter.model_type!r}"
-        )
-    return "TupeMaskedPairLM"
+def options_of_architectures():
+    """Returns whose the options of `from_hf` are, in words, by their names."""
+    found = {}
+    for one in by_type().values():
+        for name in sorted(one.asked):
+            found.setdefault(name, []).append(f"{one.title} of Hugging Face")
+    return found
 
 
-def _parameters(function):
-    return inspect.signature(function).parameters
+def check_options(given, known, owners, received):
+    """Refuses options that are not among those known, and says whose they are, or the nearest.
+
+    Args:
+        given: dictionary of options.
+        known: those of what is read.
+        owners: dictionary: name -> list of what takes it.
+        received: what is read, for the message.
+    """
+    wrong = [name for name in given if name not in known]
+    if wrong:
+        sentences = [
+            f"`{name}` belongs to a {' or a '.join(owners[name])}."
+            if name in owners
+            else f"There is no option `{name}`.{did_you_mean(name, owners)}"
+            for name in wrong
+        ]
+        values = ", ".join(f"{name}={given[name]!r:.100}" for name in wrong)
+        raise ValueError(f"{' '.join(sentences)} Received: {values} for {received}")
+
+
+def _asked(converter, options):
+    """Returns the task that options ask for, or `None`, and the options of `Converter.read`."""
+    given = {name: x for name, x in options.items() if x is not None}
+    refused = {name: x for name, x in given.items() if name in converter.asked or x is not False}
+    received = f"model_type={converter.model_type!r}"
+    check_options(refused, converter.asked, options_of_architectures(), received)
+    heads = {head.option: name for name, head in converter.heads.items() if head.option}
+    asked = [heads[name] for name in refused if name in heads and refused[name]]
+    return next(iter(asked), None), {n: x for n, x in refused.items() if n not in heads}
 
 
 def read_config(converter, config, source, **options):
@@ -202,8 +245,8 @@ def read_config(converter, config, source, **options):
     arguments, complete, problems = _arguments(converter, config, options)
     if problems:
         raise ValueError(
-            f"This Hugging Face model has no counterpart here: {'; '.join(problems)}. "
-            f"Received: {source!r}"
+            f"This {converter.title} has no counterpart here: {'; '.join(problems)}. "
+            f"Received: {source}"
         )
     return arguments, complete, _notes(converter, complete, arguments, config)
 
@@ -350,7 +393,7 @@ def _task_of(converter, found):
     """Returns the first task of whose head there is something, else the first."""
     for name, head in converter.heads.items():
         own = tuple(head.names.values())
-        if name != "TupeMaskedPairLM" and any(x.startswith(own) for x in found):
+        if not head.option and any(x.startswith(own) for x in found):
             return name
     return next(iter(converter.heads))
 
@@ -447,7 +490,7 @@ SAME = Form(lambda array, shape: array, lambda array: array)
 
 def _place(converter, head, path):
     """Returns the name of a weight of ours there, `None` if it has none, and its `Form`."""
-    names = {**converter.names, **head.names}
+    names = {**converter.names, **(head.names if head else {})}
     plain, number = general(path), re.search(r"(?<=block_)\d+", path)
     module, _, kind = plain.rpartition("/")
     if plain in names:
@@ -513,13 +556,27 @@ def to_hf(model, folder, model_type=None):
         ...     sorted(os.listdir(os.path.join(folder, "bert")))
         ['config.json', 'model.safetensors']
     """
+    with written(model, folder, model_type):
+        pass
+
+
+@contextlib.contextmanager
+def written(model, folder, model_type=None, alone=False):
+    """Writes a model, see `to_hf`; in the `with` block its path, to write more files into.
+
+    Args:
+        model, folder, model_type: as in `to_hf`.
+        alone: whether to write the encoder alone, of any task, with the tokenizer, so that it
+            computes what it does here from token ids and a mask alone.
+    """
     backbone, name = getattr(model, "backbone", model), type(model).__name__
-    own = [x.model_type for x in CONVERTERS.values() if name in x.heads]
+    known = by_type().values()
+    own = [x.model_type for x in known if name in x.heads]
     if model_type is None:
-        suited = [x.model_type for x in CONVERTERS.values() if x.suits(backbone)]
+        suited = [x.model_type for x in known if x.suits(backbone)]
         model_type = [*(own if len(own) == 1 else suited), "bert"][0]
     converter = _converter(model_type, "`model_type`")
-    if model is backbone:
+    if model is backbone or alone:
         name = next(iter(converter.heads))
     if name not in converter.heads or not isinstance(backbone, _task(name).backbone_cls):
         raise TypeError(
@@ -529,9 +586,12 @@ def to_hf(model, folder, model_type=None):
         )
     check_is_new(folder)
     tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
-    head = converter.heads[name]
+    head = None if model is backbone or alone else converter.heads[name]
     config = _config(converter, head, model, backbone, tokenizer)
     problems = _lost(converter, head, model, backbone, config)
+    if alone:
+        pairs = [(x, converter.options(backbone)[x], y) for x, y in converter.alone.items()]
+        problems += [f"{name}={ours!r} must be {x!r}" for name, ours, x in pairs if ours != x]
     arrays = {} if problems else _arrays(converter, head, model, backbone, config, problems)
     problems += vocabulary_problems(tokenizer, backbone, converter.frame)
     if problems:
@@ -539,7 +599,7 @@ def to_hf(model, folder, model_type=None):
             f"Hugging Face's {converter.title} has no counterpart of this model. "
             f"Received: {'; '.join(problems)}"
         )
-    if model is not backbone and converter.prefix:
+    if head is not None and converter.prefix:
         beside = (*head.names.values(), *converter.unprefixed)
         arrays = {
             each if each.startswith(beside) else f"{converter.prefix}.{each}": array
@@ -549,13 +609,14 @@ def to_hf(model, folder, model_type=None):
         write_json(partial / "config.json", dict(sorted(config.items())))
         if tokenizer is not None:
             write_vocabulary(tokenizer, backbone, partial, converter.frame)
+        yield partial
 
 
 def _config(converter, head, model, backbone, tokenizer):
     """Returns their configuration of a model of ours."""
     config = {
         "model_type": converter.model_type,
-        "architectures": [converter.trunk if model is backbone else head.theirs],
+        "architectures": [head.theirs if head else converter.trunk],
         "torch_dtype": backbone.dtype_policy.variable_dtype,
         **{name: value for name, (value, _) in converter.fixed.items() if value},
         **special_ids(tokenizer, converter.ids),
@@ -588,10 +649,9 @@ def _lost(converter, head, model, backbone, config):
     free = {"dtype", "name", "trainable", "token_embedding", "segment_length"}
     free |= {"num_segments"} if converter.segments and not backbone.num_segments else set()
     pairs = [(x, known.get(x, value), value) for x, value in arguments.items() if x not in free]
-    options = {} if model is backbone else head.options(arguments)
-    needs = {} if model is backbone else head.needs
-    pairs += [(name, getattr(model, name), value) for name, value in options.items()]
-    pairs += [(name, getattr(backbone, name), value) for name, value in needs.items()]
+    if head:
+        pairs += [(x, getattr(model, x), value) for x, value in head.options(arguments).items()]
+        pairs += [(x, getattr(backbone, x), value) for x, value in head.needs.items()]
     parts = []
     for name, ours, value in pairs:
         both = isinstance(ours, dict) and isinstance(value, dict)
@@ -600,14 +660,14 @@ def _lost(converter, head, model, backbone, config):
 
 
 def _defaults(kind):
-    parameters = _parameters(kind.__init__).values()
+    parameters = inspect.signature(kind.__init__).parameters.values()
     return {x.name: x.default for x in parameters if x.default is not x.empty}
 
 
 def _arrays(converter, head, model, backbone, config, problems):
     """Returns the weights as the file holds them; adds to the problems."""
     found = {}
-    for path, weight in weights_by_path(model).items():
+    for path, weight in weights_by_path(model if head else backbone).items():
         name, form = _place(converter, head, path)
         array = keras.ops.convert_to_numpy(weight)
         if name is not None:
@@ -640,6 +700,6 @@ def _arrays(converter, head, model, backbone, config, problems):
         words = found[f"{converter.names['token_embedding']}.weight"]
         empty = np.zeros((converter.segments, words.shape[1]), words.dtype)
         found.setdefault(f"{converter.names['segment_embedding']}.weight", empty)
-    beside = converter.unprefixed if model is backbone else ()
+    beside = () if head else converter.unprefixed
     constants = converter.constants(backbone)
     return found | {name: x for name, x in constants.items() if name not in beside}

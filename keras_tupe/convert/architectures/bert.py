@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_tupe.convert.hugging_face.converter import (
+from keras_tupe.convert.architectures._record import (
     ACTIVATION,
     ACTIVATIONS,
     COUNT,
@@ -113,7 +113,9 @@ CONVERTER = Converter(
     heads={
         "TupeMaskedLM": Head("BertForMaskedLM", HEAD, lambda _: {"head_activation": "gelu"}),
         "TupeMaskedPairLM": Head(
-            "BertForPreTraining", {**HEAD, "pair_logits": "cls.seq_relationship"}
+            "BertForPreTraining",
+            {**HEAD, "pair_logits": "cls.seq_relationship"},
+            option="pair_head",
         ),
     },
     others=OTHERS,

@@ -1,7 +1,7 @@
 """ALBERT: layers that share blocks, and factorised embeddings (Lan et al. 2020)."""
 
-from keras_tupe.convert.hugging_face.architectures import bert
-from keras_tupe.convert.hugging_face.converter import SIZE, Converter, Entry, Head, built_as
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import SIZE, Converter, Entry, Head, built_as
 from keras_tupe.convert.tokenizer_files import ALBERT, BERT_IDS
 
 _LAYER = "encoder.albert_layer_groups.#.albert_layers.0"

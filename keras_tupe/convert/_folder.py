@@ -1,26 +1,71 @@
-"""The weights in a Hugging Face folder, whatever files they are in."""
+"""Folders of Hugging Face: JSON, weights in any of their files, and a new folder."""
 
+import contextlib
+import json
 import os
 import pathlib
 
 import numpy as np
 
+from keras_tupe import _json_file
+from keras_tupe._new_folder import new_folder
 from keras_tupe.convert import torch_file
-from keras_tupe.convert.hugging_face.files import read_json
 
 SAFETENSORS, TORCH = "model.safetensors", "pytorch_model.bin"
 
 
-def read_hf_weights(folder):
-    """Returns all weights of a folder; nothing in it is run.
+def read_json(path):
+    """Returns the dictionary in a JSON file; raises `ValueError` if it holds something else."""
+    try:
+        return _json_file.read_json_object(path)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise FileNotFoundError(
+            "The folder of a converted model must hold this file. "
+            f"Received: {os.fspath(path)!r}, which is not there"
+        ) from error
+    except ValueError as error:
+        raise ValueError(
+            f"The file must hold a JSON object: {error}. Received: {os.fspath(path)!r}"
+        ) from None
 
-    Looks for `model.safetensors`, then `pytorch_model.bin`, each whole or in parts with an index.
+
+def write_json(path, content, ascii=True):
+    """Writes a value as a JSON file."""
+    text = json.dumps(content, indent=2, ensure_ascii=ascii)
+    path.write_text(f"{text}\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def new_hf_folder(folder, weights):
+    """Makes a folder with weights when its `with` block ends well; yields the path for more files.
 
     Args:
         folder: path of the folder.
+        weights: dictionary: name -> contiguous array.
 
-    Returns:
-        Dictionary: name -> NumPy array, in the type of the file.
+    Raises:
+        OSError: if the files cannot be written.
+    """
+    import safetensors
+    import safetensors.numpy
+
+    with new_folder(folder) as partial:
+        yield partial
+        path = partial / SAFETENSORS
+        try:  # transformers refuses files that do not name their framework
+            safetensors.numpy.save_file(weights, path, metadata={"format": "pt"})
+        except safetensors.SafetensorError as error:
+            raise OSError(
+                "The weights cannot be written. Make room, or choose another folder. "
+                f"Received: {os.fspath(folder)!r}; {error}"
+            ) from error
+
+
+def read_hf_weights(folder):
+    """Returns all weights of a folder: name -> NumPy array, in the type of the file.
+
+    Looks for `model.safetensors`, then `pytorch_model.bin`, each whole or in parts with an index.
+    Nothing in the files is run.
 
     Raises:
         FileNotFoundError: if there is none of these files, or a part of one is missing.

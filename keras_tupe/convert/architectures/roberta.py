@@ -1,7 +1,7 @@
 """RoBERTa: BERT without next sentences, with byte-level pieces (Liu et al. 2019)."""
 
-from keras_tupe.convert.hugging_face.architectures import bert
-from keras_tupe.convert.hugging_face.converter import COUNT, Converter, Entry, Head
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import COUNT, Converter, Entry, Head
 from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, ROBERTA
 
 HEAD = {

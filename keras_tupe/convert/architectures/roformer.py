@@ -8,9 +8,9 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe.convert.hugging_face.architectures import bert
-from keras_tupe.convert.hugging_face.architectures.electra import WIDTH
-from keras_tupe.convert.hugging_face.converter import Converter, Entry, Form, Head, built_as
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import Converter, Entry, Form, Head, built_as
+from keras_tupe.convert.architectures.electra import WIDTH
 from keras_tupe.convert.tokenizer_files import BERT_IDS, ROFORMER
 
 

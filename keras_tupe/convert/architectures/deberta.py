@@ -5,8 +5,8 @@ and stays new. The released models keep a masked-LM head under `lm_predictions`,
 own under `cls.predictions`, which is what we write. The pooler ends in GELU, and is left out.
 """
 
-from keras_tupe.convert.hugging_face.architectures import bert
-from keras_tupe.convert.hugging_face.converter import (
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import (
     COUNT,
     FLAG,
     Converter,

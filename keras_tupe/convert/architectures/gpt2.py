@@ -1,7 +1,7 @@
 """GPT-2: pre-LN blocks, causal attention, one token embedding for input and output."""
 
-from keras_tupe.convert.hugging_face.architectures import bert
-from keras_tupe.convert.hugging_face.converter import (
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import (
     ACTIVATION,
     ACTIVATIONS,
     NUMBER,
