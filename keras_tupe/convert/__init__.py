@@ -18,7 +18,7 @@ from keras_tupe.convert.sentence_transformers import (
     to_sentence_transformers,
 )
 from keras_tupe.convert.sources import load
-from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
+from keras_tupe.convert.tupe_checkpoint import from_tupe_checkpoint
 
 __all__ = [
     "Report",

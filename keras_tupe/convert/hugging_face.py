@@ -162,7 +162,7 @@ def make(converter, config, arguments, weights, source, dtype=None, tokenizer=No
                 f"A {head.theirs} must have {argument}={value!r} here. "
                 f"Received: {argument}={arguments[argument]!r} in {source}"
             )
-    dropped = _left_out(converter, head, found)
+    dropped = _left_out(converter, head, found, source)
     task = _task(name)
     backbone = task.backbone_cls(**arguments, dtype=dtype)
     preprocessor = None
@@ -171,7 +171,8 @@ def make(converter, config, arguments, weights, source, dtype=None, tokenizer=No
     model = task(backbone, preprocessor, **head.options(arguments))
     dropped |= _not_ours(converter, found, config, backbone, spelled)
     values, new = values_of(
-        model, found, lambda path: _place(converter, head, path), spelled, dropped, converter.absent
+        *(model, found, lambda path: _place(converter, head, path), spelled, dropped),
+        *(converter.absent, source),
     )
     assign(model, values, new)
     ours = backbone.dtype_policy.variable_dtype
@@ -362,7 +363,7 @@ def _plain(converter, released, heads):
     return spelled, found
 
 
-def _left_out(converter, head, found):
+def _left_out(converter, head, found, source):
     """Returns the names for which our model has nothing, with the reason."""
     dropped = {}
     for copy, main in converter.tied.items():
@@ -371,7 +372,7 @@ def _left_out(converter, head, found):
                 raise ValueError(
                     "The output matrix and bias of the head must be the token embedding and the "
                     "bias themselves, as in the released models; untied ones have no place here. "
-                    f"Received: {copy!r}, which differs from {main!r}"
+                    f"Received: {copy!r}, which differs from {main!r}; {source}"
                 )
             dropped[copy] = f"the same as {main}"
     own = tuple(head.names.values())
@@ -432,7 +433,7 @@ def _not_ours(converter, found, config, backbone, spelled):
     return dropped
 
 
-def values_of(model, found, place, spelled, dropped, absent=()):
+def values_of(model, found, place, spelled, dropped, absent=(), source=""):
     """Returns the values of a model's weights by path, and what keeps its initial values.
 
     Args:
@@ -442,6 +443,7 @@ def values_of(model, found, place, spelled, dropped, absent=()):
         spelled: dictionary: name in `found` -> how the file spells it.
         dropped: names in `found` that are left out.
         absent: dictionary: path, with `#`, of what the source never has -> the reason.
+        source: how messages name the source.
 
     Raises:
         ValueError: listing all weights that are missing, left over or of another shape.
@@ -462,21 +464,22 @@ def values_of(model, found, place, spelled, dropped, absent=()):
             problems.append(f"{name}: missing")
         else:
             array, shape = found[name], tuple(weight.shape)
-            expected = form.theirs(np.broadcast_to(np.zeros((), bool), shape)).shape
+            ours = np.broadcast_to(np.zeros((), bool), shape)
+            expected = form.theirs(ours).shape if form.theirs else array.shape
             if array.shape != expected:
                 problems.append(f"{spelled[name]}: shape {array.shape}, expected {expected}")
             elif array.dtype.kind in "biuc":
                 problems.append(f"{spelled[name]}: {array.dtype} instead of real numbers")
             else:
-                values[path] = form.ours(array, shape)
+                values[path] = form, array, shape
     used = {name for path, (name, _) in places.items() if path not in new}
     problems += [f"{spelled[x]}: left over" for x in found if x not in used and x not in dropped]
     if problems:
         raise ValueError(
             "The weights must be those of the model that the configuration describes. "
-            f"Received: {'; '.join(problems)}"
+            f"Received: {'; '.join(problems)}{f'; {source}' if source else ''}"
         )
-    return values, new
+    return {path: form.ours(*rest) for path, (form, *rest) in values.items()}, new
 
 
 # === Names and shapes, both ways ===

@@ -13,7 +13,7 @@ from keras_tupe.convert._folder import read_json
 from keras_tupe.convert.hugging_face import check_options, from_hf, options_of_architectures
 from keras_tupe.convert.keras_hub_bert import from_keras_hub_bert
 from keras_tupe.convert.sentence_transformers import MODULES, from_sentence_transformers
-from keras_tupe.convert.tupe.checkpoint import from_tupe_checkpoint
+from keras_tupe.convert.tupe_checkpoint import from_tupe_checkpoint
 from keras_tupe.models.presets import PresetModel
 
 _DTYPES = ("float64", "bfloat16", "float16")

@@ -23,7 +23,7 @@ from keras_tupe.convert.architectures import CONVERTERS
 from keras_tupe.convert.hugging_face import read_config
 from keras_tupe.convert.sentence_transformers import read_settings
 from keras_tupe.convert.tokenizer_files import read_pieces, read_vocabulary
-from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
+from keras_tupe.convert.tupe_checkpoint import read_fairseq_dictionary
 from keras_tupe.tokenizers import ByteLevelBpe
 
 _SETTINGS = {"do_lower_case": True, "strip_accents": None, "tokenizer_class": "BertTokenizer"}

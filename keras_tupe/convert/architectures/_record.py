@@ -101,11 +101,11 @@ class Form:
 
     Attributes:
         ours: function of their array and our shape.
-        theirs: function of our array.
+        theirs: function of our array; `None` for a part of theirs whose whole another form has.
     """
 
     ours: Callable
-    theirs: Callable
+    theirs: Callable | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
