@@ -37,15 +37,7 @@ def write_json(path, content, ascii=True):
 
 @contextlib.contextmanager
 def new_hf_folder(folder, weights):
-    """Makes a folder with weights when its `with` block ends well; yields the path for more files.
-
-    Args:
-        folder: path of the folder.
-        weights: dictionary: name -> contiguous array.
-
-    Raises:
-        OSError: if the files cannot be written.
-    """
+    """Makes a folder with weights, complete or not at all; yields its path for more files."""
     import safetensors
     import safetensors.numpy
 
@@ -62,15 +54,7 @@ def new_hf_folder(folder, weights):
 
 
 def read_hf_weights(folder):
-    """Returns all weights of a folder: name -> NumPy array, in the type of the file.
-
-    Looks for `model.safetensors`, then `pytorch_model.bin`, each whole or in parts with an index.
-    Nothing in the files is run.
-
-    Raises:
-        FileNotFoundError: if there is none of these files, or a part of one is missing.
-        ValueError: if a file is damaged or does not hold what the index says.
-    """
+    """Returns all weights of a folder: name -> NumPy array, in the type of the file."""
     folder = pathlib.Path(folder)
     for name, read in ((SAFETENSORS, _read_safetensors), (TORCH, _read_torch)):
         if (folder / name).is_file():

@@ -11,17 +11,7 @@ from keras_tupe.models import TupeSeq2SeqBackbone
 
 
 def weights_by_path(model):
-    """Returns the weights of a model by path, without the names of the models around them.
-
-    Args:
-        model: a `TupeBackbone` or a `TupeSeq2SeqBackbone`, or a task with one.
-
-    Returns:
-        Dictionary from paths such as `"block_0/attention/query/kernel"` to variables, in the
-        order of `model.weights`; of an encoder and a decoder with the side in front, such as
-        `"decoder/block_0/attention/query/kernel"`, but for the token embedding, which they share.
-        States of random generators are not weights.
-    """
+    """Returns the weights of a model by path, without the names of the models around."""
     backbone = getattr(model, "backbone", model)
     if isinstance(backbone, TupeSeq2SeqBackbone):
         return _of_both_sides(backbone)
@@ -40,12 +30,7 @@ def _of_both_sides(backbone):
 
 
 def inner_path(model, path):
-    """Returns the path of a weight or layer of a model without the names of the models around it.
-
-    Args:
-        model: a `TupeBackbone`, or a task with one.
-        path: string, such as `"tupe_masked_lm/block_0/attention"`.
-    """
+    """Returns the path of a weight or layer without the names of the models around it."""
     models = (getattr(model, "backbone", model), model)
     tops = {
         layer.name for each in models for layer in each.layers if not isinstance(layer, keras.Model)
@@ -56,45 +41,15 @@ def inner_path(model, path):
 
 
 def assign(model, values, new=None):
-    """Sets every weight of a model, or nothing if something does not fit.
-
-    Args:
-        model: a `TupeBackbone`, or a task with one.
-        values: dictionary from paths, see `weights_by_path`, to arrays of the weights' shapes. They
-            are rounded to the weights' type, so float64 stays as it is in a float64 model.
-        new: paths of the weights that keep their initial values.
-
-    Raises:
-        ValueError: if a weight has no value, a value no weight or another shape, with a list of
-            all of them; and for values that are not numbers.
-
-    Example:
-        >>> from keras_tupe.convert._weights import assign, weights_by_path
-        >>> model = keras_tupe.TupeBackbone(100, 1, 2, 16, 32)
-        >>> assign(model, {path: np.ones(w.shape) for path, w in weights_by_path(model).items()})
-        >>> float(model.weights[0][0, 0])
-        1.0
-    """
+    """Sets every weight of a model, or nothing if something does not fit."""
     weights, new = weights_by_path(model), set(new or ())
-    problems = [
-        f"{path}: there is no value for it" for path in weights if path not in {*values, *new}
-    ]
-    problems += [
-        f"{path}: the model has no such weight"
-        for path in {**values, **dict.fromkeys(sorted(new))}
-        if path not in weights
-    ]
-    for path, value in values.items():
-        if path in new:
-            problems.append(f"{path}: it has a value and must not be called new")
-        elif path in weights and tuple(value.shape) != tuple(weights[path].shape):
-            shape = tuple(map(int, weights[path].shape))
-            problems.append(f"{path}: the model has the shape {shape}, the value {value.shape}")
-    if problems:
+    wrong = {*new, *values} ^ set(weights) | (new & set(values))
+    both = set(values) & set(weights)
+    wrong |= {path for path in both if tuple(values[path].shape) != tuple(weights[path].shape)}
+    if wrong:
         raise ValueError(
-            "Weights and values must fit each other, one to one. These do not: "
-            + "; ".join(problems)
-            + f". Received: {len(values)} values for {len(weights)} weights"
+            "Weights must have a value of their shape each, or be called new. "
+            f"Received: others for {', '.join(sorted(wrong))}"
         )
     for path, value in values.items():
         check_finite(path, np.asarray(value))
@@ -106,16 +61,7 @@ _OF_WEIGHTS = ("trainable", "regularizer", "constraint")
 
 
 def copy_flags(old, new, kept):
-    """Makes the parts that two models share trainable or frozen in the new one as in the old one.
-
-    Weights take over their regularizers and constraints too. Layers that the new model alone has
-    follow what they are part of.
-
-    Args:
-        old: a `TupeBackbone`, or a task with one.
-        new: a model of the same class, which is changed.
-        kept: paths of the weights that both models have.
-    """
+    """Makes what two models share, by `kept` paths, trainable or frozen as in the old one."""
     shared = {
         path.rsplit("/", count)[0] for path in kept for count in range(1, path.count("/") + 1)
     }

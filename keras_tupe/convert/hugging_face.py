@@ -84,8 +84,8 @@ def from_hf(folder, dtype=None, **options):
     error.
 
     Differences from the source: one dropout rate everywhere, the hidden one; in a Longformer,
-    which tokens are global is a setting here and an input there; our WordPiece, which is
-    TensorFlow's, cuts a few rare characters otherwise, as the report says.
+    which tokens are global is a setting here and an input there; what a tokenizer does otherwise,
+    the report says.
 
     Args:
         folder: path of a local folder with `config.json` and the weights, in safetensors or torch's
@@ -136,21 +136,7 @@ def from_hf(folder, dtype=None, **options):
 
 
 def make(converter, config, arguments, weights, source, dtype=None, tokenizer=None, name=None):
-    """Returns the model that a record makes of weights, and a report.
-
-    Args:
-        converter: the `Converter`.
-        config: their complete configuration, as `read_config` gives it.
-        arguments: those of our backbone, from there too.
-        weights: dictionary: their name -> array.
-        source: how messages name the source.
-        dtype: Keras dtype policy of the model. Defaults to the global one.
-        tokenizer: the tokenizer of its preprocessor, or `None`.
-        name: class name of the task. Defaults to that of whose head there is something.
-
-    Raises:
-        ValueError: naming all that does not fit.
-    """
+    """Returns the model that a record makes of weights, and a report."""
     spelled, found = _plain(converter, weights, arguments["num_heads"])
     check_sizes(arguments, [array.shape for array in found.values()], source, slack=2)
     kinds = {str(value.dtype) for value in found.values() if value.dtype.kind not in "biu"}
@@ -206,14 +192,7 @@ def options_of_architectures():
 
 
 def check_options(given, known, owners, received):
-    """Refuses options that are not among those known, and says whose they are, or the nearest.
-
-    Args:
-        given: dictionary of options.
-        known: those of what is read.
-        owners: dictionary: name -> list of what takes it.
-        received: what is read, for the message.
-    """
+    """Refuses options that are not among those known, and says whose they are, or the nearest."""
     wrong = [name for name in given if name not in known]
     if wrong:
         sentences = [
@@ -238,11 +217,7 @@ def _asked(converter, options):
 
 
 def read_config(converter, config, source, **options):
-    """Returns the arguments of our backbone, the complete configuration, and notes.
-
-    Raises:
-        ValueError: naming all that our model cannot be.
-    """
+    """Returns the arguments of our backbone, the complete configuration, and notes."""
     arguments, complete, problems = _arguments(converter, config, options)
     if problems:
         raise ValueError(
@@ -434,20 +409,7 @@ def _not_ours(converter, found, config, backbone, spelled):
 
 
 def values_of(model, found, place, spelled, dropped, absent=(), source=""):
-    """Returns the values of a model's weights by path, and what keeps its initial values.
-
-    Args:
-        model: a new model.
-        found: dictionary: name in the source -> array.
-        place: function of a path of ours -> name in the source, or `None`, and its `Form`.
-        spelled: dictionary: name in `found` -> how the file spells it.
-        dropped: names in `found` that are left out.
-        absent: dictionary: path, with `#`, of what the source never has -> the reason.
-        source: how messages name the source.
-
-    Raises:
-        ValueError: listing all weights that are missing, left over or of another shape.
-    """
+    """Returns the values of a model's weights by path, and what keeps its initial values."""
     weights = weights_by_path(model)
     places = {path: place(path) for path in weights}
     parts = {path.split("/")[0] for path in weights if places[path][0] in found}
@@ -477,7 +439,7 @@ def values_of(model, found, place, spelled, dropped, absent=(), source=""):
     if problems:
         raise ValueError(
             "The weights must be those of the model that the configuration describes. "
-            f"Received: {'; '.join(problems)}{f'; {source}' if source else ''}"
+            f"Received: {'; '.join(problems)}{f' in {source}' if source else ''}"
         )
     return {path: form.ours(*rest) for path, (form, *rest) in values.items()}, new
 
@@ -565,13 +527,7 @@ def to_hf(model, folder, model_type=None):
 
 @contextlib.contextmanager
 def written(model, folder, model_type=None, alone=False):
-    """Writes a model, see `to_hf`; in the `with` block its path, to write more files into.
-
-    Args:
-        model, folder, model_type: as in `to_hf`.
-        alone: whether to write the encoder alone, of any task, with the tokenizer, so that it
-            computes what it does here from token ids and a mask alone.
-    """
+    """Writes a model, see `to_hf`; in the `with` block its path, to write more files into."""
     backbone, name = getattr(model, "backbone", model), type(model).__name__
     known = by_type().values()
     own = [x.model_type for x in known if name in x.heads]

@@ -196,13 +196,7 @@ class EmbedderSettings:
 
 
 def read_settings(folder):
-    """Returns the `EmbedderSettings` of a folder.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged or lies elsewhere, or naming all that has no counterpart
-            here: other modules, other poolings, a prompt before every text, values of another type.
-    """
+    """Returns the `EmbedderSettings` of a folder."""
     folder = pathlib.Path(folder)
     places = _places(folder)
     pooling, problems = _pooling(_read(folder, places["Pooling"] / "config.json"))

@@ -117,12 +117,7 @@ FAIRSEQ_IDS = {
 
 
 def special_ids(tokenizer, ids):
-    """Returns the entries of config.json about special tokens.
-
-    Args:
-        tokenizer: a `TupeTokenizer` or `None`.
-        ids: `BERT_IDS` or `FAIRSEQ_IDS`.
-    """
+    """Returns the entries of config.json about special tokens."""
     return {
         theirs: default if getattr(tokenizer, ours, None) is None else getattr(tokenizer, ours)
         for theirs, (ours, default) in ids.items()
@@ -154,21 +149,7 @@ class Vocabulary:
 
 
 def read_vocabulary(folder, vocabulary_size, frame=BERT):
-    """Returns the tokenizer of a folder, if ours can do what it asks for, and notes.
-
-    Args:
-        folder: path of the folder.
-        vocabulary_size: token vectors of the model.
-        frame: the `Frame` of the model. Defaults to BERT's.
-
-    Returns:
-        `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences for the report.
-        Without TensorFlow the tokenizer can be saved but not used.
-
-    Raises:
-        ValueError: if the vocabulary has another size than the model, naming both; if a file is
-            damaged.
-    """
+    """Returns the tokenizer of a folder, if ours can do what it asks for, and notes."""
     folder, kind = pathlib.Path(folder), _KINDS[frame.kind]
     names = (CONFIG, SETTINGS, WHOLE, SPECIAL_MAP, ADDED)
     files = {name: _read_json(folder / name) for name in names}
@@ -267,11 +248,7 @@ def write_vocabulary(tokenizer, backbone, folder, frame):
 
 
 def read_pieces(path):
-    """Returns the lines of a vocabulary file.
-
-    Raises:
-        ValueError: if it is not UTF-8.
-    """
+    """Returns the lines of a vocabulary file."""
     try:
         text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -295,25 +272,13 @@ def checked_size(pieces, vocabulary_size, path):
 
 
 def wordpiece_tokenizer(pieces, lowercase, path):
-    """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report.
-
-    Args:
-        pieces: list of strings.
-        lowercase: whether text is lower-cased and stripped of accents.
-        path: where the pieces come from, for the notes.
-    """
+    """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report."""
     kind, special = _KINDS[BERT.kind], BERT.special.values()
     return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), kind, special)
 
 
 def preprocessor_of(tokenizer, backbone, kind=TupeMaskedLMPreprocessor):
-    """Returns the preprocessor of a task; `None` without a tokenizer.
-
-    Args:
-        tokenizer: a `TupeTokenizer` or `None`.
-        backbone: the task's `TupeBackbone`.
-        kind: class of the preprocessor. Defaults to that of a masked LM.
-    """
+    """Returns the preprocessor of a task; `None` without a tokenizer."""
     if tokenizer is None:
         return None
     return kind(
@@ -579,9 +544,7 @@ class _Kind:
 class _WordPiece(_Kind):
     name, title, files = "wordpiece", "WordPiece belongs", ("vocab.txt",)
     notes = (
-        "ours cuts a few characters otherwise than BERT's own tokenizer: ligatures, full-width "
-        "letters, superscripts and signs like the ellipsis as their plain letters, a lower-cased "
-        "sharp s as ss, zero-width and control characters as the end of a word",
+        "marks and punctuation that are newer than the tables of BERT's own tokenizer are such here",
     )
 
     def lowercase(self, whole):

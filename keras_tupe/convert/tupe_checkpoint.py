@@ -188,17 +188,7 @@ def from_tupe_checkpoint(path, dictionary=None, dtype=None):
 
 
 def model_of_released_weights(args, weights, source, dtype=None):
-    """Returns a `TupeMaskedLM` and a `Report`, see `from_tupe_checkpoint`.
-
-    Args:
-        args: dictionary, the attributes of fairseq's `args`.
-        weights: dictionary: released name -> array; float64 stays so in a float64 model.
-        source: how messages name the checkpoint.
-        dtype: Keras dtype policy of the model. Defaults to the global one.
-
-    Raises:
-        ValueError: naming all that is not supported or does not fit.
-    """
+    """Returns a `TupeMaskedLM` and a `Report`, see `from_tupe_checkpoint`."""
     table = weights.get(_EMBEDDING, weights.get(f"{_HEAD}.weight"))
     rows = len(table) if table is not None and table.ndim else 0
     config = {x: _plain(args[x]) for x in (*_SETTINGS, *CONVERTER.fixed) if x in args}
@@ -343,10 +333,7 @@ def read_fairseq_dictionary(path):
 
 
 def special_ids(tokens, vocabulary_size, source):
-    """Returns the ids of the special tokens, by the lines of a dictionary that must fit.
-
-    fairseq puts its special tokens first and `<mask>` last, unless a line is `<mask>` itself.
-    """
+    """Returns the ids of the special tokens, by the lines of a dictionary that must fit."""
     has_mask = _MASK in tokens
     sizes = {name: count + len(tokens) + (not has_mask) for name, count in _NUM_SPECIAL.items()}
     for name, count in _NUM_SPECIAL.items():
