@@ -14,11 +14,10 @@ from keras_tupe.convert.tokenizer_files import (
     BERT,
     IDS_ONLY,
     checked_size,
-    preprocessor_of,
     read_pieces,
     wordpiece_tokenizer,
 )
-from keras_tupe.models import TupeBackbone, TupeMaskedLM
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
 from keras_tupe.models.presets import check_inside, check_sizes, weight_shapes
 
 # Its layers have it fixed; its masked-LM head has Keras's default instead.
@@ -94,7 +93,9 @@ def from_keras_hub_bert(folder, dtype=None):
     shapes = _checked_shapes(folder, arguments)
     tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
     backbone = TupeBackbone(**arguments, dtype=dtype)
-    model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
+    rows = {"sequence_length": backbone.max_sequence_length, "segments": True}
+    text = None if tokenizer is None else TupeMaskedLMPreprocessor(tokenizer, **rows)
+    model = TupeMaskedLM(backbone, text)
     theirs, dropped = _load(folder, backbone.dtype_policy.variable_dtype)
     _check_nothing_is_left(folder, shapes, getattr(theirs, "backbone", theirs))
     found = {

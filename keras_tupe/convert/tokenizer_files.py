@@ -15,7 +15,7 @@ import shutil
 import struct
 
 from keras_tupe import _json_file
-from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
+from keras_tupe.models import TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 
 IDS_ONLY = "the model takes token ids only"
@@ -277,17 +277,6 @@ def wordpiece_tokenizer(pieces, lowercase, path):
     return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), kind, special)
 
 
-def preprocessor_of(tokenizer, backbone, kind=TupeMaskedLMPreprocessor):
-    """Returns the preprocessor of a task; `None` without a tokenizer."""
-    if tokenizer is None:
-        return None
-    return kind(
-        tokenizer,
-        sequence_length=backbone.max_sequence_length,
-        segments=bool(backbone.num_segments),
-    )
-
-
 def _is_word(piece):
     return len(piece) > 1 and all("\u4e00" <= character <= "\u9fff" for character in piece)
 
@@ -543,9 +532,7 @@ class _Kind:
 
 class _WordPiece(_Kind):
     name, title, files = "wordpiece", "WordPiece belongs", ("vocab.txt",)
-    notes = (
-        "marks and punctuation that are newer than the tables of BERT's own tokenizer are such here",
-    )
+    notes = ("marks and punctuation newer than the tables of BERT's own tokenizer are such here",)
 
     def lowercase(self, whole):
         return _part(whole, "normalizer").get("lowercase")

@@ -14,6 +14,7 @@ from bert_cases import (
     write_hf,
 )
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+from hf_cases import check_equal, hidden_states, values
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert._folder import read_hf_weights
@@ -38,13 +39,6 @@ def golden_folder(name, golden, dtype, folder):
     return write_hf(folder, json.loads(str(golden["config"])), released)
 
 
-def hidden_states(backbone, inputs):
-    blocks = [backbone.get_layer(f"block_{index}") for index in range(backbone.num_layers)]
-    first = backbone.get_layer("embeddings_dropout")
-    probe = keras.Model(backbone.inputs, [layer.output for layer in (first, *blocks)])
-    return [keras.ops.convert_to_numpy(states) for states in probe(inputs)]
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
 def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tolerance, tmp_path):
@@ -59,7 +53,7 @@ def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tol
     }
     real = inputs["padding_mask"].astype(bool)
     assert not real.all(), "the fixture has padding"
-    found = hidden_states(model.backbone, inputs)
+    found = hidden_states(model, inputs)
     for ours, theirs in zip(found, golden["hidden_states"], strict=True):
         assert_close(ours[real], theirs[real], tolerance)
     places = np.tile(np.arange(real.shape[1], dtype="int32"), (len(real), 1))
@@ -116,17 +110,6 @@ def test_a_model_without_segments_gets_segments_that_change_nothing(tmp_path):
 def plain(tmp_path_factory):
     """What a checkpoint of today, in one file, gives: path of a weight -> array."""
     return values(from_hf(write_hf(tmp_path_factory.mktemp("plain") / "bert"))[0])
-
-
-def values(model):
-    found = weights_by_path(model)
-    return {path: keras.ops.convert_to_numpy(weight) for path, weight in found.items()}
-
-
-def check_equal(found, expected):
-    assert found.keys() == expected.keys()
-    for path, value in expected.items():
-        np.testing.assert_array_equal(found[path], value, err_msg=path)
 
 
 def test_weights_in_torchs_format_are_the_same(tmp_path):
