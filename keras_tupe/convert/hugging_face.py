@@ -207,13 +207,17 @@ def check_options(given, known, owners, received):
 
 def _asked(converter, options):
     """Returns the task that options ask for, or `None`, and the options of `Converter.read`."""
-    given = {name: x for name, x in options.items() if x is not None}
-    refused = {name: x for name, x in given.items() if name in converter.asked or x is not False}
+    known = converter.asked  # `None`, and `False` for another kind, ask for nothing
+    given = {
+        name: x
+        for name, x in options.items()
+        if x is not None and (name in known or x is not False)
+    }
     received = f"model_type={converter.model_type!r}"
-    check_options(refused, converter.asked, options_of_architectures(), received)
+    check_options(given, known, options_of_architectures(), received)
     heads = {head.option: name for name, head in converter.heads.items() if head.option}
-    asked = [heads[name] for name in refused if name in heads and refused[name]]
-    return next(iter(asked), None), {n: x for n, x in refused.items() if n not in heads}
+    asked = [heads[name] for name in given if name in heads and given[name]]
+    return next(iter(asked), None), {name: x for name, x in given.items() if name not in heads}
 
 
 def read_config(converter, config, source, **options):

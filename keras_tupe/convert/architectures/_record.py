@@ -9,7 +9,12 @@ from keras_tupe.check import is_integer, is_number
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
-    """Kind of a value in a configuration: what it must be, in code and in words."""
+    """Kind of a value in a configuration: what it must be, in code and in words.
+
+    Attributes:
+        expected: in words, such as "an integer > 0".
+        fits: function of a value -> whether it is one.
+    """
 
     expected: str
     fits: Callable
@@ -21,22 +26,35 @@ ACTIVATIONS = {  # by their names; of several the first is written
     "gelu_pytorch_tanh": "gelu_approximate",
     "gelu_fast": "gelu_approximate",
 }
+# Sizes, such as the width.
 SIZE = Kind("an integer > 0", lambda value: is_integer(value) and value > 0)
+# Numbers of what there may be none of.
 COUNT = Kind("an integer >= 0", lambda value: is_integer(value) and value >= 0)
+# Positive numbers, such as the epsilon of a normalization.
 NUMBER = Kind("a number > 0", lambda value: is_number(value) and 0 < value < 1e30)
+# Dropout rates; written as ours where they have no argument here.
 RATE = Kind("a share in [0, 1)", lambda value: is_number(value) and 0 <= value < 1)
 OTHER_RATE = Kind(RATE.expected, RATE.fits)  # of what ours has not, 0 by default
+# True or false.
 FLAG = Kind("true or false", lambda value: isinstance(value, bool))
+# Names of activations that are known here.
 ACTIVATION = Kind(
     f"one of {list(ACTIVATIONS)}", lambda value: isinstance(value, str) and value in ACTIVATIONS
 )
+# Texts.
 TEXT = Kind("a text", lambda value: isinstance(value, str))
+# In place of the default of an entry that a file must have.
 REQUIRED = object()
 _NEEDED = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "max_sequence_length")
 
 
 def built_as(attention_pattern="full", position="absolute"):
-    """Returns a function that says whether a backbone has this pattern and these positions."""
+    """Returns a function that says whether a backbone has this pattern and these positions.
+
+    Args:
+        attention_pattern: name of the pattern.
+        position: name of the positional method.
+    """
 
     def suits(backbone):
         found = (getattr(backbone, name, None) for name in ("attention_pattern", "position"))
