@@ -106,13 +106,13 @@ def to_sentence_transformers(model, folder, model_type=None):
     since sentence-transformers makes none.
 
     Args:
-        model: a `TupeTextEmbedder` with a preprocessor that has a vocabulary.
+        model: a `TupeTextEmbedder` with a preprocessor.
         folder: path of a folder that does not exist yet; it appears when it is complete.
         model_type: kind of the encoder, as in `to_hf`.
 
     Raises:
         TypeError: if `model` is another kind of model.
-        ValueError: if there is no vocabulary, the encoder is causal, or rows do not begin with
+        ValueError: if there is no preprocessor, the encoder is causal, or rows do not begin with
             the start token; or as from `to_hf`.
         OSError: if the files cannot be written.
 
@@ -134,8 +134,8 @@ def to_sentence_transformers(model, folder, model_type=None):
             f"Received: a {type(model).__name__}"
         )
     text, problems = model.preprocessor, []
-    if text is None or not text.tokenizer.has_vocabulary:
-        problems.append("no vocabulary: give the model a preprocessor with one")
+    if text is None:
+        problems.append("no tokenizer: give the model a preprocessor")
     elif not text.add_start_token:
         problems.append("add_start_token=False must be True: rows begin with the start token there")
     if model.backbone.is_causal:

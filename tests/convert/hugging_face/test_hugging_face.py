@@ -18,8 +18,6 @@ from hf_cases import check_equal, hidden_states, values
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert._folder import read_hf_weights
-from keras_tupe.convert._weights import weights_by_path
-from keras_tupe.convert.tokenizer_files import read_vocabulary
 
 NAMES = {
     "bert_absolute": "absolute",
@@ -64,24 +62,6 @@ def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tol
     assert len(report.kept) + len(report.new) == len(model.weights)
     unused = "bert.embeddings.position_embeddings.weight"
     assert (unused in report.dropped) == (name != "bert_absolute")
-
-
-@pytest.mark.parametrize("position", ["absolute", "shaw", "qkr_4"])
-def test_a_model_comes_back_from_their_format_bit_by_bit(position, tmp_path):
-    model = tiny_model(position, dropout=0.25, initializer_range=0.5)
-    to_hf(model, tmp_path / "there" / "bert", "bert")
-    again, report = from_hf(tmp_path / "there" / "bert")
-    assert report.new == {}
-    assert set(report.kept) == set(weights_by_path(model))
-    check_equal(values(again), values(model))
-    config = {**model.backbone.get_config(), "name": again.backbone.name}
-    assert again.backbone.get_config() == config
-    released = safetensors.numpy.load_file(tmp_path / "there" / "bert" / "model.safetensors")
-    table = released["bert.embeddings.position_embeddings.weight"]
-    assert table.shape == (9, 15)
-    assert np.any(table) == (position == "absolute")
-    inputs = tiny_inputs(model)
-    check_equal(outputs(again, inputs), outputs(model, inputs))
 
 
 def test_a_backbone_alone_becomes_a_bert_without_a_head(tmp_path):
@@ -233,19 +213,3 @@ def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp
     assert (tmp_path / "again" / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
     again, _ = from_hf(tmp_path / "again")
     assert again.preprocessor.tokenizer.lowercase == lowercase
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"do_lower_case": True, "strip_accents": False},
-        {"tokenize_chinese_chars": False},
-        {"mask_token": {"content": "<mask>"}},
-    ],
-)
-def test_a_tokenizer_that_ours_cannot_copy_is_left_out_with_a_reason(settings, tmp_path):
-    folder = write_hf(tmp_path / "bert", pieces=PIECES, settings=settings)
-    tokenizer, (note,) = read_vocabulary(folder, len(PIECES))
-    assert tokenizer is None
-    assert next(iter(settings)) in note
-    assert "takes token ids only" in note

@@ -84,6 +84,12 @@ DIFFERENT = [
         {"tokenizer_config": {"do_lower_case": True}, **whole("normalizer", lowercase=False)},
         "tokenizer.json: lowercase=False, not True",
     ),
+    ({"tokenizer_config": {"tokenize_chinese_chars": False}}, "tokenize_chinese_chars=False"),
+    (
+        {"tokenizer_config": {"do_lower_case": True, "strip_accents": False}},
+        "tokenizer_config.json: strip_accents=False, not True",
+    ),
+    ({"tokenizer_config": {"mask_token": {"content": "<mask>"}}}, "mask_token='<mask>'"),
     (whole("normalizer", lowercase="yes"), "tokenizer.json: lowercase='yes'"),
     (whole("normalizer", strip_accents=False), "strip_accents=False, not True"),
     (whole("normalizer", handle_chinese_chars=False), "handle_chinese_chars=False"),

@@ -1,5 +1,6 @@
 """Folders of sentence-transformers become embedders."""
 
+import importlib.util
 import json
 import shutil
 
@@ -265,7 +266,7 @@ def test_what_the_library_would_compute_otherwise_is_refused(tmp_path):
         to_sentence_transformers(TupeMaskedLM(backbone), tmp_path / "there")
     bare = TupeTextClassifierPreprocessor(text.tokenizer, 8, segments=True, add_start_token=False)
     for other, expected in (
-        (TupeTextEmbedder(backbone), "no vocabulary"),
+        (TupeTextEmbedder(backbone), "no tokenizer"),
         (TupeTextEmbedder(backbone, bare), "add_start_token=False must be True"),
         (embedder("none"), "position='none' must be 'absolute'"),
         (embedder(attention_pattern="causal"), "a causal encoder"),
@@ -286,3 +287,12 @@ def embedder(position="absolute", **options):
     size = text.tokenizer.vocabulary_size()
     backbone = TupeBackbone(size, 1, 2, 6, 8, position, max_sequence_length=10, **options)
     return TupeTextEmbedder(backbone, TupeTextClassifierPreprocessor(text.tokenizer, 8))
+
+
+def test_without_tensorflow_a_kept_vocabulary_is_written(tensorflow, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.util, "find_spec", lambda name: None)
+        model, _ = from_sentence_transformers(FOLDER)
+    assert not model.preprocessor.tokenizer.has_vocabulary
+    to_sentence_transformers(model, tmp_path / "there")
+    assert (tmp_path / "there" / "vocab.txt").read_bytes() == (FOLDER / "vocab.txt").read_bytes()
