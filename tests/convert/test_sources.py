@@ -135,6 +135,8 @@ def test_what_an_architecture_cannot_be_is_named(loads, tmp_path):
         (("entries=bert.trunk()", "entries=()"), "without vocabulary_size, num_layers"),
         (("entries=bert.trunk(),", ""), "could not be run: TypeError: .*'entries'"),
         (('model_type="megatron-bert"', 'model_type="bert"'), "a converter of this `model_type`"),
+        (('"TupeMaskedPairLM"', '"TupePairLM"'), "Did you mean 'TupeMaskedPairLM'"),
+        (("entries=bert.trunk()", "entries=bert.trunk()[:5]"), "without max_sequence_length, dro"),
         (("SELF =", "SELF = 1 / 0 #"), "could not be run: ZeroDivisionError"),
     ],
 )

@@ -6,6 +6,7 @@ file needs is here: the record, its parts and kinds of entries, and the `Frame` 
 module of an architecture that a new one is like, such as `bert`, has names to start from.
 """
 
+from keras_tupe._keywords import did_you_mean
 from keras_tupe._registry import Registry
 from keras_tupe.convert.architectures._record import (
     ACTIVATION,
@@ -24,6 +25,7 @@ from keras_tupe.convert.architectures._record import (
     built_as,
 )
 from keras_tupe.convert.tokenizer_files import Frame
+from keras_tupe.tasks import TASKS
 
 __all__ = [
     "ACTIVATION",
@@ -67,14 +69,17 @@ def load_file(path):
 
     Raises:
         ValueError: if the file cannot be run or has no `CONVERTER`; if there is an architecture of
-            its `model_type` already.
+            its `model_type` already, or a head belongs to no task.
     """
     name = REGISTRY.load_file(path)
-    kind = CONVERTERS[name].model_type
+    record, known = CONVERTERS[name], {task.__name__ for task in TASKS.values()}
+    kind, problem = record.model_type, None
     if any(x.model_type == kind for other, x in CONVERTERS.items() if other != name):
+        problem = f"There is a converter of this `model_type` already. Received: {kind!r}"
+    elif unknown := [head for head in record.heads if head not in known]:
+        nearest = did_you_mean(unknown[0], known)
+        problem = f"A head must be that of a task's class.{nearest} Received: {unknown[0]!r}"
+    if problem:
         REGISTRY.forget(name)
-        raise ValueError(
-            f"There is a converter of this `model_type` already. Received: model_type={kind!r} in "
-            f"path={str(path)!r}"
-        )
+        raise ValueError(f"{problem} in path={str(path)!r}")
     return kind

@@ -46,6 +46,7 @@ TEXT = Kind("a text", lambda value: isinstance(value, str))
 # In place of the default of an entry that a file must have.
 REQUIRED = object()
 _NEEDED = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "max_sequence_length")
+_NEEDED += ("dropout",)
 
 
 def built_as(attention_pattern="full", position="absolute"):
@@ -208,11 +209,11 @@ class Converter:
     spellings: tuple = ()
 
     def __post_init__(self):
-        ours = {*self.ours, *(entry.ours for entry in self.entries)}
+        ours = {entry.ours for entry in self.entries}
         missing = [name for name in _NEEDED if name not in ours]
         if missing or not self.heads:
             raise ValueError(
-                "A converter must have a head, and entries for the sizes of a backbone. "
+                "A converter must have a head, and entries for the sizes and the dropout rate. "
                 f"Received: model_type={self.model_type!r} without {', '.join(missing) or 'heads'}"
             )
 
