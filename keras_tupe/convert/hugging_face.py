@@ -406,7 +406,8 @@ def _not_ours(converter, found, config, backbone, spelled):
     segments = f"{converter.names.get('segment_embedding')}.weight"
     if segments in found and table in found and not backbone.num_segments:
         only, rows = found[segments], found[table]
-        if only.shape == (1, *rows.shape[1:]):
+        is_real = not {only.dtype.kind, rows.dtype.kind} & set("biuc")
+        if is_real and only.shape == (1, *rows.shape[1:]):
             found[table] = rows.astype("float64") + only.astype("float64")
             dropped[segments] = "the only segment; it is added to every row of the position table"
     return dropped
