@@ -28,6 +28,7 @@ MOST_LINES = {
     **dict.fromkeys(NAMES, 120),
     **dict.fromkeys(ONE_OF_EACH.values(), 80),
     "token_classifier": 120,
+    "megatron_bert_converter": 100,
 }
 
 

@@ -11,11 +11,17 @@ import pytest
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from keras import ops
 
-from keras_tupe.convert.tupe.model import model_of_released_weights
-from keras_tupe.convert.tupe.settings import TupeSettings
+from keras_tupe.convert.tupe_checkpoint import model_of_released_weights
 from keras_tupe.layers.relative_bucket_bias import relative_buckets
 
-SIZES = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim", "max_sequence_length")
+SIZES = {
+    "num_layers": "encoder_layers",
+    "num_heads": "encoder_attention_heads",
+    "hidden_dim": "encoder_embed_dim",
+    "intermediate_dim": "encoder_ffn_embed_dim",
+    "max_sequence_length": "max_positions",
+    "relative_position": "rel_pos",
+}
 
 
 @pytest.mark.parametrize("name", ["tupe_a", "tupe_r"])
@@ -25,8 +31,7 @@ def test_attention_logits_equal_those_of_the_released_encoder(name, dtype, toler
     golden = np.load(GOLDEN / f"{name}.npz")
     config = json.loads(str(golden["config"]))
     weights = {key[7:]: golden[key] for key in golden.files if key.startswith("weight/")}
-    sizes = {key: config[key] for key in SIZES}
-    settings = TupeSettings(**sizes, has_relative_bias=config["relative_position"])
+    settings = {theirs: config[ours] for ours, theirs in SIZES.items()}
     model, _ = model_of_released_weights(settings, weights, "golden", dtype=dtype)
     backbone, ids = model.backbone, golden["token_ids"].astype("int32")
     real = ids != config["pad_id"]

@@ -3,8 +3,7 @@
 import keras
 
 from keras_tupe import positions
-from keras_tupe.convert._assign import assign, copy_flags, weights_by_path
-from keras_tupe.convert.report import Report
+from keras_tupe.convert._weights import Report, assign, copy_flags, weights_by_path
 from keras_tupe.models import TupeBackbone
 from keras_tupe.tasks._task import check_preprocessor
 

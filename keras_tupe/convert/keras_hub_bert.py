@@ -6,19 +6,18 @@ import pathlib
 import keras
 import keras_hub
 
-from keras_tupe.convert._assign import assign, weights_by_path
-from keras_tupe.convert.hugging_face.engine import SAME, values_of
-from keras_tupe.convert.hugging_face.files import read_json
-from keras_tupe.convert.report import Report
+from keras_tupe.convert._folder import read_json
+from keras_tupe.convert._weights import Report, assign, weights_by_path
+from keras_tupe.convert.architectures import RATE, Converter, Entry, Head
+from keras_tupe.convert.hugging_face import SAME, read_config, values_of
 from keras_tupe.convert.tokenizer_files import (
+    BERT,
     IDS_ONLY,
     checked_size,
-    preprocessor_of,
     read_pieces,
     wordpiece_tokenizer,
 )
-from keras_tupe.layers._checks import is_integer
-from keras_tupe.models import TupeBackbone, TupeMaskedLM
+from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
 from keras_tupe.models.presets import check_inside, check_sizes, weight_shapes
 
 # Its layers have it fixed; its masked-LM head has Keras's default instead.
@@ -39,6 +38,19 @@ _NAMES = (
     ("/feedforward_output/", "/feedforward_output_dense/"),
     ("mlm_head/dense/", "mlm_head/intermediate_dense/"),
     ("mlm_head/layer_norm/", "mlm_head/intermediate_layer_norm/"),
+)
+_SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+_SIZES += ("max_sequence_length", "num_segments")
+_CONFIG = Converter(
+    title="BERT of KerasHub",
+    model_type="",
+    trunk="BertBackbone",
+    heads={"TupeMaskedLM": Head("BertMaskedLM")},
+    entries=(*(Entry(name, name) for name in _SIZES), Entry("dropout", "dropout", RATE)),
+    ours={"position": "absolute", "layer_norm_epsilon": _EPSILON, "initializer_range": 0.02},
+    names={},
+    frame=BERT,
+    ids={},
 )
 _FIXED = {"split": True, "split_on_cjk": True, "suffix_indicator": "##", "oov_token": "[UNK]"}
 _GELU = (
@@ -80,14 +92,10 @@ def from_keras_hub_bert(folder, dtype=None):
     arguments = _arguments(folder)
     shapes = _checked_shapes(folder, arguments)
     tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
-    backbone = TupeBackbone(
-        **arguments,
-        position="absolute",
-        initializer_range=0.02,
-        layer_norm_epsilon=_EPSILON,
-        dtype=dtype,
-    )
-    model = TupeMaskedLM(backbone, preprocessor_of(tokenizer, backbone))
+    backbone = TupeBackbone(**arguments, dtype=dtype)
+    rows = {"sequence_length": backbone.max_sequence_length, "segments": True}
+    text = None if tokenizer is None else TupeMaskedLMPreprocessor(tokenizer, **rows)
+    model = TupeMaskedLM(backbone, text)
     theirs, dropped = _load(folder, backbone.dtype_policy.variable_dtype)
     _check_nothing_is_left(folder, shapes, getattr(theirs, "backbone", theirs))
     found = {
@@ -119,27 +127,10 @@ def _arguments(folder):
             "The folder must be a preset of KerasHub's `BertBackbone` or a task with one. "
             f"Received: {str(folder)!r} with registered_name={name!r}"
         )
-    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
-    names += ("dropout", "max_sequence_length", "num_segments")
     config = config if isinstance(config, dict) else {}
-    missing = [each for each in names if each not in config]
-    if missing:
-        raise ValueError(
-            f"The configuration of the preset must have {', '.join(missing)}. "
-            f"Received: {str(folder)!r}"
-        )
-    wrong = [each for each in names if each != "dropout" and not _is_size(config[each])]
-    rate = config["dropout"]
-    if wrong or type(rate) not in (int, float) or not 0 <= rate < 1:
-        raise ValueError(
-            "The configuration of the preset must have integers above 0 for its sizes, and a "
-            f"dropout rate in [0, 1). Received: {', '.join(wrong) or 'dropout'} in {str(folder)!r}"
-        )
-    return {each: config[each] for each in names}
-
-
-def _is_size(value):
-    return is_integer(value) and value > 0
+    names = {entry.theirs for entry in _CONFIG.entries}
+    known = {name: value for name, value in config.items() if name in names}
+    return read_config(_CONFIG, known, repr(str(folder)))[0]
 
 
 def _load(folder, dtype):
@@ -164,7 +155,7 @@ def _load(folder, dtype):
 
 def _checked_shapes(folder, arguments):
     """Returns the shapes of the encoder's weights, or refuses a folder that should not be read."""
-    configs, shapes = [{**arguments, "position": "absolute"}], {}
+    configs, shapes = [arguments], {}
     for name in _FILES:
         path = folder / name
         if not os.path.lexists(path):

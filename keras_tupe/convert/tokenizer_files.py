@@ -15,7 +15,7 @@ import shutil
 import struct
 
 from keras_tupe import _json_file
-from keras_tupe.models import TupeMaskedLMPreprocessor, TupeTokenizer
+from keras_tupe.models import TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 
 IDS_ONLY = "the model takes token ids only"
@@ -81,13 +81,9 @@ def _classes(*names):
 _BERT = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 _ENDS = {**_BERT, "bos_token": "[CLS]", "eos_token": "[SEP]"}
 _FAIRSEQ = {
-    "bos_token": "<s>",
-    "cls_token": "<s>",
-    "eos_token": "</s>",
-    "sep_token": "</s>",
-    "pad_token": "<pad>",
-    "unk_token": "<unk>",
-    "mask_token": "<mask>",
+    **dict.fromkeys(("bos_token", "cls_token"), "<s>"),
+    **dict.fromkeys(("eos_token", "sep_token"), "</s>"),
+    **{f"{name}_token": f"<{name}>" for name in ("pad", "unk", "mask")},
 }
 _MPNET = {**_FAIRSEQ, "unk_token": "[UNK]"}
 _ALBERT = {**_ENDS, "unk_token": "<unk>", "pad_token": "<pad>"}
@@ -117,12 +113,7 @@ FAIRSEQ_IDS = {
 
 
 def special_ids(tokenizer, ids):
-    """Returns the entries of config.json about special tokens.
-
-    Args:
-        tokenizer: a `TupeTokenizer` or `None`.
-        ids: `BERT_IDS` or `FAIRSEQ_IDS`.
-    """
+    """Returns the entries of config.json about special tokens."""
     return {
         theirs: default if getattr(tokenizer, ours, None) is None else getattr(tokenizer, ours)
         for theirs, (ours, default) in ids.items()
@@ -131,21 +122,13 @@ def special_ids(tokenizer, ids):
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """What a tokenizer is made of, whichever files it comes from.
+    """What a tokenizer is made of, whichever files it comes from."""
 
-    Attributes:
-        pieces: list of strings, in the order of their ids.
-        merges: of byte pairs: list of pairs of pieces, first ones first.
-        scores: of SentencePiece: list of numbers, one for each piece.
-        characters: of SentencePiece: bytes of its table of characters.
-        content: of SentencePiece: bytes of the whole model.
-    """
-
-    pieces: list
-    merges: list | None = None
-    scores: list | None = None
-    characters: bytes = b""
-    content: bytes = b""
+    pieces: list  # strings, in the order of their ids
+    merges: list | None = None  # of byte pairs: pairs of pieces, first ones first
+    scores: list | None = None  # of SentencePiece, one for each piece; the two below too
+    characters: bytes = b""  # its table of characters
+    content: bytes = b""  # the whole model
 
     @property
     def places(self):
@@ -154,21 +137,7 @@ class Vocabulary:
 
 
 def read_vocabulary(folder, vocabulary_size, frame=BERT):
-    """Returns the tokenizer of a folder, if ours can do what it asks for, and notes.
-
-    Args:
-        folder: path of the folder.
-        vocabulary_size: token vectors of the model.
-        frame: the `Frame` of the model. Defaults to BERT's.
-
-    Returns:
-        `(tokenizer, notes)`: a `TupeTokenizer` or `None`, and sentences for the report.
-        Without TensorFlow the tokenizer can be saved but not used.
-
-    Raises:
-        ValueError: if the vocabulary has another size than the model, naming both; if a file is
-            damaged.
-    """
+    """Returns the tokenizer of a folder, if ours can do what it asks for, and notes."""
     folder, kind = pathlib.Path(folder), _KINDS[frame.kind]
     names = (CONFIG, SETTINGS, WHOLE, SPECIAL_MAP, ADDED)
     files = {name: _read_json(folder / name) for name in names}
@@ -225,17 +194,14 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
 
 def vocabulary_problems(tokenizer, backbone, frame):
     """Returns why a tokenizer cannot be written: a list, empty for `None`."""
-    if tokenizer is None:
-        return []
-    if tokenizer.kind != frame.kind:
+    if tokenizer is not None and tokenizer.kind != frame.kind:
         return [
             f"a {tokenizer.kind} tokenizer, where {_KINDS[frame.kind].title}; set "
             "`model.preprocessor = None` to write the weights alone"
         ]
-    if not tokenizer.has_vocabulary:
+    if tokenizer is None or not tokenizer.has_vocabulary:
         return []
-    found = []
-    size = tokenizer.vocabulary_size()
+    found, size = [], tokenizer.vocabulary_size()
     is_spare = frame.spare_mask and tokenizer.mask_token_id == backbone.vocabulary_size == size - 1
     if size != backbone.vocabulary_size and not is_spare:
         found.append(f"a tokenizer of {size} pieces for {backbone.vocabulary_size} token vectors")
@@ -255,11 +221,9 @@ def write_vocabulary(tokenizer, backbone, folder, frame):
     settings = {
         "tokenizer_class": frame.classes[0],
         "model_max_length": backbone.max_sequence_length,
-        **(
-            {"do_lower_case": tokenizer.lowercase} if kind.has_case else {"add_prefix_space": False}
-        ),
         **frame.special,
     }
+    settings |= {"do_lower_case": tokenizer.lowercase} if kind.has_case else kind.settings(False)
     whole = _whole(kind.of_files(folder), tokenizer.lowercase, frame, kind)
     for name, content in ((SETTINGS, settings), (WHOLE, whole)):
         text = json.dumps(content, indent=2, ensure_ascii=name == SETTINGS)
@@ -267,11 +231,7 @@ def write_vocabulary(tokenizer, backbone, folder, frame):
 
 
 def read_pieces(path):
-    """Returns the lines of a vocabulary file.
-
-    Raises:
-        ValueError: if it is not UTF-8.
-    """
+    """Returns the lines of a vocabulary file."""
     try:
         text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -295,32 +255,9 @@ def checked_size(pieces, vocabulary_size, path):
 
 
 def wordpiece_tokenizer(pieces, lowercase, path):
-    """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report.
-
-    Args:
-        pieces: list of strings.
-        lowercase: whether text is lower-cased and stripped of accents.
-        path: where the pieces come from, for the notes.
-    """
+    """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report."""
     kind, special = _KINDS[BERT.kind], BERT.special.values()
     return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), kind, special)
-
-
-def preprocessor_of(tokenizer, backbone, kind=TupeMaskedLMPreprocessor):
-    """Returns the preprocessor of a task; `None` without a tokenizer.
-
-    Args:
-        tokenizer: a `TupeTokenizer` or `None`.
-        backbone: the task's `TupeBackbone`.
-        kind: class of the preprocessor. Defaults to that of a masked LM.
-    """
-    if tokenizer is None:
-        return None
-    return kind(
-        tokenizer,
-        sequence_length=backbone.max_sequence_length,
-        segments=bool(backbone.num_segments),
-    )
 
 
 def _is_word(piece):
@@ -549,19 +486,17 @@ def _pieces_of(whole):
 
 
 class _Kind:
-    """A kind of vocabulary: what our tokenizer demands of the files, and how they are read."""
+    """A kind of vocabulary: what our tokenizer demands of the files, and how they are read.
+
+    Its `settings` are entries of `tokenizer_config.json`, its `template` parts of `tokenizer.json`,
+    which must be so.
+    """
 
     free = ()  # steps that change nothing, and need not be there
     has_case = True  # whether text may be lower-cased
 
     def lowercase(self, whole):
         """Returns what `tokenizer.json` says, or `None`."""
-
-    def settings(self, lowercase):
-        """Returns the entries of `tokenizer_config.json` that must be so, or be left out."""
-
-    def template(self, frame, lowercase, vocabulary=None):
-        """Returns normalizer, pre-tokenizer, model and decoder, which must be so too."""
 
     def why_unusable(self, vocabulary, special):
         """Returns what our op would refuse, where it is not there to say so, or `None`."""
@@ -578,11 +513,7 @@ class _Kind:
 
 class _WordPiece(_Kind):
     name, title, files = "wordpiece", "WordPiece belongs", ("vocab.txt",)
-    notes = (
-        "ours cuts a few characters otherwise than BERT's own tokenizer: ligatures, full-width "
-        "letters, superscripts and signs like the ellipsis as their plain letters, a lower-cased "
-        "sharp s as ss, zero-width and control characters as the end of a word",
-    )
+    notes = ("marks and punctuation newer than the tables of BERT's own tokenizer are such here",)
 
     def lowercase(self, whole):
         return _part(whole, "normalizer").get("lowercase")
@@ -594,14 +525,10 @@ class _WordPiece(_Kind):
         return {**fixed, **types, **strips, "wordpieces_prefix": "##"}
 
     def template(self, frame, lowercase, vocabulary=None):
+        cleans = dict.fromkeys(("clean_text", "handle_chinese_chars"), True)
+        lowers = dict.fromkeys(("strip_accents", "lowercase"), lowercase)
         return {
-            "normalizer": {
-                "type": "BertNormalizer",
-                "clean_text": True,
-                "handle_chinese_chars": True,
-                "strip_accents": lowercase,
-                "lowercase": lowercase,
-            },
+            "normalizer": {"type": "BertNormalizer", **cleans, **lowers},
             "pre_tokenizer": {"type": "BertPreTokenizer"},
             "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
             "model": {
@@ -726,11 +653,7 @@ class _SentencePiece(_Kind):
         return any(step.get("type") == "Lowercase" for step in steps) if steps else None
 
     def settings(self, lowercase):
-        return {
-            "keep_accents": False,
-            "remove_space": True,
-            "sp_model_kwargs": {},
-        }
+        return {"keep_accents": False, "remove_space": True, "sp_model_kwargs": {}}
 
     def template(self, frame, lowercase, vocabulary=None):
         quotes = [

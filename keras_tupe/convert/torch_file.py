@@ -37,12 +37,7 @@ _OPCODES = b"\x80\x95(01N\x88\x89JKM\x8aGX\x8c\x8dTUBC\x8e]ae}su)t\x85\x86\x87qr
 
 
 class InertObject:
-    """What stands for an object of a class that we do not import.
-
-    Attributes:
-        class_name: module and class, such as `"argparse.Namespace"`.
-        attributes: dictionary of the object's attributes, where the file gives one.
-    """
+    """What stands for an object of a class that we do not import."""
 
     class_name = None
 
@@ -65,18 +60,7 @@ _INERT = {name: type("Inert", (InertObject,), {"class_name": name}) for name in 
 
 
 def read(path):
-    """Returns what `torch.save` wrote to a file, with read-only NumPy arrays for its tensors.
-
-    Both formats are read: the zip archive (torch 1.6 and newer) and the older one. Tied tensors
-    share their memory; bfloat16 becomes float32; objects of settings become `InertObject`s.
-
-    Args:
-        path: path of the file, usually `.pt` or `.bin`.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not a whole checkpoint, or holds anything but data; nothing is run.
-    """
+    """Returns what `torch.save` wrote to a file, with read-only NumPy arrays for its tensors."""
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(

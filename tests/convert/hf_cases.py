@@ -61,7 +61,7 @@ def inputs_of(golden, suffix=""):
 
 def values(model):
     """Returns the weights of a model by path, as arrays."""
-    from keras_tupe.convert._assign import weights_by_path
+    from keras_tupe.convert._weights import weights_by_path
 
     return {
         path: keras.ops.convert_to_numpy(weight) for path, weight in weights_by_path(model).items()

@@ -4,7 +4,7 @@ import pytest
 from bert_cases import PIECES, scrambled, tiny_inputs, tiny_model
 
 from keras_tupe.convert import graft_position
-from keras_tupe.convert._assign import weights_by_path
+from keras_tupe.convert._weights import weights_by_path
 from keras_tupe.models import (
     TupeBackbone,
     TupeMaskedLM,

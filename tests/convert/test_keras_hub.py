@@ -113,7 +113,7 @@ def without_vocabulary_size(content):
             lambda content: content.replace(b"hub>Bert", b"hub>Albert"),
             "registered_name='keras_hub>AlbertBackbone'",
         ),
-        ("config.json", without_vocabulary_size, "must have vocabulary_size"),
+        ("config.json", without_vocabulary_size, "vocabulary_size is missing"),
         ("config.json", lambda content: content[:-9], "must hold a JSON object"),
         (
             "config.json",

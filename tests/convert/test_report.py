@@ -3,7 +3,7 @@ import pytest
 from bert_cases import tiny_model
 
 from keras_tupe.convert import Report
-from keras_tupe.convert._assign import assign, weights_by_path
+from keras_tupe.convert._weights import assign, weights_by_path
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeTextClassifier
 
 
@@ -37,17 +37,10 @@ def test_values_that_do_not_fit_are_all_listed_and_nothing_is_assigned():
     values = {path: np.zeros(weight.shape) for path, weight in weights_by_path(model).items()}
     del values["block_0/attention/key/bias"]
     values |= {"token_embedding/embeddings": np.zeros((2, 2)), "theta": np.zeros(3)}
-    with pytest.raises(ValueError, match="one to one") as caught:
+    with pytest.raises(ValueError, match="Weights must have a value of their shape each") as caught:
         assign(model, values, new=["pooled_dense/bias", "nothing"])
     message = str(caught.value)
-    for part in (
-        "block_0/attention/key/bias: there is no value for it",
-        "token_embedding/embeddings: the model has the shape (13, 15), the value (2, 2)",
-        "theta: the model has no such weight",
-        "nothing: the model has no such weight",
-        "pooled_dense/bias: it has a value and must not be called new",
-    ):
-        assert part in message
-    assert message.count(";") == 4
+    wrong = ("block_0/attention/key/bias", "nothing", "pooled_dense/bias", "theta")
+    assert message.endswith(f"others for {', '.join(wrong)}, token_embedding/embeddings")
     for weight, value in zip(model.weights, before, strict=True):
         np.testing.assert_array_equal(weight, value)

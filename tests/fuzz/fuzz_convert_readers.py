@@ -11,16 +11,20 @@ import numpy as np
 import torch_cases
 from fuzz_engine import Reader
 
-from keras_tupe.convert import from_hf, from_keras_hub_bert, from_tupe_checkpoint, torch_file
-from keras_tupe.convert.hugging_face.architectures import CONVERTERS
-from keras_tupe.convert.hugging_face.engine import read_config
-from keras_tupe.convert.hugging_face.files import read_json
-from keras_tupe.convert.hugging_face.weights import read_hf_weights
-from keras_tupe.convert.sentence_transformers.modules import read_settings
+from keras_tupe.convert import (
+    from_hf,
+    from_keras_hub_bert,
+    from_tupe_checkpoint,
+    sources,
+    torch_file,
+)
+from keras_tupe.convert._folder import read_hf_weights, read_json
+from keras_tupe.convert.architectures import CONVERTERS
+from keras_tupe.convert.hugging_face import read_config
+from keras_tupe.convert.sentence_transformers import read_settings
 from keras_tupe.convert.tokenizer_files import read_pieces, read_vocabulary
-from keras_tupe.convert.tupe.dictionary import read_fairseq_dictionary
+from keras_tupe.convert.tupe_checkpoint import read_fairseq_dictionary
 from keras_tupe.tokenizers import ByteLevelBpe
-from training.convert import work as convert
 
 _SETTINGS = {"do_lower_case": True, "strip_accents": None, "tokenizer_class": "BertTokenizer"}
 _NORMALIZER = {"type": "BertNormalizer", "lowercase": True, "strip_accents": None}
@@ -201,9 +205,9 @@ READERS = [
     ),
     Reader("KerasHub BERT", _write_keras_hub, from_keras_hub_bert, quick=3),
     Reader(
-        "training.convert: our preset's config.json",
+        "convert.load: our preset's config.json",
         lambda folder: _write_hf(folder),
-        lambda folder: convert._config(folder) and convert._dtype(folder),
+        lambda folder: sources._entry(folder, "model_type") and sources._dtype(folder),
         files=("config.json",),
     ),
 ]

@@ -230,9 +230,9 @@ VALUES = {
     "KerasHub's layers true": (
         *("KerasHub BERT", "config.json", ("config", "num_layers")),
         True,
-        "num_layers in",
+        "num_layers must be an integer > 0",
     ),
-    "KerasHub's config a list": ("KerasHub BERT", "config.json", ("config",), ["x"], "must have"),
+    "KerasHub's config a list": ("KerasHub BERT", "config.json", ("config",), ["x"], "is missing"),
     "an experiment's file a number": (
         *("prepare: inspect", "rows/preparation.json", ("corpus_hash",)),
         3,

@@ -81,6 +81,8 @@ KINDS["electra"] = (
 )
 KINDS["electra_discriminator"] = ("ElectraForPreTraining", {"small": KINDS["electra"][1]["small"]})
 KINDS["bert_pair"] = ("BertForPreTraining", {"small": {"max_position_embeddings": 15}})
+# of an example, in a folder of its own
+KINDS["megatron_bert"] = ("MegatronBertForMaskedLM", {"small": {"max_position_embeddings": 15}})
 KINDS["albert"] = (
     "AlbertForMaskedLM",
     {

@@ -6,14 +6,11 @@ import json
 import keras
 import numpy as np
 import pytest
-import safetensors.numpy
-from bert_cases import scrambled
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
 from hf_cases import check_equal, golden_copy, hidden_states, inputs_of, values
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.models import (
-    TupeBackbone,
     TupeCausalLM,
     TupeTokenizer,
 )
@@ -106,28 +103,6 @@ def test_all_spellings_of_a_checkpoint_give_the_same_model(tmp_path):
     )
 
 
-@pytest.mark.parametrize("activation", ["gelu", "gelu_approximate"])
-@pytest.mark.parametrize("has_head", [True, False])
-def test_a_model_comes_back_from_their_format_bit_by_bit(activation, has_head, tmp_path):
-    backbone = TupeBackbone(
-        13, 2, 3, 15, 8, **{**GPT_2, "activation": activation}, dropout=0.25, initializer_range=0.5
-    )
-    model = scrambled(TupeCausalLM(backbone))
-    to_hf(model if has_head else backbone, tmp_path / "gpt2")
-    config = json.loads((tmp_path / "gpt2" / "config.json").read_text())
-    assert config["architectures"] == ["GPT2LMHeadModel" if has_head else "GPT2Model"]
-    names = set(safetensors.numpy.load_file(tmp_path / "gpt2" / "model.safetensors"))
-    assert ("transformer.wte.weight" in names) == has_head
-    again, report = from_hf(tmp_path / "gpt2")
-    assert set(report.new) == POOLER
-    assert report.dropped == {}
-    expected = {path: value for path, value in values(model).items() if path not in POOLER}
-    found = values(again)
-    check_equal({path: found[path] for path in expected}, expected)
-    ours = {**backbone.get_config(), "name": again.backbone.name}
-    assert again.backbone.get_config() == ours
-
-
 def test_a_tokenizer_comes_back_too(tensorflow, tmp_path):
     model, _ = from_hf(golden_copy("gpt2", tmp_path / "gpt2", with_text=True))
     to_hf(model, tmp_path / "again")
@@ -212,14 +187,3 @@ def test_a_vocabulary_of_another_size_or_frame_is_refused_or_left_out(tensorflow
     model, report = from_hf(folder)
     assert model.preprocessor is None
     assert any("ours cannot use vocab.json" in note for note in report.notes)
-
-
-def test_a_tokenizer_of_another_kind_is_not_written(tensorflow, tmp_path):
-    from bert_cases import PIECES
-
-    from keras_tupe.models import TupeCausalLMPreprocessor
-
-    backbone = TupeBackbone(len(PIECES), 1, 3, 15, 8, **GPT_2)
-    preprocessor = TupeCausalLMPreprocessor(TupeTokenizer(PIECES), sequence_length=9)
-    with pytest.raises(ValueError, match="a wordpiece tokenizer, where byte pairs belong"):
-        to_hf(TupeCausalLM(backbone, preprocessor), tmp_path / "gpt2")

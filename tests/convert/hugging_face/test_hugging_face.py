@@ -14,11 +14,10 @@ from bert_cases import (
     write_hf,
 )
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
+from hf_cases import check_equal, hidden_states, values
 
 from keras_tupe.convert import from_hf, to_hf
-from keras_tupe.convert._assign import weights_by_path
-from keras_tupe.convert.hugging_face.weights import read_hf_weights
-from keras_tupe.convert.tokenizer_files import read_vocabulary
+from keras_tupe.convert._folder import read_hf_weights
 
 NAMES = {
     "bert_absolute": "absolute",
@@ -38,13 +37,6 @@ def golden_folder(name, golden, dtype, folder):
     return write_hf(folder, json.loads(str(golden["config"])), released)
 
 
-def hidden_states(backbone, inputs):
-    blocks = [backbone.get_layer(f"block_{index}") for index in range(backbone.num_layers)]
-    first = backbone.get_layer("embeddings_dropout")
-    probe = keras.Model(backbone.inputs, [layer.output for layer in (first, *blocks)])
-    return [keras.ops.convert_to_numpy(states) for states in probe(inputs)]
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
 def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tolerance, tmp_path):
@@ -59,7 +51,7 @@ def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tol
     }
     real = inputs["padding_mask"].astype(bool)
     assert not real.all(), "the fixture has padding"
-    found = hidden_states(model.backbone, inputs)
+    found = hidden_states(model, inputs)
     for ours, theirs in zip(found, golden["hidden_states"], strict=True):
         assert_close(ours[real], theirs[real], tolerance)
     places = np.tile(np.arange(real.shape[1], dtype="int32"), (len(real), 1))
@@ -70,24 +62,6 @@ def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tol
     assert len(report.kept) + len(report.new) == len(model.weights)
     unused = "bert.embeddings.position_embeddings.weight"
     assert (unused in report.dropped) == (name != "bert_absolute")
-
-
-@pytest.mark.parametrize("position", ["absolute", "shaw", "qkr_4"])
-def test_a_model_comes_back_from_their_format_bit_by_bit(position, tmp_path):
-    model = tiny_model(position, dropout=0.25, initializer_range=0.5)
-    to_hf(model, tmp_path / "there" / "bert", "bert")
-    again, report = from_hf(tmp_path / "there" / "bert")
-    assert report.new == {}
-    assert set(report.kept) == set(weights_by_path(model))
-    check_equal(values(again), values(model))
-    config = {**model.backbone.get_config(), "name": again.backbone.name}
-    assert again.backbone.get_config() == config
-    released = safetensors.numpy.load_file(tmp_path / "there" / "bert" / "model.safetensors")
-    table = released["bert.embeddings.position_embeddings.weight"]
-    assert table.shape == (9, 15)
-    assert np.any(table) == (position == "absolute")
-    inputs = tiny_inputs(model)
-    check_equal(outputs(again, inputs), outputs(model, inputs))
 
 
 def test_a_backbone_alone_becomes_a_bert_without_a_head(tmp_path):
@@ -116,17 +90,6 @@ def test_a_model_without_segments_gets_segments_that_change_nothing(tmp_path):
 def plain(tmp_path_factory):
     """What a checkpoint of today, in one file, gives: path of a weight -> array."""
     return values(from_hf(write_hf(tmp_path_factory.mktemp("plain") / "bert"))[0])
-
-
-def values(model):
-    found = weights_by_path(model)
-    return {path: keras.ops.convert_to_numpy(weight) for path, weight in found.items()}
-
-
-def check_equal(found, expected):
-    assert found.keys() == expected.keys()
-    for path, value in expected.items():
-        np.testing.assert_array_equal(found[path], value, err_msg=path)
 
 
 def test_weights_in_torchs_format_are_the_same(tmp_path):
@@ -250,19 +213,3 @@ def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp
     assert (tmp_path / "again" / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
     again, _ = from_hf(tmp_path / "again")
     assert again.preprocessor.tokenizer.lowercase == lowercase
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"do_lower_case": True, "strip_accents": False},
-        {"tokenize_chinese_chars": False},
-        {"mask_token": {"content": "<mask>"}},
-    ],
-)
-def test_a_tokenizer_that_ours_cannot_copy_is_left_out_with_a_reason(settings, tmp_path):
-    folder = write_hf(tmp_path / "bert", pieces=PIECES, settings=settings)
-    tokenizer, (note,) = read_vocabulary(folder, len(PIECES))
-    assert tokenizer is None
-    assert next(iter(settings)) in note
-    assert "takes token ids only" in note

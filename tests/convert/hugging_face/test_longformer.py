@@ -5,10 +5,9 @@ import json
 import keras
 import numpy as np
 import pytest
-import safetensors.numpy
 from bert_cases import scrambled
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
-from hf_cases import check_equal, golden_copy, inputs_of, values
+from hf_cases import golden_copy, inputs_of
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
@@ -57,27 +56,6 @@ def test_logits_and_states_with_their_softmax_in_float32():
     places = np.tile(np.arange(17, dtype="int32"), (2, 1))
     logits = keras.ops.convert_to_numpy(model({**inputs, "mask_positions": places}))
     assert_close(logits[1], NUMBERS["logits_global_1_17"], 1e-10)
-
-
-@pytest.mark.parametrize("num_global", [0, 2])
-@pytest.mark.parametrize("num_segments", [0, 2])
-def test_a_model_comes_back_from_their_format_bit_by_bit(num_global, num_segments, tmp_path):
-    options = {"window": 2, "num_global": num_global, "separate_global": num_global > 0}
-    backbone = TupeBackbone(
-        13, 2, 3, 15, 8, **{**WINDOW, "pattern_options": options}, num_segments=num_segments
-    )
-    model = scrambled(TupeMaskedLM(backbone))
-    to_hf(model, tmp_path / "long")
-    config = json.loads((tmp_path / "long" / "config.json").read_text())
-    assert config["attention_window"] == [4, 4]
-    assert config["max_position_embeddings"] == 11
-    released = safetensors.numpy.load_file(tmp_path / "long" / "model.safetensors")
-    assert not released["longformer.embeddings.position_embeddings.weight"][:2].any()
-    again, report = from_hf(tmp_path / "long", num_global=num_global)
-    assert report.new == {}
-    check_equal(values(again), values(model))
-    ours = {**backbone.get_config(), "name": again.backbone.name}
-    assert again.backbone.get_config() == ours
 
 
 def test_global_tokens_with_the_same_projections_get_copies(tmp_path):

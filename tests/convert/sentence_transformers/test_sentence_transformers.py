@@ -1,15 +1,22 @@
 """Folders of sentence-transformers become embedders."""
 
+import importlib.util
 import json
 import shutil
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
-from hf_cases import golden_copy, inputs_of
+from hf_cases import check_equal, golden_copy, inputs_of, values
 
-from keras_tupe.convert import from_sentence_transformers
-from keras_tupe.models import TupeTextEmbedder
+from keras_tupe.convert import from_sentence_transformers, to_sentence_transformers
+from keras_tupe.models import (
+    TupeBackbone,
+    TupeMaskedLM,
+    TupeTextClassifierPreprocessor,
+    TupeTextEmbedder,
+)
 
 FOLDER = GOLDEN / "sentence_transformers"
 FLAGS = {"mean": "mean_tokens", "cls": "cls_token", "max": "max_tokens"}
@@ -161,12 +168,33 @@ def test_all_settings_without_a_counterpart_are_named_at_once(copied):
     )
 
 
+POOLING, ENCODER = "1_Pooling/config.json", "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
+
+
 @pytest.mark.parametrize(
-    "content", [{"prompts": [1]}, {"prompts": {"a": 3}}, {"default_prompt_name": {"a": 1}}]
+    ("file", "content", "expected"),
+    [
+        (ENCODER, {"do_lower_case": "no"}, "do_lower_case must be true or false, not 'no'"),
+        (ENCODER, {"do_lower_case": 1}, "do_lower_case must be true or false, not 1"),
+        (ENCODER, {"max_seq_length": "10"}, "max_seq_length must be an integer > 0, not '10'"),
+        (ENCODER, {"max_seq_length": 10.0}, "max_seq_length must be an integer > 0, not 10.0"),
+        (ENCODER, {"max_seq_length": True}, "max_seq_length must be an integer > 0, not True"),
+        (ENCODER, {"max_seq_length": 0}, "max_seq_length must be an integer > 0, not 0"),
+        ("tokenizer_config.json", {"model_max_length": "512"}, "model_max_length must be an"),
+        (POOLING, {"pooling_mode_cls_token": "false"}, "pooling_mode_cls_token must be true or"),
+        (POOLING, {"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens must be true or"),
+        (POOLING, {"pooling_mode": ["mean", "max"]}, "pooling_mode must be one of"),
+        (POOLING, {"pooling_mode": None}, "pooling_mode must be one of"),
+        ("modules.json", [{"type": 1, "path": ""}], "must list modules with a `type`"),
+        ("modules.json", [{"type": "Transformer", "path": None}], "must list modules with a"),
+        (PROMPTS, {"prompts": [1]}, "prompts must be texts by name"),
+        (PROMPTS, {"prompts": {"a": 3}}, "prompts must be texts by name"),
+        (PROMPTS, {"default_prompt_name": {"a": 1}}, "prompts must be texts by name"),
+    ],
 )
-def test_prompts_of_another_kind_are_refused(content, copied):
-    changed(copied, "config_sentence_transformers.json", content)
-    assert "prompts must be texts by name" in refusal(copied)
+def test_values_of_another_type_are_refused_by_name(file, content, expected, copied):
+    assert expected in refusal(changed(copied, file, content))
 
 
 def test_a_prompt_that_is_not_the_default_is_a_note(copied):
@@ -195,3 +223,76 @@ def test_a_causal_model_is_refused(tmp_path):
     changed(folder, "modules.json", modules("Transformer", "Pooling"))
     pooled_by(folder, "mean_tokens")
     assert "model_type='gpt2'" in refusal(folder)
+
+
+# Back
+
+
+@pytest.mark.parametrize("pooling", FLAGS)
+@pytest.mark.parametrize("normalize", [False, True])
+def test_an_embedder_comes_back(pooling, normalize, tensorflow, tmp_path):
+    model, _ = from_sentence_transformers(FOLDER)
+    model = TupeTextEmbedder(model.backbone, model.preprocessor, pooling, normalize)
+    to_sentence_transformers(model, tmp_path / "there")
+    again, report = from_sentence_transformers(tmp_path / "there")
+    assert (again.pooling, again.normalize) == (pooling, normalize)
+    assert again.preprocessor.sequence_length == 10
+    assert not report.new
+    check_equal(values(again), values(model))
+    texts = np.load(FOLDER.with_suffix(".npz"))["texts"].tolist()
+    np.testing.assert_array_equal(again.embed(texts), model.embed(texts))
+
+
+def test_what_is_written_is_what_the_library_wrote(tmp_path):
+    model, _ = from_sentence_transformers(FOLDER)
+    to_sentence_transformers(model, tmp_path / "there")
+    for name in (ENCODER, POOLING, "modules.json"):
+        ours, theirs = (json.loads((x / name).read_text()) for x in (tmp_path / "there", FOLDER))
+        assert ours == theirs
+    ours, theirs = (
+        json.loads((x / "config.json").read_text()) for x in (tmp_path / "there", FOLDER)
+    )
+    assert ours["architectures"] == theirs["architectures"] == ["BertModel"]
+    weights = [
+        safetensors.numpy.load_file(x / "model.safetensors") for x in (tmp_path / "there", FOLDER)
+    ]
+    check_equal(*weights)
+
+
+def test_what_the_library_would_compute_otherwise_is_refused(tmp_path):
+    model, _ = from_sentence_transformers(FOLDER)
+    text, backbone = model.preprocessor, model.backbone
+    with pytest.raises(TypeError, match="must be a `TupeTextEmbedder`. .*TupeMaskedLM"):
+        to_sentence_transformers(TupeMaskedLM(backbone), tmp_path / "there")
+    bare = TupeTextClassifierPreprocessor(text.tokenizer, 8, segments=True, add_start_token=False)
+    for other, expected in (
+        (TupeTextEmbedder(backbone), "no tokenizer"),
+        (TupeTextEmbedder(backbone, bare), "add_start_token=False must be True"),
+        (embedder("none"), "position='none' must be 'absolute'"),
+        (embedder(attention_pattern="causal"), "a causal encoder"),
+    ):
+        with pytest.raises(ValueError, match="Received: ") as caught:
+            to_sentence_transformers(other, tmp_path / "there")
+        assert expected in str(caught.value)
+    windows = {"attention_pattern": "sliding_window"}
+    windows["pattern_options"] = {"window": 2, "num_global": 1, "separate_global": True}
+    with pytest.raises(ValueError, match="num_global=1 must be 0"):
+        to_sentence_transformers(embedder(**windows), tmp_path / "there")
+    assert list(tmp_path.iterdir()) == []
+
+
+def embedder(position="absolute", **options):
+    """Returns an embedder with the vocabulary of the library's."""
+    text = from_sentence_transformers(FOLDER)[0].preprocessor
+    size = text.tokenizer.vocabulary_size()
+    backbone = TupeBackbone(size, 1, 2, 6, 8, position, max_sequence_length=10, **options)
+    return TupeTextEmbedder(backbone, TupeTextClassifierPreprocessor(text.tokenizer, 8))
+
+
+def test_without_tensorflow_a_kept_vocabulary_is_written(tensorflow, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.util, "find_spec", lambda name: None)
+        model, _ = from_sentence_transformers(FOLDER)
+    assert not model.preprocessor.tokenizer.has_vocabulary
+    to_sentence_transformers(model, tmp_path / "there")
+    assert (tmp_path / "there" / "vocab.txt").read_bytes() == (FOLDER / "vocab.txt").read_bytes()

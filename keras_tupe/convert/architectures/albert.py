@@ -1,0 +1,83 @@
+"""ALBERT: layers that share blocks, and factorised embeddings (Lan et al. 2020)."""
+
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import SIZE, Converter, Entry, Head, built_as
+from keras_tupe.convert.tokenizer_files import ALBERT, BERT_IDS
+
+_LAYER = "encoder.albert_layer_groups.#.albert_layers.0"
+_NAMES = {
+    "attention/query": "attention.query",
+    "attention/key": "attention.key",
+    "attention/value": "attention.value",
+    "attention/output": "attention.dense",
+    "attention_layer_norm": "attention.LayerNorm",
+    "feedforward_intermediate": "ffn",
+    "feedforward_output": "ffn_output",
+    "feedforward_layer_norm": "full_layer_layer_norm",
+}
+
+
+def read(config):
+    """Returns the number of groups, which must divide the layers."""
+    layers, groups = config["num_hidden_layers"], config["num_hidden_groups"]
+    if layers % groups:
+        raise ValueError(
+            f"num_hidden_layers={layers} must be divisible by num_hidden_groups={groups}"
+        )
+    return {}
+
+
+CONVERTER = Converter(
+    title="ALBERT",
+    model_type="albert",
+    trunk="AlbertModel",
+    heads={
+        "TupeMaskedLM": Head(
+            "AlbertForMaskedLM",
+            {
+                "mlm_head/dense": "predictions.dense",
+                "mlm_head/layer_norm": "predictions.LayerNorm",
+                "mlm_head/output_bias": "predictions.bias",
+            },
+            lambda arguments: {"head_activation": arguments["activation"]},
+        )
+    },
+    others=bert.OTHERS,
+    entries=bert.trunk(
+        Entry(  # always projected there, also where both are one width
+            *("embedding_size", "embedding_dim", SIZE, 128),
+            write=lambda width, config: width or config["hidden_size"],
+        ),
+        Entry(
+            *("num_hidden_groups", "num_groups", SIZE, 1),
+            read=lambda groups, config: None if groups == config["num_hidden_layers"] else groups,
+            write=lambda groups, config: groups or config["num_hidden_layers"],
+        ),
+        hidden_act="gelu_new",
+        hidden_dropout_prob=0.0,
+    ),
+    fixed={
+        "is_decoder": (False, "decoders"),
+        "inner_group_num": (1, "groups of more than one layer"),
+        "position_embedding_type": ("absolute", "relative positions"),
+    },
+    ignored=frozenset({"classifier_dropout_prob"}),
+    ours={"position": "absolute"},
+    read=read,
+    suits=lambda backbone: built_as()(backbone) and getattr(backbone, "num_groups", None),
+    names={
+        **{path: name for path, name in bert.NAMES.items() if "#" not in path},
+        **{f"block_#/{ours}": f"{_LAYER}.{theirs}" for ours, theirs in _NAMES.items()},
+        "embeddings_projection": "encoder.embedding_hidden_mapping_in",
+        "pooled_dense": "pooler",
+    },
+    prefix="albert",
+    segments=2,
+    tied={
+        "predictions.decoder.weight": "embeddings.word_embeddings.weight",
+        "predictions.decoder.bias": "predictions.bias",
+    },
+    dropped={**bert.DROPPED, "sop_classifier.": "the head of sentence order"},
+    frame=ALBERT,
+    ids=BERT_IDS,
+)

@@ -1,0 +1,151 @@
+"""BERT, with absolute positions and with Shaw's and Huang's relative ones (Devlin et al. 2019)."""
+
+import numpy as np
+
+from keras_tupe.convert.architectures._record import (
+    ACTIVATION,
+    ACTIVATIONS,
+    COUNT,
+    NUMBER,
+    RATE,
+    TEXT,
+    Converter,
+    Entry,
+    Form,
+    Head,
+)
+from keras_tupe.convert.tokenizer_files import BERT, BERT_IDS
+
+POSITIONS = {"absolute": "absolute", "relative_key": "shaw", "relative_key_query": "qkr_4"}
+_TASK = "the head of a task; fine-tune a new one"
+DROPPED = {
+    "embeddings.position_ids": "a constant, not a weight",
+    "embeddings.token_type_ids": "a constant, not a weight",
+    "classifier.": _TASK,
+    "qa_outputs.": _TASK,
+}
+_TASKS = "SequenceClassification MultipleChoice TokenClassification QuestionAnswering MaskedLM"
+OTHERS = tuple(f"For{task}" for task in f"{_TASKS} PreTraining NextSentencePrediction".split())
+NAMES = {
+    "token_embedding": "embeddings.word_embeddings",
+    "segment_embedding": "embeddings.token_type_embeddings",
+    "position_embedding": "embeddings.position_embeddings",
+    "embeddings_layer_norm": "embeddings.LayerNorm",
+    "block_#/attention/query": "encoder.layer.#.attention.self.query",
+    "block_#/attention/key": "encoder.layer.#.attention.self.key",
+    "block_#/attention/value": "encoder.layer.#.attention.self.value",
+    "block_#/attention/output": "encoder.layer.#.attention.output.dense",
+    "block_#/attention_layer_norm": "encoder.layer.#.attention.output.LayerNorm",
+    "block_#/feedforward_intermediate": "encoder.layer.#.intermediate.dense",
+    "block_#/feedforward_output": "encoder.layer.#.output.dense",
+    "block_#/feedforward_layer_norm": "encoder.layer.#.output.LayerNorm",
+    "pooled_dense": "pooler.dense",
+}
+HEAD = {
+    "mlm_head/dense": "cls.predictions.transform.dense",
+    "mlm_head/layer_norm": "cls.predictions.transform.LayerNorm",
+    "mlm_head/output_bias": "cls.predictions.bias",
+}
+TIED = {
+    "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+
+
+def written_activation(value, config):
+    """Returns their first name of an activation of ours."""
+    return next(name for name, ours in ACTIVATIONS.items() if ours == value)
+
+
+def trunk(*more, **defaults):
+    """Returns the entries that BERT and its relatives share.
+
+    Args:
+        *more: entries beside them, or in place of those of the same name.
+        **defaults: what the configuration has where a file leaves an entry out, if not as BERT's.
+    """
+    shared = [
+        Entry("vocab_size", "vocabulary_size"),
+        Entry("hidden_size", "hidden_dim"),
+        Entry("num_hidden_layers", "num_layers"),
+        Entry("num_attention_heads", "num_heads"),
+        Entry("intermediate_size", "intermediate_dim"),
+        Entry(
+            *("hidden_act", "activation", ACTIVATION, defaults.get("hidden_act", "gelu")),
+            read=lambda value, config: ACTIVATIONS[value],
+            write=written_activation,
+        ),
+        Entry("hidden_dropout_prob", "dropout", RATE, defaults.get("hidden_dropout_prob", 0.1)),
+        Entry("attention_probs_dropout_prob", None, RATE, defaults.get("hidden_dropout_prob", 0.1)),
+        Entry("max_position_embeddings", "max_sequence_length", default=512),
+        Entry("type_vocab_size", "num_segments", COUNT, 2, write=lambda count, config: count or 2),
+        Entry("initializer_range", "initializer_range", NUMBER, 0.02),
+        Entry(
+            "layer_norm_eps", "layer_norm_epsilon", NUMBER, defaults.get("layer_norm_eps", 1e-12)
+        ),
+    ]
+    found = {entry.theirs: entry for entry in (*shared, *more)}
+    return tuple(entry for entry in found.values() if entry.kind is not None)
+
+
+def read(config):
+    """Returns the arguments that follow from the type of positions."""
+    kind = config["position_embedding_type"]
+    if kind not in POSITIONS:
+        raise ValueError(f"position_embedding_type must be one of {list(POSITIONS)}, not {kind!r}")
+    if config["hidden_act"] != "gelu":
+        raise ValueError(f"hidden_act must be 'gelu', the exact one, not {config['hidden_act']!r}")
+    position = POSITIONS[kind]
+    options = {} if position == "absolute" else {"share_heads": True}
+    return {"position": position, "position_options": options}
+
+
+def write(backbone, config, preprocessor):
+    """Returns the type of positions; one that is none of BERT's is read as absolute."""
+    names = {ours: theirs for theirs, ours in POSITIONS.items()}
+    return {"position_embedding_type": names.get(backbone.position, "absolute")}
+
+
+CONVERTER = Converter(
+    title="BERT",
+    model_type="bert",
+    trunk="BertModel",
+    heads={
+        "TupeMaskedLM": Head("BertForMaskedLM", HEAD, lambda _: {"head_activation": "gelu"}),
+        "TupeMaskedPairLM": Head(
+            "BertForPreTraining",
+            {**HEAD, "pair_logits": "cls.seq_relationship"},
+            option="pair_head",
+        ),
+    },
+    others=OTHERS,
+    entries=trunk(Entry("position_embedding_type", None, TEXT, "absolute")),
+    ignored=frozenset(
+        {
+            *("directionality", "pooler_fc_size", "pooler_num_attention_heads"),
+            *("pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"),
+        }
+    ),
+    fixed={"is_decoder": (False, "decoders")},
+    read=read,
+    write=write,
+    names={
+        **NAMES,
+        "block_#/attention/position_table": "encoder.layer.#.attention.self.distance_embedding",
+    },
+    forms={  # theirs is shared by the heads and goes by query minus key, ours by key minus query
+        "block_#/attention/position_table/distance_embeddings": Form(
+            lambda array, shape: np.ascontiguousarray(array[::-1])[:, None],
+            lambda array: array[::-1, 0],
+        )
+    },
+    prefix="bert",
+    segments=2,
+    tied=TIED,
+    dropped={
+        **DROPPED,
+        "cls.seq_relationship.": "the head of next-sentence prediction; pair_head=True takes it",
+    },
+    frame=BERT,
+    ids=BERT_IDS,
+)

@@ -1,0 +1,56 @@
+"""RoBERTa: BERT without next sentences, with byte-level pieces (Liu et al. 2019)."""
+
+from keras_tupe.convert.architectures import bert
+from keras_tupe.convert.architectures._record import COUNT, Converter, Entry, Head
+from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, ROBERTA
+
+HEAD = {
+    "mlm_head/dense": "lm_head.dense",
+    "mlm_head/layer_norm": "lm_head.layer_norm",
+    "mlm_head/output_bias": "lm_head.bias",
+}
+TIED = {
+    "lm_head.decoder.weight": "embeddings.word_embeddings.weight",
+    "lm_head.decoder.bias": "lm_head.bias",
+}
+
+
+def skipped(config):
+    """Returns the rows of the position table up to the id of padding, which stand for padding."""
+    return config["pad_token_id"] + 1
+
+
+LENGTH = Entry(  # their table counts the rows of padding
+    *("max_position_embeddings", "max_sequence_length"),
+    default=512,
+    read=lambda rows, config: rows - skipped(config),
+    write=lambda length, config: length + skipped(config),
+)
+SEGMENTS = Entry(
+    *("type_vocab_size", "num_segments", COUNT, 2),
+    read=lambda count, config: count if count > 1 else 0,
+    write=lambda count, config: count or 1,
+)
+PAD = Entry("pad_token_id", None, COUNT, 1)
+
+CONVERTER = Converter(
+    title="RoBERTa",
+    model_type="roberta",
+    trunk="RobertaModel",
+    heads={"TupeMaskedLM": Head("RobertaForMaskedLM", HEAD, lambda _: {"head_activation": "gelu"})},
+    others=bert.OTHERS,
+    entries=bert.trunk(LENGTH, SEGMENTS, PAD),
+    fixed={
+        "is_decoder": (False, "decoders"),
+        "position_embedding_type": ("absolute", "relative positions"),
+    },
+    ours={"position": "absolute"},
+    names=bert.NAMES,
+    prefix="roberta",
+    skipped=skipped,
+    segments=1,
+    tied=TIED,
+    dropped=bert.DROPPED,
+    frame=ROBERTA,
+    ids=FAIRSEQ_IDS,
+)

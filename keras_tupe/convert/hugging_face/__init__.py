@@ -1,1 +1,0 @@
-"""Models of Hugging Face: their folders read, and written."""

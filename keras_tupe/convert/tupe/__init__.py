@@ -1,1 +1,0 @@
-"""The checkpoints of TUPE's authors."""

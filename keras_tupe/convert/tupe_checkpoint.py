@@ -1,0 +1,351 @@
+"""Checkpoints of TUPE's authors, read by the engine of Hugging Face's architectures."""
+
+import dataclasses
+import os
+import pathlib
+import re
+
+import numpy as np
+from keras import ops
+
+from keras_tupe.convert import torch_file
+from keras_tupe.convert.architectures._record import (
+    FLAG,
+    OTHER_RATE,
+    RATE,
+    Converter,
+    Entry,
+    Form,
+    Head,
+)
+from keras_tupe.convert.hugging_face import general, make, read_config
+from keras_tupe.layers.relative_bucket_bias import relative_buckets
+
+_NOT_WEIGHTS = (
+    *("optimizer_history", "last_optimizer_state", "extra_state", "criterion"),
+    *("optimizer", "best_loss", "epoch", "batch_offset", "val_loss"),  # of older fairseq
+)
+_ENCODER, _HEAD = "decoder.sentence_encoder", "decoder.lm_head"
+_LAYER, _HEADS = f"{_ENCODER}.layers.#", "classification_heads."
+_EMBEDDING, _BUCKETS = f"{_ENCODER}.embed_tokens.weight", f"{_ENCODER}.rp_bucket"
+NUM_BUCKETS, MAX_DISTANCE = 32, 128  # constants of the released code
+FROM_CLS, TO_CLS = 16, 32  # rows of the bucket table that no distance uses
+# What TUPE's code puts before the lines of the dictionary; fairseq itself stops after the fourth.
+_SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<file>", "<email>", "<url>")
+_NUM_SPECIAL, _MASK = {"TUPE's code": 7, "fairseq's": 4}, "<mask>"
+
+
+def _untied(start):
+    """Returns the names of the untied positions, which TUPE-R has inside of its resetting."""
+    return {
+        f"{start}/cls_embeddings": f"{_ENCODER}.pos.weight",
+        f"{start}/projection/embeddings": f"{_ENCODER}.pos.weight",
+        f"{start}/projection/layer_norm": f"{_ENCODER}.pos_ln",
+        f"{start}/projection/query": f"{_ENCODER}.pos_proj.query",
+        f"{start}/projection/key": f"{_ENCODER}.pos_proj.key",
+    }
+
+
+_STARTS = ("position_bias/untied", "position_bias/absolute_reset/untied")
+_RELATIVE = "position_bias/relative_reset"
+_TABLE = f"{_ENCODER}.relative_attention_bias.weight"
+# Two of our weights are rows of one table; its shape is seen from the other one.
+_CLS_ROWS = Form(lambda table, shape: table[:2], None)
+_ROWS = Form(  # there is no row for position 0, which is [CLS]; ours is not used either
+    lambda table, shape: np.concatenate([np.zeros_like(table[:1]), table[2:]]),
+    lambda ours: np.zeros((len(ours) + 1, ours.shape[1])),
+)
+CONVERTER = Converter(
+    title="TUPE checkpoint",
+    model_type="tupe",
+    trunk="",
+    heads={
+        "TupeMaskedLM": Head(
+            "",
+            {
+                "mlm_head/dense": f"{_HEAD}.dense",
+                "mlm_head/layer_norm": f"{_HEAD}.layer_norm",
+                "mlm_head/output_bias": f"{_HEAD}.bias",
+            },
+        )
+    },
+    entries=(
+        Entry("vocab_size", "vocabulary_size"),
+        Entry("encoder_layers", "num_layers"),
+        Entry("encoder_attention_heads", "num_heads"),
+        Entry("encoder_embed_dim", "hidden_dim"),
+        Entry("encoder_ffn_embed_dim", "intermediate_dim"),
+        Entry("max_positions", "max_sequence_length"),
+        Entry("dropout", "dropout", RATE, 0.1),
+        Entry("attention_dropout", None, RATE, 0.1),
+        Entry("activation_dropout", None, OTHER_RATE, 0.0),
+        Entry("rel_pos", None, FLAG, False),
+    ),
+    fixed={
+        "activation_fn": ("gelu", "another activation"),
+        "encoder_normalize_before": (False, "pre-LN blocks"),
+        "embedding_normalize": (True, "embeddings that are not normalized"),
+    },
+    ours={"position_options": {"variant": "released"}, "zero_padded_embeddings": True},
+    read=lambda config: {"position": "tupe_r" if config["rel_pos"] else "tupe_a"},
+    names={
+        "token_embedding": f"{_ENCODER}.embed_tokens",
+        "embeddings_layer_norm": f"{_ENCODER}.emb_layer_norm",
+        **_untied(_STARTS[0]),
+        **_untied(_STARTS[1]),
+        f"{_RELATIVE}/relative/embeddings": _TABLE,
+        f"{_RELATIVE}/cls_reset/theta": _TABLE,
+        **{
+            f"block_#/attention/{side}": f"{_LAYER}.self_attn.in_proj.{side}"
+            for side in ("query", "key", "value")
+        },
+        "block_#/attention/output": f"{_LAYER}.self_attn.out_proj",
+        "block_#/attention_layer_norm": f"{_LAYER}.self_attn_layer_norm",
+        "block_#/feedforward_intermediate": f"{_LAYER}.fc1",
+        "block_#/feedforward_output": f"{_LAYER}.fc2",
+        "block_#/feedforward_layer_norm": f"{_LAYER}.final_layer_norm",
+    },
+    fused={
+        f"{_LAYER}.self_attn.in_proj": ("query", "key", "value"),
+        f"{_ENCODER}.pos_proj": ("query", "key"),  # of later released code
+    },
+    forms={
+        **{f"{start}/cls_embeddings": _CLS_ROWS for start in _STARTS},
+        **{f"{start}/projection/embeddings": _ROWS for start in _STARTS},
+        f"{_RELATIVE}/relative/embeddings": Form(
+            lambda table, shape: table[:NUM_BUCKETS],
+            lambda ours: np.zeros((NUM_BUCKETS + 1, ours.shape[1])),
+        ),
+        f"{_RELATIVE}/cls_reset/theta": Form(lambda table, shape: table[[FROM_CLS, TO_CLS]], None),
+    },
+    spellings=(
+        (r"\.in_proj_(weight|bias)$", r".in_proj.\1"),
+        (r"\.pos_q_linear\.", ".pos_proj.query."),
+        (r"\.pos_k_linear\.", ".pos_proj.key."),
+    ),
+    tied={f"{_HEAD}.weight": _EMBEDDING},
+    dropped=dict.fromkeys(("decoder.version", f"{_ENCODER}.version"), "a version number"),
+    frame=None,
+    ids={},
+)
+_SETTINGS = [entry.theirs for entry in CONVERTER.entries]
+
+
+def from_tupe_checkpoint(path, dictionary=None, dtype=None):
+    """Returns a masked LM with the weights of a released TUPE checkpoint, and what became of them.
+
+    TUPE-R and TUPE-A are told apart by the settings in the file. The model is that of the released
+    code, `position_options={"variant": "released"}`, not that of the paper.
+
+    It takes token ids only, with or without a dictionary: text must be cut by the byte pair
+    encoding that the checkpoint was trained with, whose merges are in neither file. `<s>`, id 0,
+    comes first and is [CLS]; `<pad>` is 1, so `padding_mask = token_ids != 1`.
+
+    Differences from the source: one dropout rate everywhere, the one of the hidden states.
+
+    Args:
+        path: path of the `.pt` file. Nothing in it is run, and torch is not needed.
+        dictionary: path of fairseq's `dict.txt`, to check the vocabulary and to know all special
+            tokens; or `None`.
+        dtype: Keras dtype policy of the model. Defaults to the global one.
+
+    Returns:
+        `(model, report)`: a `TupeMaskedLM` and a `Report`. The dense layer of a fine-tuned
+        classification head, if there is one, becomes the pooler; else the pooler is initialized
+        and reported as new.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if a file is damaged or unsafe, settings are not supported, weights are
+            missing, left over or of another shape (all are listed), or the dictionary is that of
+            another checkpoint.
+
+    References:
+        https://github.com/guolinke/TUPE
+    """
+    source = f"path={os.fspath(path)!r}"
+    tokens = None if dictionary is None else read_fairseq_dictionary(dictionary)
+    args, weights, others = _parts(torch_file.read(path), source)
+    model, report = model_of_released_weights(args, weights, source, dtype)
+    size = model.backbone.vocabulary_size
+    known = (
+        "there was no dict.txt: which token an id stands for is not known, but by fairseq's rule "
+        f"<s> = 0, <pad> = 1, </s> = 2, <unk> = 3 and most likely <mask> = {size - 1}, the last"
+    )
+    if tokens is not None:
+        ids = special_ids(tokens, size, f"dictionary={os.fspath(dictionary)!r}, {source}")
+        known = "dict.txt fits: " + ", ".join(f"{token} = {place}" for token, place in ids.items())
+    notes = (
+        known,
+        "the model takes token ids only: text must be cut by the byte pair encoding of the "
+        "training, whose merges are in neither file",
+        "a sequence is <s> A </s>, a pair <s> A </s> </s> B </s>; <s> is [CLS]; "
+        "padding_mask = token_ids != 1",
+    )
+    why = "the state of a training, which cannot be continued here"
+    dropped = {**report.dropped, **dict.fromkeys(others, why)}
+    return model, dataclasses.replace(report, dropped=dropped, notes=(*report.notes, *notes))
+
+
+def model_of_released_weights(args, weights, source, dtype=None):
+    """Returns a `TupeMaskedLM` and a `Report`, see `from_tupe_checkpoint`."""
+    table = weights.get(_EMBEDDING, weights.get(f"{_HEAD}.weight"))
+    rows = len(table) if table is not None and table.ndim else 0
+    config = {x: _plain(args[x]) for x in (*_SETTINGS, *CONVERTER.fixed) if x in args}
+    if config.get("max_positions") is None:
+        config["max_positions"] = _plain(args.get("tokens_per_sample"))
+    config["vocab_size"] = max(rows, 1)
+    arguments, config, notes = read_config(CONVERTER, config, source)
+    length, dropped = arguments["max_sequence_length"], dict(CONVERTER.dropped)
+    pooler, reason = _pooler(weights, _plain(args.get("pooler_activation_fn", "tanh")), dropped)
+    if config["rel_pos"] and _BUCKETS in weights:
+        table = weights[_BUCKETS]
+        if table.shape != (length, length) or (table != released_buckets(length)).any():
+            raise ValueError(
+                "The table of distance buckets must be the one of TUPE's released code (32 "
+                "buckets, up to 128 tokens, two for [CLS]). "
+                f"Received: another {_BUCKETS!r} of shape {table.shape}; {source}"
+            )
+        dropped[_BUCKETS] = "a constant, not a weight"
+    names = {**CONVERTER.names, **pooler}
+    converter = dataclasses.replace(CONVERTER, names=names, dropped=dropped)
+    model, report = make(converter, config, arguments, weights, source, dtype)
+    notes = (
+        "row 0 of the position table, [CLS], is used by nothing; the released one has no such row",
+        f"the method is {arguments['position']} as in the released code (variant='released'), for "
+        f"at most {length} tokens",
+        *notes,
+    )
+    why = {f"pooled_dense/{x}": f"{reason}; initialized at random" for x in ("kernel", "bias")}
+    new = {path: why.get(path, said) for path, said in report.new.items()}
+    return model, dataclasses.replace(report, new=new, notes=(*notes, *report.notes))
+
+
+def _plain(value):
+    """Returns a value that can be shown: one of a file may contain itself, or be enormous."""
+    is_short = type(value) is int and abs(value) < 2**63
+    if value is None or type(value) in (bool, float) or is_short:
+        return value
+    return value[:100] if type(value) is str else f"({type(value).__name__})"
+
+
+def _pooler(weights, ends_in, dropped):
+    """Returns the names of the pooler, and why there is none; adds to what is dropped."""
+    starts = [x.removesuffix(".dense.bias") for x in weights if x.startswith(_HEADS)]
+    heads = [x for x in starts if {f"{x}.dense.weight", f"{x}.dense.bias"} <= set(weights)]
+    for name in weights:
+        if re.fullmatch(rf"{re.escape(_HEADS)}.*\.out_proj\.(weight|bias)", name):
+            dropped[general(name)] = "the head of a task; fine-tune a new one"
+    shape = weights[f"{heads[0]}.dense.weight"].shape if heads else ()
+    if not heads:
+        reason = "the checkpoint has no pooler"
+    elif len(heads) > 1:
+        reason = f"the checkpoint has {len(heads)} classification heads, each with a pooler"
+    elif ends_in != "tanh":
+        reason = f"the checkpoint's pooler ends in {ends_in}, ours in tanh"
+    elif shape != weights.get(_EMBEDDING, np.zeros(0)).shape[-1:] * 2:
+        reason = "the checkpoint's pooler has another width than its encoder"
+    else:
+        return {"pooled_dense": f"{heads[0]}.dense"}, None
+    for head in heads:
+        dropped |= {general(f"{head}.dense.{kind}"): reason for kind in ("weight", "bias")}
+    return {}, reason
+
+
+def released_buckets(length):
+    """Returns the table of buckets that later released code keeps: integers, query by key."""
+    places = np.arange(length)
+    buckets = relative_buckets(places[None] - places[:, None], NUM_BUCKETS, MAX_DISTANCE)
+    table = np.array(ops.convert_to_numpy(buckets))
+    table[:, 0] = TO_CLS
+    table[0] = FROM_CLS
+    return table
+
+
+def _parts(checkpoint, source):
+    """Returns the settings, the weights, and the names of all else in a checkpoint."""
+    if type(checkpoint) is not dict or not {"args", "model"} <= set(checkpoint):
+        raise ValueError(
+            "A checkpoint of TUPE's released code must be a dictionary with `args`, its settings, "
+            f"and `model`, its weights. Received: {_named(checkpoint)}; {source}"
+        )
+    args, weights = checkpoint["args"], checkpoint["model"]
+    if not isinstance(args, torch_file.InertObject) or args.class_name != "argparse.Namespace":
+        raise ValueError(
+            "The settings in a checkpoint, `args`, must be an argparse.Namespace, as in TUPE's "
+            f"released code. Received: args of type {type(args).__name__}; {source}"
+        )
+    is_plain = type(weights) is dict and all(
+        type(name) is str and isinstance(value, np.ndarray) for name, value in weights.items()
+    )
+    if not is_plain:
+        raise ValueError(
+            "`model` in a checkpoint must be a dictionary from names of weights to tensors. "
+            f"Received: {source}"
+        )
+    others = [name for name in checkpoint if name not in ("args", "model")]
+    unknown = [name for name in others if name not in _NOT_WEIGHTS]
+    if unknown:
+        raise ValueError(
+            "A checkpoint may hold settings, weights and the state of the training. It has "
+            f"other entries, which would be lost. Received: {unknown[:20]}; {source}"
+        )
+    return args.attributes, weights, others
+
+
+def _named(checkpoint):
+    if type(checkpoint) is dict:
+        return f"a dictionary with the keys {[str(name)[:50] for name in list(checkpoint)[:10]]}"
+    return f"an object of type {type(checkpoint).__name__}"
+
+
+def read_fairseq_dictionary(path):
+    """Returns the tokens in the lines of a `dict.txt`: a token, a space and a count each."""
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            "There is no such dictionary; expected the path of fairseq's dict.txt, or None. "
+            f"Received: dictionary={str(path)!r}"
+        )
+    try:
+        lines = path.read_bytes().decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            "A dictionary must be a text in UTF-8. "
+            f"Received: dictionary={str(path)!r}, first bad byte at offset {error.start}"
+        ) from None
+    if not lines[-1]:
+        lines.pop()
+    tokens = []
+    for number, line in enumerate(lines, 1):
+        token, space, count = line.removesuffix("\r").rpartition(" ")
+        if not space or not (count.isascii() and count.isdigit()):
+            raise ValueError(
+                "A line of a dictionary must be a token, one space and a count, as fairseq writes "
+                f"them. Received: dictionary={str(path)!r}, line {number}: {line[:100]!r}"
+            )
+        tokens.append(token)
+    if not tokens:
+        raise ValueError(
+            f"A dictionary must have at least one line. Received: dictionary={str(path)!r}"
+        )
+    return tuple(tokens)
+
+
+def special_ids(tokens, vocabulary_size, source):
+    """Returns the ids of the special tokens, by the lines of a dictionary that must fit."""
+    has_mask = _MASK in tokens
+    sizes = {name: count + len(tokens) + (not has_mask) for name, count in _NUM_SPECIAL.items()}
+    for name, count in _NUM_SPECIAL.items():
+        if sizes[name] == vocabulary_size:
+            ids = {token: place for place, token in enumerate(_SPECIAL_TOKENS[:count])}
+            mask = count + tokens.index(_MASK) if has_mask else vocabulary_size - 1
+            return {**ids, _MASK: mask}
+    expected = " or ".join(
+        f"{size} (with the {_NUM_SPECIAL[n]} of {n})" for n, size in sizes.items()
+    )
+    raise ValueError(
+        f"The dictionary belongs to another checkpoint: its {len(tokens)} lines and the special "
+        f"tokens make a vocabulary of {expected}, the token embedding has {vocabulary_size} rows. "
+        f"Received: {source}"
+    )
