@@ -37,6 +37,8 @@ CLASSES = {name: item for name, item in PUBLIC.items() if inspect.isclass(item)}
 FUNCTIONS = {name: item for name, item in PUBLIC.items() if inspect.isroutine(item)}
 # Whatever they are given is written down, under its name.
 TAKE_ANY = {"export.write_card"}
+# What is converted decides which keywords there are; the nearest name is tested with them.
+TAKE_ANY |= {"convert.from_hf", "convert.load"}
 # They hand keywords on to a class, which refuses what it does not know.
 TAKE_ANY |= {
     f"positions.{name}"
