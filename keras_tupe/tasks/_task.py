@@ -27,19 +27,6 @@ _OF_DATA = (
 )
 
 
-def _is_array(value):
-    return isinstance(value, np.ndarray) or (ops.is_tensor(value) and hasattr(value, "__array__"))
-
-
-def _is_sparse(loss):
-    loss = keras.losses.get(loss) if isinstance(loss, str) else loss
-    return (
-        isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
-        or loss is keras.losses.sparse_categorical_crossentropy
-        or getattr(loss, "takes_class_numbers", False)
-    )
-
-
 class TupeTask(PresetModel):
     """A head on an encoder: the first parent of every task, before a class of KerasHub.
 
@@ -66,10 +53,9 @@ class TupeTask(PresetModel):
             there is no such answer.
         texts: how many strings a row may have, a tuple.
         makes_labels: whether the preprocessor makes the labels, and none are read.
-        scores: names in `keras_tupe.metrics`, or what else `scored` gives: of what says how good
-            answers are, the main one first.
-        examples: rows of a table as `example` reads them, a tuple of dictionaries. They are what
-            `keras-tupe query` asks by itself, and what `keras-tupe check_task` trains on.
+        scores: names in `keras_tupe.metrics`, or what else `scored` gives, the main one first.
+        examples: rows of a table as `example` reads them, a tuple of dictionaries, which
+            `keras-tupe query` asks by itself, and `keras-tupe check_task` trains on.
         example_options: options of a model for these, where there are no defaults.
         beside: rows of strings that `keras-tupe query` asks along with every question.
         unanswered: a sentence for a row of which `say` says nothing.
@@ -94,8 +80,7 @@ class TupeTask(PresetModel):
             cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
 
     def __init__(self, *args, compile=True, **kwargs):
-        cls = type(self)
-        check_keywords(cls, kwargs)
+        check_keywords(type(self), kwargs)
         given = _signature(self.options).bind(*args, **kwargs)
         given.apply_defaults()
         given = given.arguments
@@ -117,12 +102,9 @@ class TupeTask(PresetModel):
 
     @classmethod
     def new(cls, backbone, preprocessor=None, **options):
-        """Returns a new model on an encoder; a pair of models makes the other one like it.
+        """Returns a new model on a `backbone`; a pair of models makes the other one like it.
 
-        Args:
-            backbone: a `backbone_cls` of `backbone_arguments`.
-            preprocessor: optional.
-            **options: of the constructor.
+        `preprocessor` and `options` are those of the constructor.
         """
         return cls(backbone, preprocessor=preprocessor, **options)
 
@@ -134,22 +116,14 @@ class TupeTask(PresetModel):
 
     @classmethod
     def check_preprocessor(cls, preprocessor, backbone):
-        """Raises `ValueError` or `TypeError` if a preprocessor makes what a backbone cannot take.
-
-        Args:
-            preprocessor: a preprocessor, or `None`.
-            backbone: a backbone that `check_backbone` has passed.
-        """
+        """Raises `ValueError` if a `preprocessor` makes what a `backbone` cannot take."""
         check_preprocessor(preprocessor, backbone)
 
     def head_layers(self, backbone, **options):
         """Returns the layers of the head: dictionary from names to layers, made in this order.
 
-        The names of the layers themselves stand in files. It is asked before the model is one.
-
-        Args:
-            backbone: the encoder.
-            **options: all of `options`, checked.
+        The names of the layers themselves stand in files. It is asked before the model is one, with
+        the `backbone` and all `options`, checked.
         """
         return {}
 
@@ -176,16 +150,13 @@ class TupeTask(PresetModel):
         """Returns the weighted metrics that `compile` takes by default, by output if several."""
 
     def num_labels(self, length):
-        """Returns how many labels there are for rows of `length` tokens; `None` if unknown, or a
-        dictionary by output.
+        """Returns the number of labels of rows of `length` tokens, by output if several.
+
+        It is `None` where it is unknown.
         """
 
     def served(self, answer):
-        """Returns what every export gives, a dictionary of float32 tensors, of what `answer` gave.
-
-        Args:
-            answer: for one batch.
-        """
+        """Returns what exports give of an `answer` to a batch: a dictionary of float32 tensors."""
         return {}
 
     @classmethod
@@ -205,19 +176,14 @@ class TupeTask(PresetModel):
 
     @classmethod
     def questions(cls, ask):
-        """Returns rows of text to ask where nobody asks, a list of tuples: those of `examples`.
-
-        Args:
-            ask: as the method `ask`.
-        """
+        """Returns rows of text to ask where nobody asks, of `examples`; `ask` is the method."""
         return list(dict.fromkeys(cls.example(row)[0][: cls.texts[0]] for row in cls.examples))
 
     @classmethod
     def example(cls, row):
-        """Returns the strings of a row of a table, a tuple, and its label, which may be `None`.
+        """Returns the strings of a `row` of a table, a tuple, and its label, or `None`.
 
-        Args:
-            row: dictionary from names of columns to their content.
+        The row is a dictionary by column.
         """
         texts = tuple(row[name] for name in ("text", "text_pair") if row.get(name) is not None)
         return texts, row.get("label")
@@ -225,17 +191,10 @@ class TupeTask(PresetModel):
     def labelled(self, texts, labels):
         """Returns the inputs of rows of text, their labels and weights, arrays as `fit` takes them.
 
-        Args:
-            texts: list of tuples of strings, see `example`.
-            labels: list of labels, likewise; each may be `None`.
-
-        Raises:
-            ValueError: if the model has no preprocessor.
+        `texts` is a list of tuples of strings, and `labels` one of what `example` gives; a label
+        may be `None`. Without a preprocessor it raises `ValueError`.
         """
-        if self.preprocessor is None:
-            raise ValueError(
-                "Texts need a preprocessor. Make the model with one. Received: preprocessor=None"
-            )
+        self._check_takes_text()
         columns = tuple(list(column) for column in zip(*texts, strict=True))
         x = columns if len(columns) > 1 else columns[0]
         has_labels = not self.makes_labels and all(label is not None for label in labels)
@@ -244,50 +203,32 @@ class TupeTask(PresetModel):
         return tuple(x if x is None else _arrays(x) for x in found)
 
     def ask(self, texts):
-        """Returns what the model answers to rows of text, a dictionary of arrays `(rows, ...)`.
+        """Returns what is `served` for rows of text: a dictionary of arrays `(rows, ...)`.
 
-        Args:
-            texts: list of tuples of strings.
-
-        Raises:
-            ValueError: if the model has no preprocessor, or does not read such texts.
+        `texts` is a list of tuples of strings. Without a preprocessor it raises `ValueError`.
         """
         rows, _, _ = self.labelled(texts, [None] * len(texts))
-        found = []
-        for first in range(0, len(texts), _ROWS):
-            x = {name: ops.convert_to_tensor(x[first : first + _ROWS]) for name, x in rows.items()}
-            found.append(_arrays(self.served(self(x, training=False))))
-        return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+        return self._served(rows)
 
     def predictions(self, answers):
-        """Returns of each row what is compared with its label, a list.
-
-        Args:
-            answers: what `ask` gave.
-        """
+        """Returns of each row what is compared with its label, a list; `answers` are of `ask`."""
         raise NotImplementedError(f"`{type(self).__name__}` has `scores`, and no `predictions`.")
 
     @classmethod
     def scored(cls, labels, predictions):
-        """Returns the scores of predictions, a dictionary in the order of `scores`.
+        """Returns the scores of `predictions`, a dictionary in the order of `scores`.
 
-        Args:
-            labels, predictions: lists of numbers, or of strings, which count as classes.
+        These and the `labels` are lists of numbers, or of strings, which count as classes.
         """
         from keras_tupe import metrics
 
         if labels and isinstance(labels[0], str):
             numbers = np.unique([*labels, *predictions], return_inverse=True)[1]
             labels, predictions = numbers[: len(labels)], numbers[len(labels) :]
-
         return {name: getattr(metrics, name)(labels, predictions) for name in cls.scores}
 
     def measure(self, rows):
-        """Returns the scores of the answers to rows of a table, by name, the main one first.
-
-        Args:
-            rows: list of dictionaries, see `example`.
-        """
+        """Returns the scores of the answers to `rows` of a table, by name, the main one first."""
         texts, labels = zip(*map(self.example, rows), strict=True)
         predictions = self.predictions(self.ask(list(texts)))
         return self.scored(list(labels), predictions)
@@ -302,6 +243,20 @@ class TupeTask(PresetModel):
     def head_parts(self):
         """The layers of the head, by the names of `head_layers`."""
         return {name: self.get_layer(x) for name, x in self._names_of_head.items()}
+
+    def _served(self, rows):
+        """Returns what is `served` for all rows of a dictionary of inputs, some at a time."""
+        found = []
+        for first in range(0, len(next(iter(rows.values()))), _ROWS):
+            x = {name: ops.convert_to_tensor(x[first : first + _ROWS]) for name, x in rows.items()}
+            found.append(_arrays(self.served(self(x, training=False))))
+        return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+
+    def _check_takes_text(self):
+        if self.preprocessor is None:
+            raise ValueError(
+                "Texts need a preprocessor. Make the model with one. Received: preprocessor=None"
+            )
 
     def call(self, inputs, training=None, mask=None):
         check_inputs(inputs, *input_names(self))
@@ -355,16 +310,28 @@ class TupeTask(PresetModel):
         with self.clear_errors((x,)):
             return super().predict(x, *args, **kwargs)
 
+    def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """As Keras's; `y` and `sample_weight` may be dictionaries, as `x` is; `kwargs` are its."""
+        with self.clear_errors((x, y)):
+            return keras.Model.train_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """As Keras's; `y` and `sample_weight` may be dictionaries, as `x` is; `kwargs` are its."""
+        with self.clear_errors((x, y)):
+            return keras.Model.test_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
+
+    def _batch(self, *data):  # KerasHub takes labels and weights as one array only
+        found = keras.utils.unpack_x_y_sample_weight(self.preprocess_samples(*data))
+        return [
+            x if x is None else keras.tree.map_structure(ops.convert_to_tensor, x) for x in found
+        ]
+
     @contextlib.contextmanager
     def clear_errors(self, *data, loss=None):
-        """Checks data, and says in a sentence what TensorFlow stops over in it.
+        """Checks pairs of inputs and labels, and says in a sentence what TensorFlow stops over.
 
-        Args:
-            *data: pairs of inputs and labels.
-            loss: whose labels they are. Defaults to the model's own.
-
-        Raises:
-            ValueError: from `with`, if data do not fit the model.
+        `data` are the pairs; the `loss`, whose labels they are, is the model's own by default. What
+        does not fit the model is a `ValueError` from `with`.
         """
         for part in data:
             if isinstance(part, tuple | list) and part:
@@ -403,31 +370,7 @@ class TupeTask(PresetModel):
             if number and _is_array(labels) and _is_sparse(its_loss):
                 check_range("labels", np.asarray(labels), number)
 
-    def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
-        """One step of training on a batch, as Keras's.
-
-        Args:
-            x, y, sample_weight: of the batch; y and weights may be dictionaries.
-            **kwargs: as of Keras.
-        """
-        with self.clear_errors((x, y)):
-            return keras.Model.train_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
-
-    def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
-        """The loss of a batch, as Keras's.
-
-        Args:
-            x, y, sample_weight: of the batch; y and weights may be dictionaries.
-            **kwargs: as of Keras.
-        """
-        with self.clear_errors((x, y)):
-            return keras.Model.test_on_batch(self, *self._batch(x, y, sample_weight), **kwargs)
-
-    def _batch(self, *data):  # KerasHub takes labels and weights as one array only
-        found = keras.utils.unpack_x_y_sample_weight(self.preprocess_samples(*data))
-        return [
-            x if x is None else keras.tree.map_structure(ops.convert_to_tensor, x) for x in found
-        ]
+    # Files
 
     def get_config(self):
         return {**super().get_config(), **{name: getattr(self, name) for name in self.options}}
@@ -443,12 +386,9 @@ class TupeTask(PresetModel):
         return {**config, _SEEDS: seeds, _HAS_STATE: bool(has_state)}
 
     def compile_from_config(self, config):
-        """Compiles the model as another one was, with the optimizer's variables if it had some.
+        """Compiles as `config` says, also the optimizer's variables if it had some.
 
         Keras does so by itself only for models whose `compile` is its own.
-
-        Args:
-            config: what `get_compile_config` gave.
         """
         config = dict(keras.saving.deserialize_keras_object(config))
         seeds, has_state = config.pop(_SEEDS, []), config.pop(_HAS_STATE, True)
@@ -456,9 +396,8 @@ class TupeTask(PresetModel):
         if has_state and self.optimizer is not None and not self.optimizer.built:
             self.optimizer.build(self.trainable_variables)
         states = seed_generators(self)
-        if len(states) == len(seeds):
-            for state, value in zip(states, seeds, strict=True):
-                state.assign(value)
+        for state, value in zip(states, seeds if len(seeds) == len(states) else (), strict=False):
+            state.assign(value)
 
     def save_to_preset(self, preset_dir, *args, **kwargs):
         super().save_to_preset(preset_dir, *args, **kwargs)
@@ -472,19 +411,24 @@ REGISTRY = Registry("keras_tupe.tasks", (), TupeTask, "task", argument="task", w
 
 def _signature(options):
     """Returns the arguments of the constructor of a task with some options."""
-    kind, parameter = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter
-    needed = [name for name, x in options.items() if x.default is dataclasses.MISSING]
-    return inspect.Signature(
-        [
-            *(parameter(name, kind) for name in ("backbone", *needed)),
-            parameter("preprocessor", kind, default=None),
-            *(
-                parameter(name, kind, default=x.default)
-                for name, x in options.items()
-                if name not in needed
-            ),
-            parameter("kwargs", parameter.VAR_KEYWORD),
-        ]
+    parameter, kind = inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    defaults = {n: x.default for n, x in options.items() if x.default is not dataclasses.MISSING}
+    needed = [parameter(name, kind) for name in ("backbone", *options) if name not in defaults]
+    defaults = {"preprocessor": None, **defaults}
+    others = [parameter(name, kind, default=value) for name, value in defaults.items()]
+    return inspect.Signature([*needed, *others, parameter("kwargs", parameter.VAR_KEYWORD)])
+
+
+def _is_array(value):
+    return isinstance(value, np.ndarray) or (ops.is_tensor(value) and hasattr(value, "__array__"))
+
+
+def _is_sparse(loss):
+    loss = keras.losses.get(loss) if isinstance(loss, str) else loss
+    return (
+        isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
+        or loss is keras.losses.sparse_categorical_crossentropy
+        or getattr(loss, "takes_class_numbers", False)
     )
 
 
@@ -541,7 +485,7 @@ def check_optimizer(optimizer, model):
 
 
 def check_preprocessor(preprocessor, backbone):
-    """Refuses a preprocessor, if there is one, that makes what a backbone does not take."""
+    """Refuses a preprocessor, unless it is `None`, that makes what a backbone does not take."""
     if preprocessor is None:
         return
     check_lengths(backbone, sequence_length=preprocessor.sequence_length)

@@ -33,9 +33,8 @@ class ReplacedTokenCrossentropy(keras.losses.Loss):
     A drawn token that happens to be the right one counts as not replaced.
 
     Args:
-        reduction: as of every Keras loss. Defaults to `"mean_with_sample_weight"`.
-        name: name of the loss.
-        dtype: dtype of the values, `None` for Keras's own.
+        reduction, name, dtype: as of every Keras loss; the reduction is
+            `"mean_with_sample_weight"` by default.
 
     Call arguments:
         y_true: the text as it was, token ids `(batch, length)`.
@@ -48,9 +47,6 @@ class ReplacedTokenCrossentropy(keras.losses.Loss):
         >>> outputs = np.array([[[0.0, 7], [50.0, 8]]])  # the second token was seen as 8
         >>> round(float(ReplacedTokenCrossentropy()(np.array([[7, 9]]), outputs)), 4)
         0.3466
-
-    References:
-        Clark et al. ELECTRA. ICLR 2020. https://arxiv.org/abs/2003.10555
     """
 
     def __init__(
@@ -71,8 +67,7 @@ class ReplacedTokenAccuracy(keras.metrics.MeanMetricWrapper):
     """Share of the tokens of which a discriminator says right whether they were replaced.
 
     Args:
-        name: name of the metric.
-        dtype: dtype of the value, `None` for Keras's own.
+        name, dtype: as of every Keras metric.
 
     Call arguments:
         y_true, y_pred: as of `ReplacedTokenCrossentropy`.
@@ -119,8 +114,8 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
 
     see `ReplacedTokenCrossentropy`.
 
-    Differences from the source: of the embeddings the token vectors alone are shared; vectors of
-    positions and segments are each model's own, as position methods differ in what they have.
+    Differences from the source: of the embeddings the token vectors alone are shared; those of
+    positions and segments are each model's own.
 
     Args:
         generator: a `TupeBackbone`, or a `TupeMaskedLM`; its configuration and weights are taken,
@@ -154,9 +149,8 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
     Masking: as in the backbones.
 
     Raises:
-        ValueError: for models of different vocabularies or segments, embeddings of different widths
-            that are to be shared (give the generator `embedding_dim`), an unknown sharing, or a
-            weight that is no number >= 0.
+        ValueError: for models of different vocabularies or segments, or embeddings of different
+            widths that are to be shared (give the generator `embedding_dim`).
         TypeError: for models of other classes.
 
     Example:
@@ -197,25 +191,23 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         discriminator_weight=50.0,
         **kwargs,
     ):
-        rules = {name: field.metadata["rule"] for name, field in self.options.items()}
-        rules["embedding_sharing"]("embedding_sharing", embedding_sharing)
-        rules["discriminator_weight"]("discriminator_weight", discriminator_weight)
+        given = {"embedding_sharing": embedding_sharing}
+        given["discriminator_weight"] = discriminator_weight
+        for option, value in given.items():
+            self.options[option].metadata["rule"](option, value)
         generator = as_task(generator, TupeMaskedLM, "generator")
         discriminator = as_task(discriminator, TupeTokenDiscriminator, "discriminator")
         check_pair(generator.backbone, discriminator.backbone, embedding_sharing)
-        # === Layers ===
         if embedding_sharing == "tied":
             generator = again(generator, discriminator.backbone.token_embedding)
         elif embedding_sharing == "gradient_disentangled":
             base = generator.backbone.token_embedding
             layer = DisentangledEmbedding(base, dtype=base.dtype_policy, name="token_embedding")
             discriminator = again(discriminator, layer)
-        replacement = TokenReplacement(name="token_replacement")
-        # === Functional graph ===
         noise = keras.Input((None,), dtype="float32", name="sampling_noise")
         inputs = {**generator.input, "sampling_noise": noise}
         logits = generator(generator.input)
-        seen = replacement(
+        seen = TokenReplacement(name="token_replacement")(
             inputs["token_ids"],
             mask_positions=inputs["mask_positions"],
             sampling_noise=noise,
@@ -223,19 +215,14 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         )
         names = [tensor.name for tensor in discriminator.inputs]
         found = discriminator({**{name: inputs[name] for name in names}, "token_ids": seen})
-        outputs = {
-            "masked_lm": logits,
-            "replaced_token": ops.stack([found, ops.cast(seen, found.dtype)], axis=-1),
-        }
-        given = {"inputs": inputs, "outputs": outputs, "compile": False}
-        keras_hub.models.Task.__init__(self, **given, **kwargs)
-        # === Config ===
-        self.generator = generator
-        self.discriminator = discriminator
-        self.backbone = discriminator.backbone
-        self.preprocessor = None
-        self.embedding_sharing = embedding_sharing
-        self.discriminator_weight = discriminator_weight
+        replaced = ops.stack([found, ops.cast(seen, found.dtype)], axis=-1)
+        outputs = {"masked_lm": logits, "replaced_token": replaced}
+        made = {"inputs": inputs, "outputs": outputs, "compile": False}
+        keras_hub.models.Task.__init__(self, **made, **kwargs)
+        self.generator, self.discriminator = generator, discriminator
+        self.backbone, self.preprocessor = discriminator.backbone, None
+        for option, value in given.items():
+            setattr(self, option, value)
         self.compile()  # which asks for the weight
 
     @classmethod
@@ -279,12 +266,11 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
             "replaced_token": [ReplacedTokenAccuracy(name="accuracy")],
         }
 
-    def separate(self):
-        """Returns the generator and the discriminator, each with token vectors of its own.
+    def num_labels(self, length):
+        return {"masked_lm": self.backbone.vocabulary_size, "replaced_token": None}
 
-        Returns:
-            `(generator, discriminator)`: a `TupeMaskedLM` and a `TupeTokenDiscriminator`.
-        """
+    def separate(self):
+        """Returns a `TupeMaskedLM` and a `TupeTokenDiscriminator`, each with its own embedding."""
         return again(self.generator), again(self.discriminator)
 
     def save_to_preset(self, preset_dir, **kwargs):
@@ -295,8 +281,7 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
             **kwargs: as of every task.
         """
         generator, discriminator = self.separate()
-        if self.preprocessor is not None:
-            settings = self.preprocessor
+        if settings := self.preprocessor:
             discriminator.preprocessor = settings
             generator.preprocessor = TupeMaskedLMPreprocessor(
                 settings.tokenizer,
@@ -331,36 +316,28 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         generator = TupeMaskedLM.from_preset(str(folder), **given)
         return cls(generator, discriminator, **kwargs)
 
-    def num_labels(self, length):
-        return {"masked_lm": self.backbone.vocabulary_size, "replaced_token": None}
-
     def get_config(self):
         parts = {name: task.backbone for name, task in self.parts.items()}
         return {
             "name": self.name,
             "trainable": self.trainable,
             **{name: keras.saving.serialize_keras_object(x) for name, x in parts.items()},
-            "embedding_sharing": self.embedding_sharing,
-            "discriminator_weight": self.discriminator_weight,
-            "head_activation": self.parts["generator"].head_activation,
+            **{option: getattr(self, option) for option in self.options},
+            "head_activation": self.generator.head_activation,
         }
 
     @classmethod
     def from_config(cls, config):
-        activation = config.get("head_activation", "gelu")  # files of before have none
-        config = {name: value for name, value in config.items() if name != "head_activation"}
-        parts = {
-            name: keras.saving.deserialize_keras_object(config[name])
-            for name in ("generator", "discriminator")
-        }
-        generator = TupeMaskedLM(
-            parts.pop("generator"), head_activation=activation, name="generator"
-        )
-        return cls(**{**config, **parts, "generator": generator})
+        config = dict(config)
+        activation = config.pop("head_activation", "gelu")  # files of before have none
+        for name in ("generator", "discriminator"):
+            config[name] = keras.saving.deserialize_keras_object(config[name])
+        given = {"head_activation": activation, "name": "generator"}
+        return cls(**{**config, "generator": TupeMaskedLM(config["generator"], **given)})
 
 
 def generator_sizes(sizes, share):
-    """Returns the sizes of a generator by those of its discriminator.
+    """Returns the sizes of a generator by those of its discriminator, a dictionary.
 
     Its heads are as wide as there, and there are fewer: a share of them, rounded, 1 at least.
 
@@ -368,9 +345,6 @@ def generator_sizes(sizes, share):
         sizes: dictionary of `num_heads`, `hidden_dim`, `intermediate_dim`, and `embedding_dim`, the
             last of which may be missing or `None`.
         share: of the widths, above 0, at most 1.
-
-    Returns:
-        Dictionary of the same four.
 
     Example:
         >>> base = {"num_heads": 12, "hidden_dim": 768, "intermediate_dim": 3072}
@@ -402,24 +376,16 @@ def as_task(model, kind, name):
 
 def check_pair(generator, discriminator, sharing):
     """Refuses two encoders that cannot read the same text, or share what is of two sizes."""
-    names = ["vocabulary_size", "num_segments"]
-    values = [[getattr(model, name) for name in names] for model in (generator, discriminator)]
-    widths = [model.embedding_dim or model.hidden_dim for model in (generator, discriminator)]
+    pair = generator, discriminator
+    found = {name: [getattr(x, name) for x in pair] for name in ("vocabulary_size", "num_segments")}
     if sharing != "none":
-        names.append("embedding width")
-        for value, width in zip(values, widths, strict=True):
-            value.append(width)
-    for name, one, other in zip(names, *values, strict=True):
+        found["embedding width"] = [x.embedding_dim or x.hidden_dim for x in pair]
+    for name, (one, other) in found.items():
         if one != other:
-            advice = (
-                "Make the generator with `embedding_dim`, or share nothing (`embedding_sharing="
-                "'none'`)."
-                if name == "embedding width"
-                else "Make both with the same."
-            )
             raise ValueError(
-                f"Generator and discriminator must have the same {name}. {advice} "
-                f"Received: {one} in the generator, {other} in the discriminator"
+                f"Generator and discriminator must have the same {name}. A generator has that of a "
+                "wider discriminator with `embedding_dim`; `embedding_sharing='none'` needs no "
+                f"width. Received: {one} in the generator, {other} in the discriminator"
             )
 
 
@@ -429,9 +395,9 @@ def again(task, token_embedding=None):
     backbone = TupeBackbone(**config, token_embedding=token_embedding)
     own = {k: v for k, v in task.get_config().items() if k not in ("backbone", "preprocessor")}
     new = type(task)(backbone, **own)
-    old = task.backbone.token_embedding
     if token_embedding is None:
-        backbone.token_embedding.set_weights([ops.convert_to_numpy(old.embeddings)])
+        old = task.backbone.token_embedding.embeddings
+        backbone.token_embedding.set_weights([ops.convert_to_numpy(old)])
     given = {id(weight) for weight in backbone.token_embedding.weights}
     values = {weight.path: weight for weight in task.weights}
     for weight in new.weights:

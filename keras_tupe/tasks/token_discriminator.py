@@ -31,9 +31,6 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
 
     Masking: as in the backbone; what stands at padding means nothing.
 
-    Raises:
-        ValueError, TypeError: as the backbone, and if the preprocessor does not fit it.
-
     Example:
         >>> import numpy as np
         >>> model = TupeTokenDiscriminator(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
@@ -70,11 +67,9 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
         return head["tokens"](encoded["sequence_output"])
 
     def labelled(self, texts, labels):
-        """Returns inputs, which of their tokens were replaced, and weights: 1 for real tokens.
+        """Returns inputs of `texts`, which tokens were replaced, and weights: 1 for real tokens.
 
-        Args:
-            texts: list with a tuple of one string for each row.
-            labels: list of the texts as they were, of as many tokens.
+        The `labels` are the texts as they were, of as many tokens.
         """
         x, _, _ = super().labelled(texts, [None] * len(texts))
         if any(label is None for label in labels):
