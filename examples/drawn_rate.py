@@ -35,7 +35,7 @@ OBJECTIVE = Objective(
     summary="hidden tokens are predicted, of which each row has another share",
     source="Chang et al. 2022, Sec. 3.1 (MaskGIT), with a uniform share",
     task=TupeMaskedLM,
-    rule=lambda rows, options: DrawnRate(**vars(rows.masking(rate=options["mask_rate"]))),
+    rule=lambda rows, options: DrawnRate.of(rows.vocabulary, rate=options["mask_rate"]),
     num_predictions=lambda length, options: math.ceil(options["mask_rate"] * length),
     predictions="masked token",
     accuracy="masked accuracy",

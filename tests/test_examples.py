@@ -4,6 +4,7 @@ import ast
 import json
 import pathlib
 import re
+import types
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from position_cases import Case, MethodLayers, encoder, random_ids
 from tolerances import in_float64
 
 from keras_tupe import TupeTextClassifier, attention_patterns, objectives, positions
-from keras_tupe.data import Masking
 from keras_tupe.trainer import Trainer
 from keras_tupe.trunk.steps import Steps
 from training.check_method import gradients, patterns, saving, suite
@@ -118,8 +118,8 @@ SMALL = ("--size", "tiny", "--batch-size", "4", *STEPS)
 
 def test_an_objective_of_ones_own_gives_the_same_batch_again(loaded_files):
     record = objectives.get(objectives.load_file(FOLDER / "drawn_rate.py"))
-    given = Masking(vocabulary_size=30, mask_id=4, pad_id=0, special_ids=(1, 2, 3), rate=0.5)
-    rule = record.rule(type("Rows", (), {"masking": lambda self, rate: given})(), record.defaults)
+    vocabulary = types.SimpleNamespace(size=30, mask_id=4, pad_id=0, special_ids=(1, 2, 3))
+    rule = record.rule(types.SimpleNamespace(vocabulary=vocabulary), record.defaults)
     ids = np.random.default_rng(0).integers(5, 30, (64, 12))
     inputs, labels, weights = rule.examples(ids, np.arange(64), 7)
     again = rule.examples(ids[40:], np.arange(40, 64), 7)

@@ -7,6 +7,7 @@ import time
 
 from benchmarks.harness.rounds import quartiles, turns
 from keras_tupe.data.rows.counter_rng import permute
+from keras_tupe.data.rows.masking import Masking
 from keras_tupe.data.rows.rows import Rows
 from keras_tupe.data.rows.tf_dataset import tf_dataset
 
@@ -33,7 +34,7 @@ def cases_for(source, settings):
             examples = range(step * settings.batch_size, (step + 1) * settings.batch_size)
             places = [example % len(source) for example in examples]
             epochs = [example // len(source) for example in examples]
-            source[permute(_SEED, 0, epochs, places, len(source))]
+            source[permute(_SEED, "rows: order", epochs, places, len(source))]
 
     def in_this_thread(rows):
         def turn(first, count):
@@ -52,7 +53,7 @@ def cases_for(source, settings):
     cases = {"read only": read}
     has_tensorflow = importlib.util.find_spec("tensorflow") is not None
     for name, whole_word in (("tokens", False), ("whole words", True)):
-        masking = source.masking(whole_word=whole_word)
+        masking = Masking.of(source.vocabulary, whole_word=whole_word)
         rows = Rows(source, masking, batch_size=settings.batch_size, seed=_SEED)
         cases[f"{name}, one thread"] = in_this_thread(rows)
         if has_tensorflow:

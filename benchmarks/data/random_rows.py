@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from keras_tupe.data.rows.dataset_writer import file_hash, seal, write_rows
+from keras_tupe.data import file_hash, seal, write_shard
 
 LENGTH = 512
 VOCABULARY_SIZE = 30_522  # as many as BERT's
 _SPECIAL = {"pad_id": 0, "unknown_id": 1, "start_id": 2, "end_id": 3, "mask_id": 4}
+_ROWS_PER_SHARD = 2**13
 _CONTINUES = 5  # every fifth piece goes on with a word, as in BERT's vocabulary
 
 
@@ -26,7 +27,9 @@ def write_random_rows(folder, num_rows):
     shape = (num_rows, LENGTH)
     token_ids = np.random.default_rng(0).integers(5, VOCABULARY_SIZE, shape, "int32")
     token_ids[:, 0], token_ids[:, -1] = _SPECIAL["start_id"], _SPECIAL["end_id"]
-    sizes = write_rows(folder, {"train": [token_ids]}, LENGTH, rows_per_shard=2**13)
+    for number, first in enumerate(range(0, num_rows, _ROWS_PER_SHARD)):
+        shard = token_ids[first : first + _ROWS_PER_SHARD]
+        write_shard(folder, "train", number, shard, VOCABULARY_SIZE)
     vocabulary = {
         "kind": "wordpiece",
         "file": file.name,
@@ -36,5 +39,5 @@ def write_random_rows(folder, num_rows):
         **_SPECIAL,
         "special_ids": sorted(_SPECIAL.values()),
     }
-    splits = {name: {"rows": size} for name, size in sizes.items()}
+    splits = {"train": {"rows": num_rows}}
     seal(folder, {"length": LENGTH, "vocabulary": vocabulary, "splits": splits})

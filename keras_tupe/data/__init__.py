@@ -52,25 +52,27 @@ from keras_tupe.data.corpus.word_starts import piece_characters, word_starts
 from keras_tupe.data.rows.bucketed_pairs import BucketedPairs
 from keras_tupe.data.rows.bucketed_rows import BucketedRows
 from keras_tupe.data.rows.checks import check_rows
-from keras_tupe.data.rows.dataset_writer import (
-    PREPARATION_FILE,
-    file_hash,
-    order_hash,
-    row_features,
-    rows_hash,
-    rows_info,
-    seal,
-    write_rows,
-)
 from keras_tupe.data.rows.denoising import Denoising
-from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
+from keras_tupe.data.rows.json_record import (
+    file_hash,
+    read_sealed_json,
+    write_json,
+    write_sealed_json,
+)
 from keras_tupe.data.rows.length_baseline import length_baseline
 from keras_tupe.data.rows.masking import Masking, mask_rows
 from keras_tupe.data.rows.next_tokens import NextTokens
 from keras_tupe.data.rows.pairs import MaskedPairs
 from keras_tupe.data.rows.partners import Partners
 from keras_tupe.data.rows.prefetch import prefetched
-from keras_tupe.data.rows.prepared import PreparedRows
+from keras_tupe.data.rows.prepared import (
+    PREPARATION_FILE,
+    PreparedRows,
+    read_preparation,
+    seal,
+    split_hash,
+    write_shard,
+)
 from keras_tupe.data.rows.replaced_tokens import ReplacedTokens
 from keras_tupe.data.rows.rows import Rows
 from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
@@ -131,7 +133,6 @@ __all__ = [
     "length_baseline",
     "mask_rows",
     "multiset_hash",
-    "order_hash",
     "pack_pairs",
     "pack_rows",
     "pack_sentences",
@@ -141,15 +142,14 @@ __all__ = [
     "read_blimp",
     "read_documents",
     "read_glue",
+    "read_preparation",
     "read_sealed_json",
     "read_source",
     "read_squad",
-    "row_features",
-    "rows_hash",
-    "rows_info",
     "seal",
     "sentencepiece_bpe_from_counts",
     "split_documents",
+    "split_hash",
     "split_sentences",
     "squad_n_best",
     "squad_predictions",
@@ -164,8 +164,8 @@ __all__ = [
     "wordpiece_from_counts",
     "wordpiece_words",
     "write_json",
-    "write_rows",
     "write_sealed_json",
+    "write_shard",
 ]
 
 refuse_unknown_keywords(globals())

@@ -2,6 +2,7 @@
 
 import math
 
+from keras_tupe.data import NextTokens
 from keras_tupe.models import TupeCausalLM
 from keras_tupe.objectives import Objective
 
@@ -21,7 +22,7 @@ OBJECTIVE = Objective(
     summary="each token is predicted from those before it",
     source="Radford et al. 2018, section 3.1",
     task=TupeCausalLM,
-    rule=lambda rows, options: rows.next_tokens(),
+    rule=lambda rows, options: NextTokens.of(rows.vocabulary),
     num_predictions=lambda length, options: length - 1,
     predictions="token",
     accuracy="next-token accuracy",

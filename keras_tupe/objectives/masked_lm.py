@@ -2,13 +2,15 @@
 
 import math
 
+from keras_tupe.data import Masking
 from keras_tupe.models import TupeMaskedLM
 from keras_tupe.objectives import Objective
 from keras_tupe.tasks import FLAG, RATE, setting
 
 
 def _rule(rows, options):
-    return rows.masking(
+    return Masking.of(
+        rows.vocabulary,
         rate=options["mask_rate"],
         whole_word=options["whole_word"],
         mask_special=options["mask_special"],

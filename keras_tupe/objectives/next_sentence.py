@@ -2,13 +2,14 @@
 
 import dataclasses
 
+from keras_tupe.data import MaskedPairs
 from keras_tupe.models import TupeMaskedPairLM
 from keras_tupe.objectives import Output
 from keras_tupe.objectives.masked_lm import OBJECTIVE as MASKED_LM
 
 
 def _rule(rows, options):
-    return rows.masked_pairs("next", MASKED_LM.rule(rows, options))
+    return MaskedPairs.of(rows, "next", MASKED_LM.rule(rows, options))
 
 
 OBJECTIVE = dataclasses.replace(

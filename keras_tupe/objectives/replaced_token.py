@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_tupe.data import ReplacedTokens
 from keras_tupe.models import ReplacedTokenAccuracy, TupeReplacedTokenDetector, generator_sizes
 from keras_tupe.objectives import Output, masked_lm_flops
 from keras_tupe.objectives.masked_lm import OBJECTIVE as MASKED_LM
@@ -9,7 +10,7 @@ from keras_tupe.tasks import RATE, setting
 
 
 def _rule(rows, options):
-    return rows.replaced_tokens(MASKED_LM.rule(rows, options))
+    return ReplacedTokens(MASKED_LM.rule(rows, options))
 
 
 def _flops(sizes, batch_size, length, options):

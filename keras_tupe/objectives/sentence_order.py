@@ -2,13 +2,14 @@
 
 import dataclasses
 
+from keras_tupe.data import MaskedPairs
 from keras_tupe.objectives import Output
 from keras_tupe.objectives.masked_lm import OBJECTIVE as MASKED_LM
 from keras_tupe.objectives.next_sentence import OBJECTIVE as NEXT_SENTENCE
 
 
 def _rule(rows, options):
-    return rows.masked_pairs("order", MASKED_LM.rule(rows, options))
+    return MaskedPairs.of(rows, "order", MASKED_LM.rule(rows, options))
 
 
 OBJECTIVE = dataclasses.replace(

@@ -3,6 +3,7 @@
 import functools
 
 from keras_tupe import check
+from keras_tupe.data import Denoising
 from keras_tupe.models import TupeSeq2SeqLM
 from keras_tupe.objectives import Objective
 from keras_tupe.tasks import FLAG, SHARE, checked, setting
@@ -42,7 +43,7 @@ OBJECTIVE = Objective(
     summary="a text is written again from one with spans behind masks and sentences in disorder",
     source="Lewis et al. 2020, section 2.2",
     task=TupeSeq2SeqLM,
-    rule=lambda rows, options: rows.denoising(**options),
+    rule=lambda rows, options: Denoising.of(rows.vocabulary, **options),
     num_predictions=lambda length, options: length - 1,
     predictions="token",
     accuracy="next-token accuracy",

@@ -211,7 +211,7 @@ def test_a_method_of_a_class_above_is_linked(pages):
 
 
 def test_a_signature_is_python():
-    assert reference.signature(keras_tupe.data.write_rows).startswith("(")
+    assert reference.signature(keras_tupe.data.write_shard).startswith("(")
     shown = reference.signature(keras_tupe.positions.PositionMethod)
     assert "attention=plain_attention" in shown
     assert "<" not in shown

@@ -15,9 +15,16 @@ import zstandard
 from fuzz_engine import Reader
 from safetensors import safe_open
 
-from keras_tupe.data import PreparedRows, read_blimp, read_glue, read_squad
+from keras_tupe.data import (
+    PREPARATION_FILE,
+    Masking,
+    PreparedRows,
+    file_hash,
+    read_blimp,
+    read_glue,
+    read_squad,
+)
 from keras_tupe.data.corpus.sources import find_sources, read_source
-from keras_tupe.data.rows.dataset_writer import PREPARATION_FILE, file_hash
 from keras_tupe.data.rows.json_record import write_sealed_json
 from keras_tupe.trainer import strategies
 from keras_tupe.trainer.checkpoints import Checkpoints
@@ -122,7 +129,7 @@ def _read_prepared(folder):
         rows = PreparedRows(folder, split)
         found = rows[np.array([0, len(rows) - 1])]
         assert found.dtype == "int32"
-        rows.masking(whole_word=True)
+        Masking.of(rows.vocabulary, whole_word=True)
 
 
 def _read_sources(folder):

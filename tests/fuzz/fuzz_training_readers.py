@@ -9,11 +9,12 @@ import tempfile
 
 import experiment_cases
 import numpy as np
-import prepared_directories
 import run_cases
+import tqdm
 from fuzz_data_readers import _prepared_files, _repair_prepared
 from fuzz_engine import Reader
 
+from keras_tupe.data import find_sources
 from keras_tupe.data.rows.json_record import write_json, write_sealed_json
 from keras_tupe.export.folder import write_card
 from training import compare, saved_models
@@ -34,9 +35,9 @@ from training.finetune_glue import settings as glue_settings
 from training.finetune_seq2seq.data import read_pairs
 from training.finetune_squad import run as finetune_squad_run
 from training.prepare import folder as prepare_folder
-from training.prepare import inspect, stages
-from training.prepare import spill as prepare_spill
-from training.prepare.blocks import no_statistics
+from training.prepare import inspect
+from training.prepare import settings as prepare_settings
+from training.prepare.documents import Documents, read_documents
 from training.presets import checks, load
 from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
@@ -204,37 +205,22 @@ def _write_work_folder(folder):
     write_sealed_json(folder / "new.unfinished" / "settings.json", _FINGERPRINT)
 
 
-def _write_spill(folder):
-    spill = prepare_spill.Spill(folder / "spill")
-    for text in ("one two", "three", "four five"):
-        spill.add(text)
-    problems = {"count": 0, "messages": []}
-    spill.commit({"sources": 1, "problems": problems}, complete=True)
-    for path in (folder / "spill").iterdir():
+def _write_documents(folder):
+    sources = folder / "text.txt"
+    sources.write_text("One two.\n\nThree.\n\nFour five.\n")
+    settings = prepare_settings.Settings(input=(str(sources),))
+    bar = tqdm.tqdm(disable=True)
+    read_documents(find_sources(settings.input), settings, folder / "documents", bar)
+    sources.unlink()
+    for path in (folder / "documents").iterdir():
         if not path.stat().st_size:
             path.unlink()
-    block = stages.PackedBlock(folder / "train-00000000.npy")
-    rows = prepared_directories.make_rows(4, 8)
-    statistics = {**no_statistics(), "words": 3, "rows": 4}
-    block.save(rows, {"statistics": statistics, "rows_hash": 1, "corpus_hash": 2})
 
 
-def _read_spill(folder):
-    spill = prepare_spill.Spill(folder / "spill")
-    try:
-        for bucket in range(256):
-            path = folder / "spill" / f"{bucket:02x}.index"
-            if path.is_file():
-                entries, _ = spill.index(bucket, bucket + 1)
-                list(spill.documents(entries))
-    finally:
-        spill.close()
-
-
-def _read_block(folder):
-    block = stages.PackedBlock(folder / "train-00000000.npy")
-    if block.is_there:
-        block.rows()
+def _read_documents(folder):
+    found = Documents(folder / "documents")
+    for path in (folder / "documents").glob("*.jsonl"):
+        found.bucket(int(path.stem, 16))
 
 
 def _preset_settings(folder):
@@ -314,8 +300,7 @@ READERS = [
         quick=15,
     ),
     Reader("prepare: work folder", _write_work_folder, _read_work_folder, quick=8),
-    Reader("prepare: spilled documents", _write_spill, _read_spill, ("spill/*",), quick=8),
-    Reader("prepare: packed block", _write_spill, _read_block, ("*.json", "*.npy"), quick=15),
+    Reader("prepare: documents", _write_documents, _read_documents, ("documents/*",), quick=8),
     Reader("small files of a preset", _preset_settings, _read_preset_settings, quick=0),
     Reader(
         "origin of a preset",

@@ -1,4 +1,4 @@
-"""Raw text to rows for pre-training: a TFDS data set with its vocabulary and statistics.
+"""Raw text to rows for pre-training: a folder of `.npy` shards, its vocabulary and statistics.
 
     python -m training.prepare --input 'wiki/*.txt.xz' --out rows
     python -m training.prepare --input books.jsonl.gz --tokenizer sentencepiece --out rows
@@ -14,7 +14,6 @@ import importlib.util
 
 from training.command.settings import parse
 from training.command.shell import command_of, sentences
-from training.prepare.plan import Plan
 from training.prepare.settings import Settings
 
 
@@ -37,24 +36,16 @@ def prepare(settings, command):
         return
     if settings.runner is not None and importlib.util.find_spec("apache_beam") is None:
         raise ValueError("--runner needs Apache Beam: pip install 'keras-tupe[beam]'")
-    if settings.runner is not None:
-        with Plan() as plan:
-            from training.prepare import beam
+    from training.prepare import work
 
-            text = beam.prepare(settings, command, plan)
-    else:
-        with Plan() as plan:
-            from training.prepare import work
-
-            text = work.prepare(settings, command, plan)
-    print(text)
+    print(work.prepare(settings, command))
 
 
 def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, __doc__, "prepare")
     no_room = (
-        "There is no room on the disk for the rows and the work on them, which needs about three "
+        "There is no room on the disk for the rows and the work on them, which needs about two "
         "times the size of the uncompressed text. Make room and run the same command again, or "
         f"remove {settings.out}.unfinished."
     )

@@ -2,193 +2,213 @@
 
 Two pipelines. The first reads, drops duplicates, and adds up sizes and word counts; then the
 vocabulary is trained, here; the second reads again, groups documents into blocks and packs each
-block, written through TFDS, sorted by block and by row of the block. Rows and their order depend on
-the documents alone, so they are those of one process.
+block, whose shard its worker writes into the work folder, which all workers share. Rows and their
+order depend on the documents alone, so they are those of one process.
 """
 
+import functools
 import json
 import pathlib
 import secrets
 import shutil
 
 import apache_beam as beam
-import tensorflow_datasets as tfds
-from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
 
 from keras_tupe.data import (
+    block_number,
     choose_num_blocks,
-    find_sources,
+    clean_text,
+    document_digest,
+    is_sampled,
     read_sealed_json,
-    rows_info,
+    read_source,
     write_sealed_json,
 )
 from training.command.start import safe_environment
-from training.prepare import (
-    finish,
-    inspect,
-)
-from training.prepare import (
-    folder as prepare_folder,
-)
-from training.prepare import (
-    vocabulary as prepare_vocabulary,
-)
-from training.prepare.beam_steps import (
-    PackBlocks,
-    SampledWordCounts,
-    add_sizes,
-    by_block,
-    measure,
-    read_unique,
-)
-from training.prepare.plan import FIRST, SECOND, VOCABULARY, WRITE
-from training.prepare.problems import Problems
-from training.prepare.settings import fingerprint
-from training.prepare.spill import refused_if_damaged
-from training.prepare.stages import PARTS
+from training.prepare import blocks
+from training.prepare import vocabulary as prepare_vocabulary
+from training.prepare.documents import PARTS, part_of, refused_if_damaged
+from training.prepare.problems import Problems, blank
+from training.prepare.settings import sample_share
+
+_SIZES = ("read", *(f"{part}_{what}" for part in PARTS for what in ("documents", "bytes", "words")))
 
 
-class PackedRows(tfds.core.GeneratorBasedBuilder):
-    """TFDS's builder of the data set; it writes what the second pipeline packs.
-
-    Args:
-        recipe: dictionary of `sources`, `settings`, `num_blocks`, `vocabulary` (bytes) and
-            `facts` (a path prefix, for the facts of each block).
-        **kwargs: as for `tfds.core.GeneratorBasedBuilder`.
-    """
-
-    VERSION = tfds.core.Version("1.0.0")
-
-    def __init__(self, recipe, **kwargs):
-        self._recipe = recipe
-        super().__init__(**kwargs)
-
-    def _info(self):
-        length = self._recipe["settings"].length
-        return rows_info(self, length, disable_shuffling=True)  # sorted by key, not by its hash
-
-    def _split_generators(self, dl_manager, pipeline):
-        del dl_manager  # nothing is downloaded
-        recipe = self._recipe
-        settings = recipe["settings"]
-        documents, _ = read_unique(pipeline, recipe["sources"], settings)
-        splits = {}
-        for part, num_blocks in recipe["num_blocks"].items():
-            packed = (
-                documents
-                | f"{part}: place" >> beam.FlatMap(by_block, part, num_blocks, settings.valid)
-                | f"{part}: group" >> beam.GroupByKey()
-                | f"{part}: pack"
-                >> beam.ParDo(PackBlocks(recipe["vocabulary"], settings)).with_outputs(
-                    "facts", main="rows"
-                )
-            )
-            _ = packed.facts | f"{part}: facts" >> beam.io.WriteToText(f"{recipe['facts']}-{part}")
-            splits[part] = packed.rows
-        return splits
-
-    def _generate_examples(self):  # TFDS insists on the method
-        raise NotImplementedError("the splits are collections of examples already")
-
-
-def prepare(settings, command, plan):
-    """As `prepare` of `training.prepare.work`, on the Beam runner of the settings.
+def prepare(sources, settings, work, progress):
+    """As `_in_one_process` of `training.prepare.work`, on the Beam runner of the settings.
 
     All problems of the input are found before the first is reported.
     """
-    sources = find_sources(settings.input, settings.format)
-    if settings.vocabulary is not None:
-        prepare_vocabulary.load(settings.vocabulary, settings)
-    key = fingerprint(settings, sources)
-    if prepare_folder.check_output(settings.out, key):
-        prepare_folder.remove_rest(settings.out)
-        return f"{settings.out} is already there, made from the same input and settings."
-    plan.expect_pipelines(sources, settings)
-    tfds.disable_progress_bar()
-    with prepare_folder.work_folder(settings.out, key) as work, safe_environment():
-        found, tokenizer = _count(sources, settings, work / "beam", plan)
-        plan.begin(SECOND)
-        folder, parts = _pack(sources, settings, found, tokenizer, work / "beam")
-        statistics = {part: facts["statistics"] for part, facts in parts.items()}
-        finish.check_complete(statistics, found["documents"])
-        finish.check_size(statistics, settings)
-        plan.begin(WRITE)
-        finish.check_rows(folder, parts)
-        facts = {"command": command, "fingerprint": key, "parts": parts, **found["facts"]}
-        finish.record(folder, tokenizer, settings, facts)
-        prepare_folder.move_into_place(folder, settings.out)
-    return inspect.statistics(settings.out)
+    with safe_environment():
+        found, tokenizer = _count(sources, settings, work, progress)
+        folder = _fresh(work, "dataset")
+        with progress.stage("read, group, pack, write"):
+            facts = _pack(sources, settings, found, tokenizer, folder, work)
+    blocks.remove_others(folder, facts)
+    return folder, facts, tokenizer, found
 
 
-def _count(sources, settings, work, plan):
+def _count(sources, settings, work, progress):
     """Runs the first pipeline, unless an earlier run did, and trains the vocabulary."""
-    work.mkdir(exist_ok=True)
-    done = work / "plan.json"
+    done, vocabulary = work / "plan.json", settings.vocabulary or work / "vocabulary"
     if not done.exists():
         folder = _fresh(work, "plan")
-        plan.begin(FIRST)
-        with beam.Pipeline(settings.runner, _options(settings)) as pipeline:
-            documents, problems = read_unique(pipeline, sources, settings)
-            results = {"problems": problems}
-            measured = documents | "measure" >> beam.Map(measure, settings.valid)
-            totals = measured | "add sizes" >> beam.CombineGlobally(add_sizes)
-            results["totals"] = totals | "totals as JSON" >> beam.Map(json.dumps)
+        with (
+            progress.stage("read, count words"),
+            beam.Pipeline(settings.runner, options=_options(settings)) as pipeline,
+        ):
+            documents, problems = _unique(pipeline, sources, settings)
+            measured = documents | "measure" >> beam.Map(_measure, settings.valid)
+            totals = measured | "add sizes" >> beam.CombineGlobally(_add_sizes)
+            results = {"problems": problems, "totals": totals | "as JSON" >> beam.Map(json.dumps)}
             if settings.vocabulary is None:
-                counter = SampledWordCounts(settings)
                 words = documents | "count words" >> beam.ParDo(
-                    counter, beam.pvalue.AsSingleton(totals)
+                    _SampledWordCounts(settings), beam.pvalue.AsSingleton(totals)
                 )
                 merged = words | "add word counts" >> beam.CombinePerKey(sum)
                 results["words"] = merged | "words as JSON" >> beam.Map(json.dumps)
             for name, lines in results.items():
                 _ = lines | f"write {name}" >> beam.io.WriteToText(str(folder / name))
-        messages = sorted(json.loads(line) for line in _lines(folder, "problems"))
-        problems = Problems(settings.skip_bad, {})
-        for message in messages:
+        problems = Problems(settings.skip_bad)
+        for message in sorted(_lines(folder, "problems")):
             problems.add(message)
-        (total,) = (json.loads(line) for line in _lines(folder, "totals"))
-        num_blocks = {
-            part: choose_num_blocks(total[f"{part}_bytes"], settings.block_bytes)
-            for part in PARTS
-            if total[f"{part}_documents"]
-        }
+        (total,) = _lines(folder, "totals")
         unique = sum(total[f"{part}_documents"] for part in PARTS)
         problems.check_rest(unique)
-        facts = {"duplicates": total["read"] - unique, "problems": problems.state}
         if settings.vocabulary is None:
-            plan.begin(VOCABULARY)
-            counts = dict(json.loads(line) for line in _lines(folder, "words"))
-            prepare_vocabulary.train(counts, settings).save(work / "vocabulary")
-        write_sealed_json(done, {"num_blocks": num_blocks, "documents": unique, "facts": facts})
+            with progress.stage("vocabulary"):
+                counts = dict(_lines(folder, "words"))
+                prepare_vocabulary.train(counts, settings).save(vocabulary)
+        found = {
+            "documents": unique,
+            "duplicates": total["read"] - unique,
+            "bytes": {part: total[f"{part}_bytes"] for part in PARTS},
+            "problems": problems.state,
+        }
+        write_sealed_json(done, found)
         shutil.rmtree(folder)
-    vocabulary = settings.vocabulary or work / "vocabulary"
     with refused_if_damaged(done):
         found = read_sealed_json(done)
     return found, prepare_vocabulary.load(vocabulary, settings)
 
 
-def _pack(sources, settings, found, tokenizer, work):
-    """Runs the second pipeline; returns the folder and the facts of each part."""
-    folder = _fresh(work, "tfds")
-    tokenizer.save(folder / "vocabulary")
-    recipe = {
-        "sources": sources,
-        "settings": settings,
-        "num_blocks": found["num_blocks"],
-        "vocabulary": (folder / "vocabulary").read_bytes(),
-        "facts": str(folder / "facts"),
-    }
-    builder = PackedRows(recipe, data_dir=folder, file_format="array_record")
-    builder.download_and_prepare(
-        download_config=tfds.download.DownloadConfig(
-            beam_runner=settings.runner, beam_options=_options(settings)
-        )
+def _pack(sources, settings, found, tokenizer, folder, work):
+    """Runs the second pipeline; returns the facts of the blocks of each part."""
+    told = _fresh(work, "facts")
+    tokenizer.save(told / "vocabulary")
+    content = (told / "vocabulary").read_bytes()
+    with beam.Pipeline(settings.runner, options=_options(settings)) as pipeline:
+        documents, _ = _unique(pipeline, sources, settings)
+        for part in PARTS:
+            number = choose_num_blocks(found["bytes"][part], settings.block_bytes)
+            _ = (
+                documents
+                | f"{part}: place" >> beam.FlatMap(_by_block, part, number, settings.valid)
+                | f"{part}: group" >> beam.GroupByKey()
+                | f"{part}: pack" >> beam.ParDo(_PackBlocks(content, settings, str(folder), part))
+                | f"{part}: facts" >> beam.io.WriteToText(str(told / part))
+            )
+    return {part: sorted(_lines(told, part), key=lambda one: one["block"]) for part in PARTS}
+
+
+def _unique(pipeline, sources, settings):
+    """Reads and cleans all sources, and drops exact duplicates.
+
+    Returns two collections: `(digest, (text, times it was read))`, and problems as JSON strings.
+    """
+    read = (
+        pipeline
+        | "sources" >> beam.Create(sources)
+        | "spread" >> beam.Reshuffle()
+        | "read" >> beam.ParDo(_ReadSource(settings)).with_outputs("problems", main="documents")
     )
-    parts = {}
-    for part in PARTS:
-        facts = [json.loads(line) for line in _lines(folder, f"facts-{part}")]
-        parts[part] = finish.total(sorted(facts, key=lambda one: one["block"]), settings.pairs)
-    return pathlib.Path(builder.data_path), parts
+    return read.documents | "drop duplicates" >> beam.CombinePerKey(_one_of_equals), read.problems
+
+
+class _ReadSource(beam.DoFn):
+    """A `Source` to `(digest, (text, 1))` for each document, problems apart."""
+
+    def __init__(self, settings):
+        self._settings = settings
+
+    def process(self, source):
+        settings = self._settings
+        for document in read_source(source, settings.text_field, settings.max_document_bytes):
+            text = "" if document.problem else clean_text(document.text)
+            if text:
+                yield document_digest(text), (text, 1)
+            else:
+                message = document.message or blank(document)
+                yield beam.pvalue.TaggedOutput("problems", json.dumps(message))
+
+
+class _SampledWordCounts(beam.DoFn):
+    """Unique documents to `(word, count)`, added up per bundle."""
+
+    def __init__(self, settings):
+        self._settings = settings
+
+    def start_bundle(self):
+        self._counts = prepare_vocabulary.word_counts(self._settings)
+
+    def process(self, item, totals):
+        digest, (text, _) = item
+        share = sample_share(totals["train_words"], self._settings)
+        if part_of(digest, self._settings.valid) == "train" and is_sampled(digest, share):
+            self._counts.add(text)
+
+    def finish_bundle(self):
+        window = GlobalWindow()
+        for item in self._counts.total().items():
+            yield WindowedValue(item, window.max_timestamp(), [window])
+
+
+class _PackBlocks(beam.DoFn):
+    """`(block, [(digest, text), ...])` to a shard in the folder, and the facts of it as JSON."""
+
+    def __init__(self, vocabulary, settings, folder, part):
+        self._vocabulary, self._settings = vocabulary, settings
+        self._folder, self._part = folder, part
+
+    def setup(self):
+        self._tokenizer = prepare_vocabulary.from_bytes(self._vocabulary, self._settings)
+
+    def process(self, item):
+        block, documents = item
+        folder = pathlib.Path(self._folder)
+        yield json.dumps(
+            blocks.write_block(
+                folder, self._part, block, sorted(documents), self._tokenizer, self._settings
+            )
+        )
+
+
+def _measure(item, held_out):
+    """Returns the sizes of one unique document, to be added up."""
+    digest, (text, times) = item
+    sizes = {"documents": 1, "bytes": len(text.encode("utf-8")), "words": len(text.split())}
+    part = part_of(digest, held_out)
+    return {"read": times, **{f"{part}_{what}": size for what, size in sizes.items()}}
+
+
+def _add_sizes(items):
+    items = list(items)
+    return {name: sum(item.get(name, 0) for item in items) for name in _SIZES}
+
+
+def _one_of_equals(items):
+    """`(text, times)` of one digest: the text, and how often it was read in all."""
+    return functools.reduce(lambda found, item: (item[0], found[1] + item[1]), items, ("", 0))
+
+
+def _by_block(item, part, num_blocks, held_out):
+    """Yields `(block, (digest, text))` if a document belongs to the part."""
+    digest, (text, _) = item
+    if part_of(digest, held_out) == part:
+        yield block_number(digest, num_blocks), (digest, text)
 
 
 def _fresh(work, name):
@@ -201,13 +221,10 @@ def _fresh(work, name):
 
 
 def _options(settings):
-    options = PipelineOptions(settings.beam_options.split())
-    # as TFDS does: what Beam infers of outputs with tags is wrong
-    options.view_as(TypeOptions).pipeline_type_check = False
-    return options
+    return PipelineOptions(settings.beam_options.split())
 
 
 def _lines(folder, prefix):
-    """The lines of all files that a WriteToText wrote."""
+    """The lines of all files that a WriteToText wrote, parsed."""
     for file in sorted(folder.glob(f"{prefix}-*")):
-        yield from file.read_text("utf-8").splitlines()
+        yield from map(json.loads, file.read_text("utf-8").splitlines())

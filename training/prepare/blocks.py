@@ -3,12 +3,13 @@
 import numpy as np
 
 from keras_tupe.data import (
+    file_hash,
     multiset_hash,
-    order_hash,
     pack_pairs,
     pack_sentences,
-    rows_hash,
+    read_sealed_json,
     split_sentences,
+    write_shard,
 )
 from keras_tupe.data.rows.pairs import segments
 
@@ -36,7 +37,7 @@ def add_statistics(*parts):
     return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
-def pack_block(documents, tokenizer, length, pairs=None, advance=None):
+def pack_block(documents, tokenizer, length, pairs=None):
     """Packs the documents of a block, which are together in memory.
 
     Args:
@@ -44,7 +45,6 @@ def pack_block(documents, tokenizer, length, pairs=None, advance=None):
         tokenizer: a `WordPiece` or `SentencePieceBpe`.
         length: tokens per row.
         pairs: kind of the rows' pairs, or `None` for rows of one segment.
-        advance: function of the share that is done, called now and then; by default there is none.
 
     Returns:
         `(token_ids, statistics, index)`: int32 `(rows, length)`, a dictionary of integers, and of
@@ -56,7 +56,7 @@ def pack_block(documents, tokenizer, length, pairs=None, advance=None):
         found = split_sentences(document)
         sentences.extend(found)
         sentences_of.append(len(found))
-    token_ids, sizes = _tokenized(sentences, tokenizer, advance)
+    token_ids, sizes = _tokenized(sentences, tokenizer)
     ids = {name: getattr(tokenizer, name) for name in ("start_id", "end_id", "pad_id")}
     packed, index = None, None
     if pairs is not None:
@@ -92,29 +92,64 @@ def pack_block(documents, tokenizer, length, pairs=None, advance=None):
     return rows, statistics, index
 
 
-def _tokenized(sentences, tokenizer, advance):
+def _tokenized(sentences, tokenizer):
     """Returns all tokens in a row, int32, and how many of them each sentence has."""
     token_ids, sizes = [], []
     for start in range(0, max(len(sentences), 1), _SENTENCES_PER_CALL):
-        if start and advance is not None:
-            advance(start / len(sentences))
         ragged = tokenizer.tokenize(sentences[start : start + _SENTENCES_PER_CALL])
         token_ids.append(ragged.flat_values.numpy())
         sizes.append(ragged.row_lengths().numpy())
     return np.concatenate(token_ids), np.concatenate(sizes)
 
 
-def block_facts(rows, statistics, index, digests):
-    """What is told of a block, as a JSON dictionary.
+def write_block(folder, part, block, documents, tokenizer, settings):
+    """Packs a block and writes its shard.
 
     Args:
-        rows, statistics, index: what `pack_block` returned.
-        digests: iterable of bytes, the hashes of its documents.
+        folder: where the shard goes, `pathlib.Path`.
+        part: name of the split.
+        block: its number.
+        documents: sorted list of `(digest, text)`.
+        tokenizer: as of `pack_block`.
+        settings: a `Settings`.
+
+    Returns:
+        Facts, a JSON dictionary: `block`, `statistics`, `corpus_hash` (`multiset_hash` of the
+        documents), and `sha256` of the files.
     """
+    texts = [text for _, text in documents]
+    rows, statistics, index = pack_block(texts, tokenizer, settings.length, settings.pairs)
     return {
+        "block": block,
         "statistics": statistics,
-        "rows_hash": rows_hash(rows),
-        "order_hash": order_hash(rows),
-        "corpus_hash": multiset_hash(digests),
-        **({} if index is None else {"pairs": index.tolist()}),
+        "corpus_hash": multiset_hash(digest for digest, _ in documents),
+        "sha256": write_shard(folder, part, block, rows, tokenizer.vocabulary_size, index),
     }
+
+
+def read_facts(path, folder):
+    """Returns the facts of a block that an earlier run wrote, or `None` unless all of it is there.
+
+    Args:
+        path: of the facts, as `write_sealed_json` wrote them.
+        folder: of the shards.
+    """
+    try:
+        facts = read_sealed_json(path)
+        is_there = all(file_hash(folder / name) == x for name, x in facts["sha256"].items())
+    except (OSError, ValueError, KeyError):
+        return None
+    return facts if is_there else None
+
+
+def remove_others(folder, facts):
+    """Removes what killed runs have left in a folder of shards.
+
+    Args:
+        folder: `pathlib.Path`.
+        facts: dictionary from each part to the list of the facts of its blocks.
+    """
+    known = {name for part in facts.values() for one in part for name in one["sha256"]}
+    for path in folder.iterdir():
+        if path.name not in known:
+            path.unlink()

@@ -1,14 +1,8 @@
-"""Rows to the finished data set: written, read back, recorded."""
+"""What is checked and recorded once all blocks are packed."""
 
-import numpy as np
-import tensorflow_datasets as tfds
-
-from keras_tupe.data import file_hash, order_hash, rows_hash, seal, write_rows
-from keras_tupe.data.rows.dataset_writer import pairs_file
+from keras_tupe.data import file_hash
 from training.prepare import vocabulary
 from training.prepare.blocks import add_statistics, no_statistics
-
-_ROWS_PER_READ = 4096
 
 
 def check_size(statistics, settings):
@@ -49,126 +43,43 @@ def check_complete(statistics, num_documents):
 
 
 def total(facts, pairs=None):
-    """The facts of all blocks of a part in one: statistics and hashes, as integers.
+    """Returns the facts of all blocks of a part in one: `statistics` and `corpus_hash`.
 
     Args:
-        facts: list of what `block_facts` returned, in the order of the blocks.
+        facts: list of what `write_block` returned.
         pairs: kind of the rows' pairs, or `None`.
-
-    Returns:
-        A dictionary; of pairs of the kind `"next"` with the array that `pairs_file` names.
     """
-    order, num_rows = 0, 0
-    for one in facts:
-        order += one["order_hash"] + num_rows * one["rows_hash"]  # as behind the rows before
-        num_rows += one["statistics"]["rows"]
     return {
         "statistics": add_statistics(no_statistics(pairs), *(one["statistics"] for one in facts)),
-        **{name: sum(one[name] for one in facts) % 2**256 for name in ("rows_hash", "corpus_hash")},
-        "order_hash": order % 2**256,
-        **({"pairs": _pairs_index(facts)} if pairs == "next" else {}),
+        "corpus_hash": sum(one["corpus_hash"] for one in facts) % 2**256,
     }
 
 
-def _pairs_index(facts):
-    """The indices of all blocks in one; documents are numbered from 0, without a gap."""
-    blocks = [np.array(one["pairs"], "int64").reshape(-1, 2) for one in facts]
-    sizes, documents = np.concatenate([np.zeros((0, 2), "int64"), *blocks]).T
-    block = np.repeat(np.arange(len(blocks)), [len(one) for one in blocks])
-    keys = np.stack([block, documents], axis=1)
-    numbers = np.unique(keys, axis=0, return_inverse=True)[1]
-    return np.stack([sizes, numbers.reshape(-1)], axis=1)
-
-
-def write(folder, packed, settings, bar):
-    """Writes the shards.
+def record(folder, tokenizer, settings, parts, found):
+    """Adds the vocabulary and the list of bad documents; returns what `seal` takes.
 
     Args:
-        folder: an empty folder, `pathlib.Path`.
-        packed: dictionary of part -> list of `PackedBlock`.
-        settings: a `Settings`.
-        bar: function that wraps an iterable of the blocks' rows.
-
-    Raises:
-        OSError: if the disk is full.
-    """
-    splits = {part: (block.rows() for block in blocks) for part, blocks in packed.items()}
-    write_rows(
-        folder, splits, settings.length, rows_per_shard=settings.rows_per_shard, progress=bar
-    )
-
-
-def check_rows(folder, parts):
-    """Reads all rows back.
-
-    Args:
-        folder: the data set.
-        parts: dictionary of part -> what `total` returned.
-
-    Raises:
-        OSError: if they are not the rows that were packed, in the order of the blocks.
-    """
-    builder = tfds.builder_from_directory(folder)
-    for part, facts in parts.items():
-        if _read_hash(builder, part) != facts["order_hash"]:
-            raise OSError(
-                f"The rows that were read back are not those packed. Is the disk full or broken? "
-                f"Remove the folder of the unfinished work and prepare the rows again. "
-                f"Received: part={part!r}, folder={str(folder)!r}"
-            )
-
-
-def record(folder, tokenizer, settings, facts):
-    """Adds the vocabulary and `preparation.json`.
-
-    Args:
-        folder: the data set.
+        folder: the folder of the shards, `pathlib.Path`.
         tokenizer: the tokenizer.
         settings: a `Settings`.
-        facts: dictionary of `command`, `fingerprint`, `duplicates`, `problems` (their state) and
-            `parts` (part -> what `total` returned).
+        parts: dictionary from each part to what `total` returned.
+        found: dictionary of the number of `duplicates` and the state of the `problems`.
     """
     tokenizer.save(folder / tokenizer.file_name)
-    for name, part in facts["parts"].items():
-        if "pairs" in part and len(part["pairs"]):
-            np.save(folder / pairs_file(name), part["pairs"])
-    if facts["problems"]["count"]:
-        text = "".join(f"{message}\n" for message in facts["problems"]["messages"])
+    problems = found["problems"]
+    if problems["count"]:
+        text = "".join(f"{message}\n" for message in problems["messages"])
         (folder / "skipped.txt").write_text(text, "utf-8", "surrogateescape")  # file names
-    parts = facts["parts"]
-    corpus = sum(part["corpus_hash"] for part in parts.values()) % 2**256
     vocabulary_hash = file_hash(folder / tokenizer.file_name)
-    seal(
-        folder,
-        {
-            "command": facts["command"],
-            "length": settings.length,
-            **({} if settings.pairs is None else {"pairs": settings.pairs}),
-            "vocabulary": vocabulary.facts(tokenizer, settings, vocabulary_hash),
-            "splits": {
-                name: {
-                    **part["statistics"],
-                    **{key: f"{part[key]:064x}" for key in ("rows_hash", "order_hash")},
-                }
-                for name, part in parts.items()
-                if part["statistics"]["rows"]
-            },
-            "duplicates": facts["duplicates"],
-            "skipped": facts["problems"]["count"],
-            "corpus_hash": f"{corpus:064x}",
-            "fingerprint": facts["fingerprint"],
+    corpus = sum(part["corpus_hash"] for part in parts.values()) % 2**256
+    return {
+        "length": settings.length,
+        **({} if settings.pairs is None else {"pairs": settings.pairs}),
+        "vocabulary": vocabulary.facts(tokenizer, settings, vocabulary_hash),
+        "splits": {
+            name: part["statistics"] for name, part in parts.items() if part["statistics"]["rows"]
         },
-    )
-
-
-def _read_hash(builder, part):
-    """The `order_hash` of all rows of a split on disk; 0 if there is no such split."""
-    if part not in builder.info.splits:
-        return 0
-    source = builder.as_data_source(split=part)
-    result = 0
-    for start in range(0, len(source), _ROWS_PER_READ):
-        examples = source.__getitems__(range(start, min(start + _ROWS_PER_READ, len(source))))
-        rows = [example["token_ids"] for example in examples]
-        result += order_hash(rows) + start * rows_hash(rows)
-    return result % 2**256
+        "duplicates": found["duplicates"],
+        "skipped": problems["count"],
+        "corpus_hash": f"{corpus:064x}",
+    }

@@ -6,8 +6,12 @@ import os
 import pathlib
 import shutil
 
-from keras_tupe.data import PREPARATION_FILE, read_sealed_json, write_sealed_json
-from keras_tupe.data.rows._preparation import read_record
+from keras_tupe.data import (
+    PREPARATION_FILE,
+    read_preparation,
+    read_sealed_json,
+    write_sealed_json,
+)
 from training.command.checks import no_folder
 from training.command.folder_lock import LOCK, FolderLock
 from training.prepare.settings import difference
@@ -28,7 +32,7 @@ def check_output(out, fingerprint):
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return False
     try:
-        theirs = read_record(out).get("fingerprint", {})
+        theirs = read_preparation(out).get("fingerprint", {})
     except FileNotFoundError:
         raise ValueError(
             f"The output folder exists and has no good {PREPARATION_FILE}, so it was not made here "

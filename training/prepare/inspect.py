@@ -5,21 +5,19 @@ import pathlib
 
 import numpy as np
 
-from keras_tupe.data import PREPARATION_FILE, PreparedRows, file_hash
-from keras_tupe.data.rows._preparation import read_preparation, read_record
-from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
+from keras_tupe.data import PREPARATION_FILE, PreparedRows, file_hash, read_preparation
 from training.command.tables import table
+from training.prepare.vocabulary import TOKENIZERS
 
-_CLASSES = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
 _NUM_ROWS = 3
 _NUM_PIECES = 30
 
 
 def statistics(folder):
-    """The statistics of a prepared folder, as a table; raises as `read_record`."""
-    record = _checked(folder)
+    """The statistics of a prepared folder, as a table; raises as `read_preparation`."""
+    record = _record(folder)
     splits = record["splits"]
-    names = [name for name in next(iter(splits.values())) if not name.endswith("_hash")]
+    names = list(next(iter(splits.values())))
     rows = [[name.replace("_", " "), *(f"{s[name]:,}" for s in splits.values())] for name in names]
     vocabulary = record["vocabulary"]
     return "\n".join(
@@ -35,18 +33,16 @@ def statistics(folder):
 
 
 def describe(folder):
-    """Statistics, the command, and some rows as text; raises as `read_preparation`."""
-    record = _checked(folder)
-    read_preparation(folder)
+    """Statistics, the command, and some rows as text; raises as `PreparedRows`."""
+    record = _record(folder)
     vocabulary = record["vocabulary"]
     path = pathlib.Path(folder) / vocabulary["file"]
-    tokenizer = _CLASSES[vocabulary["kind"]](path, lowercase=vocabulary["lowercase"])
-    vocabulary_pieces = tokenizer.pieces
+    tokenizer = TOKENIZERS[vocabulary["kind"]](path, lowercase=vocabulary["lowercase"])
     lines = [f"made by: {record['command']}", statistics(folder)]
     for split in record["splits"]:
         rows = PreparedRows(folder, split)
         for number, token_ids in enumerate(rows[np.arange(min(_NUM_ROWS, len(rows)))]):
-            pieces = " ".join(vocabulary_pieces[token] for token in token_ids[:_NUM_PIECES])
+            pieces = " ".join(tokenizer.pieces[token] for token in token_ids[:_NUM_PIECES])
             text = tokenizer.detokenize([token_ids.tolist()]).numpy()[0].decode("utf-8", "replace")
             lines += ["", f"{split} row {number}: {text}", f"it begins with the pieces: {pieces}"]
     return "\n".join(lines)
@@ -62,16 +58,15 @@ def verify(folder):
         FileNotFoundError: if this is no prepared folder.
         ValueError: naming the files that are missing, changed, or too many.
     """
-    record = _checked(folder)
+    hashes = _record(folder)["sha256"]
     folder = pathlib.Path(folder)
     there = {file.name for file in folder.iterdir()} - {PREPARATION_FILE}
-    hashes = record["sha256"]
     problems = [f"{name} is missing" for name in sorted(hashes.keys() - there)]
     problems += [f"{name} does not belong here" for name in sorted(there - hashes.keys())]
     problems += [
         f"{name} has changed"
         for name in sorted(hashes.keys() & there)
-        if file_hash(folder / name) != hashes[name]
+        if not (folder / name).is_file() or file_hash(folder / name) != hashes[name]
     ]
     if problems:
         raise ValueError(
@@ -81,34 +76,20 @@ def verify(folder):
     return f"{folder}: all {len(hashes)} files are what was written."
 
 
-def _checked(folder):
-    """Returns the record of a folder, with all that is shown of it.
-
-    Raises:
-        ValueError: also if something of it is of another kind than what is written.
-    """
-    record = read_record(folder)
+def _record(folder):
+    """Returns the record of a folder, with all that is shown of it."""
+    record = read_preparation(folder)
     try:
-        is_whole = _is_whole(record)
-    except (KeyError, TypeError, AttributeError, StopIteration):
+        counts = [record["duplicates"], record["skipped"]]
+        counts += [count for split in record["splits"].values() for count in split.values()]
+        is_whole = all(type(count) is int for count in counts) and all(
+            isinstance(text, str) for text in (record["command"], record["corpus_hash"])
+        )
+    except (KeyError, AttributeError):
         is_whole = False
-    if not is_whole:
+    if not is_whole or not record["splits"]:
         raise ValueError(
             "The record of the folder is damaged, or of another program. Prepare the rows again. "
             f"Received: {os.path.join(folder, PREPARATION_FILE)!r}"
         )
     return record
-
-
-def _is_whole(record):
-    splits, vocabulary = record["splits"], record["vocabulary"]
-    names = [name for name in next(iter(splits.values())) if not name.endswith("_hash")]
-    counts = [record["length"], record["duplicates"], record["skipped"], vocabulary["size"]]
-    counts += [split[name] for split in splits.values() for name in names]
-    texts = [record["command"], record["corpus_hash"], *record["sha256"].values()]
-    return (
-        all(type(count) is int for count in counts)
-        and all(isinstance(text, str) for text in (*texts, vocabulary["file"]))
-        and vocabulary["kind"] in _CLASSES
-        and isinstance(vocabulary["lowercase"], bool)
-    )

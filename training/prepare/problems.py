@@ -13,11 +13,11 @@ class Problems:
 
     Args:
         skip: whether to go on after a problem.
-        state: what `state` returned in an earlier run, or `{}`.
+        state: what `state` returned in an earlier run; by default there was none.
     """
 
-    def __init__(self, skip, state):
-        self._skip = skip
+    def __init__(self, skip, state=None):
+        self._skip, state = skip, state or {}
         self.count = state.get("count", 0)
         self.messages = list(state.get("messages", []))
 

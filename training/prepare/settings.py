@@ -56,8 +56,7 @@ class Settings:
         False, "Whether bad documents are counted and listed, instead of ending the work."
     )
     max_document_bytes: int = setting(MAX_DOCUMENT_BYTES, "Larger documents are bad; bytes, >= 1.")
-    block_bytes: int = setting(2**24, "Text packed at a time, bytes of UTF-8, >= 1.")
-    rows_per_shard: int = setting(2**17, "Rows of a shard, >= 1.")
+    block_bytes: int = setting(2**24, "Text of a shard, bytes of UTF-8, >= 1.")
     runner: str | None = setting(
         None, f"Prepare with Apache Beam (extra [beam]) on: {', '.join(RUNNERS)}."
     )
@@ -104,7 +103,7 @@ class Settings:
             )
         if self.vocabulary_size is not None and self.vocabulary is not None:
             found.append("--vocabulary-size is of no use with --vocabulary: leave one of them out.")
-        for name in ("vocabulary_words", "max_document_bytes", "block_bytes", "rows_per_shard"):
+        for name in ("vocabulary_words", "max_document_bytes", "block_bytes"):
             if getattr(self, name) < 1:
                 option = "--" + name.replace("_", "-")
                 found.append(f"{option} must be at least 1. Received: {getattr(self, name)}")
@@ -126,8 +125,6 @@ def fingerprint(settings, sources):
 
     values = dataclasses.asdict(settings)
     chosen = {name: values[name] for name in values if name not in _NO_MATTER}
-    if settings.pairs is None:
-        del chosen["pairs"]  # earlier versions had no pairs, and their folders are gone on with
     chosen["vocabulary_size"] = vocabulary_size(settings)
     if settings.vocabulary is not None:
         chosen["vocabulary"] = file_hash(settings.vocabulary)

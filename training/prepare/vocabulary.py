@@ -12,7 +12,7 @@ from keras_tupe.data import (
 from keras_tupe.tokenizers import SentencePieceBpe, WordPiece
 from training.prepare.settings import vocabulary_size
 
-_CLASSES = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
+TOKENIZERS = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
 
 
 def word_counts(settings):
@@ -43,7 +43,7 @@ def train(counts, settings):
 
 def load(path, settings):
     """The tokenizer of a vocabulary file; raises as the tokenizer's class does."""
-    return _CLASSES[settings.tokenizer](pathlib.Path(path), lowercase=settings.lowercase)
+    return TOKENIZERS[settings.tokenizer](pathlib.Path(path), lowercase=settings.lowercase)
 
 
 def from_bytes(content, settings):

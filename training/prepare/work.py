@@ -1,24 +1,28 @@
-"""The data set of a command line, made or gone on with, in one process."""
+"""The rows of a command line, made or gone on with, in one process."""
 
-import contextlib
-import shutil
+import sys
 
-from keras_tupe.data import find_sources
-from training.prepare import finish, inspect, stages, vocabulary
+from keras_tupe.data import (
+    choose_num_blocks,
+    find_sources,
+    is_sampled,
+    seal,
+    write_sealed_json,
+)
+from training.prepare import blocks, finish, inspect, vocabulary
 from training.prepare import folder as prepare_folder
-from training.prepare.plan import DEDUPLICATE, PACK, READ, VOCABULARY, WRITE
+from training.prepare.documents import NUM_BUCKETS, PARTS, part_of, read_documents
 from training.prepare.problems import Problems
-from training.prepare.settings import fingerprint
-from training.prepare.spill import Spill
+from training.prepare.progress import Progress
+from training.prepare.settings import fingerprint, sample_share
 
 
-def prepare(settings, command, plan):
-    """Makes the data set of `settings`, or finds that it is there.
+def prepare(settings, command):
+    """Makes the folder of `settings`, or finds that it is there.
 
     Args:
         settings: a `Settings` with `out`.
         command: the command line, for the record.
-        plan: the `Plan` that shows how far it is.
 
     Returns:
         What to print: statistics, or that there was nothing to do.
@@ -34,46 +38,92 @@ def prepare(settings, command, plan):
     if prepare_folder.check_output(settings.out, key):
         prepare_folder.remove_rest(settings.out)
         return f"{settings.out} is already there, made from the same input and settings."
-    plan.expect_text(sources, settings)
-    with (
-        prepare_folder.work_folder(settings.out, key) as work,
-        contextlib.closing(Spill(work / "documents")) as spill,
-    ):
-        if not spill.is_complete:
-            plan.begin(READ)
-            stages.read(sources, spill, settings, plan.reading(sources))
-        plan.begin(DEDUPLICATE)
-        found = stages.choose_blocks(spill, settings)
-        Problems(settings.skip_bad, spill.state["problems"]).check_rest(found["documents"])
-        plan.expect_words(found["words"], settings)
-        plan.begin(VOCABULARY)
-        tokenizer = stages.make_vocabulary(spill, found, settings, work, plan.counting)
-        plan.begin(PACK)
-        shown = plan.packing(found["words"])
-        packed = stages.pack(spill, found, tokenizer, settings, work, shown)
-        parts = {
-            part: finish.total([block.facts for block in blocks], settings.pairs)
-            for part, blocks in packed.items()
-        }
-        statistics = {part: facts["statistics"] for part, facts in parts.items()}
+    progress, made = Progress(), _on_beam if settings.runner else _in_one_process
+    with prepare_folder.work_folder(settings.out, key) as work:
+        folder, facts, tokenizer, found = made(sources, settings, work, progress)
+        parts = {part: finish.total(facts[part], settings.pairs) for part in PARTS}
+        statistics = {part: one["statistics"] for part, one in parts.items()}
         finish.check_complete(statistics, found["documents"])
         finish.check_size(statistics, settings)
-        plan.begin(WRITE)
-        folder = work / "dataset"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        shown = plan.writing(sum(found["num_blocks"].values()))
-        finish.write(folder, packed, settings, shown)
-        finish.check_rows(folder, parts)
-        facts = {
-            "command": command,
-            "fingerprint": key,
-            "duplicates": found["duplicates"],
-            "problems": spill.state["problems"],
-            "parts": parts,
-        }
-        finish.record(folder, tokenizer, settings, facts)
+        record = finish.record(folder, tokenizer, settings, parts, found)
+        seal(folder, {"command": command, **record, "fingerprint": key})
         prepare_folder.move_into_place(folder, settings.out)
-    plan.finish()
     words = sum(part["words"] for part in statistics.values())
-    return f"{inspect.statistics(settings.out)}\n\n{plan.profile(words)}"
+    return f"{inspect.statistics(settings.out)}\n\n{progress.profile(words)}"
+
+
+def _on_beam(*args):
+    from training.prepare import beam
+
+    return beam.prepare(*args)
+
+
+def _in_one_process(sources, settings, work, progress):
+    """Returns the folder, the facts of the blocks of each part, the tokenizer, and what was read.
+
+    Each stage leaves its result in the work folder, and is skipped where that is there.
+    """
+    size = sum(source.num_bytes for source in sources)
+    with progress.stage("read and clean", size or None, "B") as bar:
+        documents = read_documents(sources, settings, work / "documents", bar)
+    with progress.stage("drop duplicates", NUM_BUCKETS, " buckets") as bar:
+        found = _measured(documents, settings, bar)
+    Problems(settings.skip_bad, documents.problems).check_rest(found["documents"])
+    with progress.stage("vocabulary", found["words"]) as bar:
+        tokenizer = _tokenizer(documents, found, settings, work / "vocabulary", bar)
+    folder, facts = work / "dataset", {part: [] for part in PARTS}
+    folder.mkdir(exist_ok=True)
+    with progress.stage("tokenize and pack", found["words"]) as bar:
+        for part in PARTS:
+            number = choose_num_blocks(found["bytes"][part], settings.block_bytes)
+            for block in range(number):
+                path = work / f"{part}-{block:08d}.json"
+                one = blocks.read_facts(path, folder)
+                if one is None:
+                    texts = documents.block(part, block, number, settings.valid)
+                    one = blocks.write_block(folder, part, block, texts, tokenizer, settings)
+                    write_sealed_json(path, one)
+                facts[part].append(one)
+                bar.update(one["statistics"]["words"])
+    blocks.remove_others(folder, facts)
+    return folder, facts, tokenizer, found
+
+
+def _measured(documents, settings, bar):
+    """Counts what is left after exact duplicates are dropped."""
+    num_bytes, num_words = dict.fromkeys(PARTS, 0), dict.fromkeys(PARTS, 0)
+    number = read = 0
+    for bucket in range(NUM_BUCKETS):
+        unique, count = documents.bucket(bucket)
+        number, read = number + len(unique), read + count
+        for digest, text in unique:
+            part = part_of(digest, settings.valid)
+            num_bytes[part] += len(text.encode("utf-8"))
+            num_words[part] += len(text.split())
+        bar.update()
+    return {
+        "documents": number,
+        "duplicates": read - number,
+        "words": sum(num_words.values()),
+        "train_words": num_words["train"],
+        "bytes": num_bytes,
+        "problems": documents.problems,
+    }
+
+
+def _tokenizer(documents, found, settings, path, bar):
+    """Trains the vocabulary on a sample of the training documents, or takes the user's."""
+    if settings.vocabulary is not None:
+        return vocabulary.load(settings.vocabulary, settings)
+    if path.exists():
+        return vocabulary.load(path, settings)
+    share, counts = sample_share(found["train_words"], settings), vocabulary.word_counts(settings)
+    for bucket in range(NUM_BUCKETS):
+        for digest, text in documents.bucket(bucket)[0]:
+            if part_of(digest, settings.valid) == "train" and is_sampled(digest, share):
+                counts.add(text)
+        bar.update(found["words"] / NUM_BUCKETS)
+    bar.set_postfix_str("training", refresh=sys.stderr.isatty())
+    tokenizer = vocabulary.train(counts.total(), settings)
+    tokenizer.save(path)
+    return tokenizer

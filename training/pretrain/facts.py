@@ -1,14 +1,13 @@
 """What the record of a run says of its rows."""
 
+from keras_tupe.data import split_hash
+
 
 def data_facts(train, valid):
     """Returns what tells the rows of a run from others."""
-    splits = train.record["splits"]
     return {
-        "rows_hash": splits["train"]["rows_hash"],
-        "order_hash": splits["train"]["order_hash"],
-        "valid_rows_hash": splits["valid"]["rows_hash"],
-        "valid_order_hash": splits["valid"]["order_hash"],
+        "rows_hash": split_hash(train.record, "train"),
+        "valid_rows_hash": split_hash(valid.record, "valid"),
         "length": train.length,
         "vocabulary": train.vocabulary.sha256,
     }

@@ -68,12 +68,6 @@ class Saver:
         changes = {name: f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names}
         if facts.get("data") != ours["data"]:
             changes["data"] = f"data: {facts.get('data')} -> {ours['data']}"
-            if facts.get("data") == _without_order(ours["data"]):
-                changes["data"] = (
-                    "data: the same rows, but the checkpoint is of a version that did not note "
-                    "their order. --allow-change data is right for rows that were made without "
-                    "--runner, then and now: their order has not changed"
-                )
         refused = [text for name, text in changes.items() if name not in self._allow_change]
         if refused:
             way_out = ", or name in --allow-change what may change on its way"
@@ -101,7 +95,3 @@ class Saver:
         """Returns the path of the last checkpoint, or "none"."""
         step = self._checkpoints.latest()
         return "none" if step is None else str(self._checkpoints.path(step))
-
-
-def _without_order(facts):
-    return {name: value for name, value in facts.items() if not name.endswith("order_hash")}

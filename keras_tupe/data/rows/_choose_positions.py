@@ -7,8 +7,6 @@ from keras_tupe.data.rows.whole_words import choose_words
 
 POSITION_BITS = 20  # rows may have up to 2**20 tokens
 
-_COUNT, _PLACE = 1, 2  # streams of random bits
-
 
 def choose_positions(token_ids, example_numbers, masking, seed):
     """Chooses what `mask_rows` hides, some rows of a batch at a time.
@@ -39,14 +37,14 @@ def choose_positions(token_ids, example_numbers, masking, seed):
 
 def _num_masked(num_maskable, example_numbers, rate, seed):
     # 32 bits: the sum stays exact in float64, so that it never rounds up to one token too many
-    uniform = (random_bits(seed, _COUNT, example_numbers) >> np.uint64(32)) / 2.0**32
+    uniform = (random_bits(seed, "masking: count", example_numbers) >> np.uint64(32)) / 2.0**32
     return np.minimum((rate * num_maskable + uniform).astype("int64"), num_maskable)
 
 
 def _choose_tokens(maskable, example_numbers, slots, seed):
     """Positions of the `slots` smallest random keys of each row, smallest first: (b, slots)."""
     position = np.arange(maskable.shape[1], dtype="uint64")
-    keys = random_bits(seed, _PLACE, example_numbers[:, np.newaxis], position)
+    keys = random_bits(seed, "masking: place", example_numbers[:, np.newaxis], position)
     shift = np.uint64(POSITION_BITS)
     keys = (keys >> shift << shift) | position  # the key carries its position through the sort
     keys = np.where(maskable, keys, np.uint64(2**64 - 1))
@@ -58,7 +56,7 @@ def _choose_words(starts, maskable, example_numbers, count, slots, seed):
     """Positions of whole words, at most `count` of them: (b, slots), and how many: (b,)."""
 
     def bits(rows, columns):
-        return random_bits(seed, _PLACE, example_numbers[rows], columns)
+        return random_bits(seed, "masking: place", example_numbers[rows], columns)
 
     chosen = choose_words(starts, maskable, bits, count)
     count = chosen.sum(axis=1)

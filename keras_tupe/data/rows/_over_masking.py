@@ -13,11 +13,3 @@ class OverMasking:
     def pad_id(self):
         """Id of [PAD]."""
         return self.masking.pad_id
-
-    def num_slots(self, length):
-        """Masked slots of a row, see `Masking.num_slots`.
-
-        Args:
-            length: its tokens.
-        """
-        return self.masking.num_slots(length)

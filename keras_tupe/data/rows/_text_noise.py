@@ -7,8 +7,6 @@ import numpy as np
 from keras_tupe.data.rows._choose_positions import POSITION_BITS
 from keras_tupe.data.rows.counter_rng import random_bits
 
-_SENTENCE, _COUNT, _LENGTH, _PLACE = 7, 8, 9, 10  # streams of random bits
-
 
 def permuted_sentences(token_ids, example_numbers, is_frame, ends_sentence, seed):
     """Returns rows with the sentences of each document in a random order.
@@ -34,7 +32,9 @@ def permuted_sentences(token_ids, example_numbers, is_frame, ends_sentence, seed
     begins[:, 1:] |= stops[:, :-1] & ~stops[:, 1:]
     first = np.where(begins, np.arange(token_ids.shape[1]), 0)
     first = np.maximum.accumulate(first, axis=1)  # position of the first token of the sentence
-    keys = random_bits(seed, _SENTENCE, np.asarray(example_numbers)[:, np.newaxis], first)
+    keys = random_bits(
+        seed, "denoising: sentence", np.asarray(example_numbers)[:, np.newaxis], first
+    )
     part = np.cumsum(frame | follows_frame, axis=1)  # each token of the frame is one by itself
     order = np.lexsort((keys, part), axis=-1)  # stable: a sentence's tokens keep their order
     return np.take_along_axis(token_ids, order, axis=1)
@@ -76,7 +76,9 @@ def span_lengths(totals, example_numbers, limits, seed):
         each row has, `(batch,)`.
     """
     column = np.arange(totals.max(initial=0))
-    bits = random_bits(seed, _LENGTH, np.asarray(example_numbers)[:, np.newaxis], column)
+    bits = random_bits(
+        seed, "denoising: length", np.asarray(example_numbers)[:, np.newaxis], column
+    )
     draws = np.searchsorted(limits, bits >> np.uint64(32), side="right")  # (b, s)
     covered = np.cumsum(draws, axis=1)
     left = totals[:, np.newaxis] - covered + draws  # before each draw
@@ -112,7 +114,7 @@ def infilled_spans(token_ids, example_numbers, *, is_special, mask_id, pad_id, s
     is_text = ~is_special[token_ids]  # (b, t)
     size = is_text.sum(axis=1)
     # 32 bits: the sum stays exact in float64, so that it never rounds up to one token too many
-    uniform = (random_bits(seed, _COUNT, numbers) >> np.uint64(32)) / 2.0**32
+    uniform = (random_bits(seed, "denoising: count", numbers) >> np.uint64(32)) / 2.0**32
     totals = np.minimum((share * size + uniform).astype("int64"), size)
     if not totals.any():
         return token_ids.copy()
@@ -144,7 +146,7 @@ def _items(numbers, sizes, lengths, counts, length, seed):
     """
     place = np.arange(length, dtype="uint64")
     is_item = place < sizes[:, np.newaxis].astype("uint64")
-    keys = random_bits(seed, _PLACE, numbers[:, np.newaxis], place)
+    keys = random_bits(seed, "denoising: place", numbers[:, np.newaxis], place)
     shift = np.uint64(POSITION_BITS)
     keys = (keys >> shift << shift) | place  # the key carries its position through the sort
     keys = np.sort(np.where(is_item, keys, np.uint64(2**64 - 1)), axis=1)[:, : lengths.shape[1]]

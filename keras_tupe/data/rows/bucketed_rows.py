@@ -8,7 +8,6 @@ from keras_tupe.data.rows.counter_rng import check_seed, permute
 from keras_tupe.data.rows.shared_batches import SharedBatches
 
 WIDTHS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
-_ORDER, _BATCHES = 0, 1  # streams of random bits
 _POOL = 50  # batches whose rows are sorted by length, once the rows are in random order
 
 
@@ -131,14 +130,16 @@ class BucketedRows(SharedBatches):
     def _batches_of(self, epoch):
         """The batches of an epoch, lists of row numbers."""
         places, epochs = np.arange(len(self)), np.full(len(self), epoch)
-        rows = permute(self.seed, _ORDER, epochs, places, len(self))
+        rows = permute(self.seed, "buckets: rows", epochs, places, len(self))
         pool = _POOL * self._whole
         batches = []
         for start in range(0, len(rows), pool):
             some = rows[start : start + pool]
             batches += self._cut(some[np.argsort(self.lengths[some], kind="stable")])
         count = len(batches)
-        order = permute(self.seed, _BATCHES, np.full(count, epoch), np.arange(count), count)
+        order = permute(
+            self.seed, "buckets: batches", np.full(count, epoch), np.arange(count), count
+        )
         return [batches[place] for place in order]
 
     def _cut(self, rows):

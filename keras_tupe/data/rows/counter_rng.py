@@ -1,5 +1,7 @@
 """Random numbers as pure functions of counters: no state, so any point is reached at once."""
 
+import functools
+import hashlib
 import math
 import operator
 
@@ -28,13 +30,14 @@ def check_seed(seed):
 def random_bits(seed, stream, *counters):
     """64 random bits for every tuple of counters.
 
-    Equation: h_0 = mix(seed + G (stream + 1)), h_k = mix(h_{k-1} + G (counter_k + 1)) modulo
-    2**64, with G the odd golden-ratio constant and `mix` the finalizer of SplitMix64; so the
-    last counter walks along one SplitMix64 stream, and the others choose the stream.
+    Equation: h_0 = mix(seed + G (s + 1)), h_k = mix(h_{k-1} + G (counter_k + 1)) modulo 2**64, with
+    s the first 64 bits of the SHA-256 of the stream's name, G the odd golden-ratio constant and
+    `mix` the finalizer of SplitMix64; so the last counter walks along one SplitMix64 stream, and
+    the others choose the stream.
 
     Args:
         seed: integer from 0 to 2**64 - 1.
-        stream: small integer >= 0; each use of randomness has its own.
+        stream: name of the use, such as "masking: place"; each use of randomness has its own.
         *counters: integer arrays >= 0, at least one, broadcast together.
 
     Returns:
@@ -43,11 +46,16 @@ def random_bits(seed, stream, *counters):
     References:
         Steele, Lea, Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014.
     """
-    start = (check_seed(seed) + _GAMMA * (stream + 1)) & _WORD
+    start = (check_seed(seed) + _GAMMA * (_number_of(stream) + 1)) & _WORD
     bits = _mix(np.array([start], "uint64"))
     for counter in counters:
         bits = _follow(bits, counter)
     return bits
+
+
+@functools.cache
+def _number_of(stream):
+    return int.from_bytes(hashlib.sha256(stream.encode("utf-8")).digest()[:8], "big")
 
 
 def random_below(bits, limit):

@@ -8,8 +8,6 @@ import numpy as np
 from keras_tupe.data.rows._text_noise import infilled_spans, permuted_sentences, poisson_limits
 from keras_tupe.data.rows.checks import check_example_numbers, check_rows
 
-_SIDES = ("encoder", "decoder")
-
 
 @dataclasses.dataclass(frozen=True)
 class Denoising:
@@ -82,13 +80,23 @@ class Denoising:
                 f"`mean_span` must be from 1 to 100 tokens. Received: mean_span={self.mean_span}"
             )
 
-    def num_slots(self, length):
-        """Returns the predictions of a row.
+    @classmethod
+    def of(cls, vocabulary, **settings):
+        """Returns the rule for rows of a vocabulary.
 
         Args:
-            length: its tokens.
+            vocabulary: a `PreparedVocabulary`.
+            **settings: `infill_share`, `mean_span` and `permute_sentences`.
         """
-        return length - 1
+        return cls(
+            vocabulary.size,
+            mask_id=vocabulary.mask_id,
+            pad_id=vocabulary.pad_id,
+            frame_ids=(vocabulary.start_id, vocabulary.end_id),
+            special_ids=vocabulary.special_ids,
+            stop_ids=vocabulary.stop_ids,
+            **settings,
+        )
 
     def examples(self, token_ids, example_numbers, seed):
         """Inputs, labels and weights of rows.
@@ -145,22 +153,6 @@ class Denoising:
             limits=self._limits,
             seed=seed,
         )
-
-    def signature(self, batch_size, length):
-        """Returns shapes and dtypes of what `examples` returns, each as `(shape, dtype)`.
-
-        Args:
-            batch_size: rows.
-            length: tokens of a row.
-        """
-        widths = dict(zip(_SIDES, (length, length - 1), strict=True))
-        inputs = {
-            f"{side}_{kind}": ((batch_size, width), "int32")
-            for side, width in widths.items()
-            for kind in ("token_ids", "padding_mask")
-        }
-        row = batch_size, length - 1
-        return inputs, (row, "int32"), (row, "float32")
 
     @functools.cached_property
     def _limits(self):

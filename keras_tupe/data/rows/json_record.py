@@ -1,15 +1,47 @@
-"""Records in JSON: written whole or not at all, and sealed by a hash where others build on them."""
+"""Files: written whole or not at all, and JSON sealed by a hash where others build on it."""
 
 import hashlib
 import json
 import os
 import pathlib
+import secrets
 
 from keras_tupe._json_file import read_json_object
 
 _SEAL = "seal"
 _TAIL = ',\n "' + _SEAL + '": "{}"\n}}\n'
 _TAIL_BYTES = len(_TAIL.format("0" * 64))
+
+
+def write_bytes(path, content):
+    """Writes a file that is either complete, on the disk, or not there.
+
+    Args:
+        path: the file.
+        content: bytes.
+    """
+    path = pathlib.Path(path)
+    # a name that nobody knows: two may write at once, and nobody can lay a link there
+    temporary = path.with_name(f".unfinished-{secrets.token_hex(8)}-{path.name}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def file_hash(path):
+    """The SHA-256 of a file, in hexadecimal digits.
+
+    Args:
+        path: path of the file.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path, record):
@@ -19,7 +51,7 @@ def write_json(path, record):
         path: the file.
         record: dictionary for JSON.
     """
-    _write(path, (json.dumps(record, indent=1) + "\n").encode("utf-8"))
+    write_bytes(path, (json.dumps(record, indent=1) + "\n").encode("utf-8"))
 
 
 def write_sealed_json(path, record):
@@ -29,7 +61,7 @@ def write_sealed_json(path, record):
         path: the file.
         record: dictionary for JSON, not empty and without the key `seal`, which is added.
     """
-    _write(path, _sealed(json.dumps(record, indent=1).removesuffix("\n}").encode("utf-8")))
+    write_bytes(path, _sealed(json.dumps(record, indent=1).removesuffix("\n}").encode("utf-8")))
 
 
 def read_sealed_json(path):
@@ -57,13 +89,3 @@ def is_sealed(content):
 def _sealed(body):
     """The bytes of a sealed file: all of it but the end, and the end, which has the hash of it."""
     return body + _TAIL.format(hashlib.sha256(body).hexdigest()).encode("ascii")
-
-
-def _write(path, content):
-    path = pathlib.Path(path)
-    temporary = path.with_name(f".unfinished-{path.name}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

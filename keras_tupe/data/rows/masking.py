@@ -11,7 +11,6 @@ from keras_tupe.data.rows.checks import check_example_numbers, check_rows
 from keras_tupe.data.rows.counter_rng import random_below, random_bits
 from keras_tupe.data.rows.whole_words import starts_of_words
 
-_KIND = 3  # stream of random bits
 _BLOCK = 256  # rows at a time: more would leave the cache of the processor
 _MASK_BELOW = int(0.8 * 2**32)
 _RANDOM_BELOW = int(0.9 * 2**32)
@@ -78,6 +77,24 @@ class Masking:
             # a tuple, so that two records can be compared
             object.__setattr__(self, "begins_word", tuple(map(bool, self.begins_word)))
 
+    @classmethod
+    def of(cls, vocabulary, *, whole_word=False, **settings):
+        """Returns the rule for rows of a vocabulary.
+
+        Args:
+            vocabulary: a `PreparedVocabulary`.
+            whole_word: whether whole words are masked. Defaults to `False`.
+            **settings: `rate`, `max_masked` and `mask_special`.
+        """
+        return cls(
+            vocabulary.size,
+            mask_id=vocabulary.mask_id,
+            pad_id=vocabulary.pad_id,
+            special_ids=vocabulary.special_ids,
+            begins_word=vocabulary.begins_word if whole_word else None,
+            **settings,
+        )
+
     def num_slots(self, length):
         """Masked slots of a row of `length` tokens: the same for every row of that length."""
         needed = min(math.ceil(self.rate * length), length)
@@ -90,18 +107,6 @@ class Masking:
             token_ids, example_numbers, seed: as in `mask_rows`.
         """
         return mask_rows(token_ids, example_numbers, self, seed=seed)
-
-    def signature(self, batch_size, length):
-        """Returns shapes and dtypes of what `examples` returns, each as `(shape, dtype)`.
-
-        Args:
-            batch_size: rows.
-            length: tokens of a row.
-        """
-        row = (batch_size, length), "int32"
-        slots = batch_size, self.num_slots(length)
-        inputs = {"token_ids": row, "padding_mask": row, "mask_positions": (slots, "int32")}
-        return inputs, (slots, "int32"), (slots, "float32")
 
     @functools.cached_property
     def ordinary_ids(self):
@@ -174,7 +179,7 @@ def mask_rows(token_ids, example_numbers, masking, *, seed):
     positions, used = map(np.concatenate, zip(*blocks, strict=True))  # (b, slots)
     labels = np.take_along_axis(token_ids, positions, axis=1)
 
-    bits = random_bits(seed, _KIND, numbers[:, np.newaxis], positions)
+    bits = random_bits(seed, "masking: kind", numbers[:, np.newaxis], positions)
     kind = bits >> np.uint64(32)
     words = masking.ordinary_ids[random_below(bits, len(masking.ordinary_ids))]
     hidden = np.where(kind < _RANDOM_BELOW, words, labels)

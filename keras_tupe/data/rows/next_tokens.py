@@ -41,13 +41,14 @@ class NextTokens:
                     f"Received: {name}={value}"
                 )
 
-    def num_slots(self, length):
-        """Returns the predictions of a row.
+    @classmethod
+    def of(cls, vocabulary):
+        """Returns the rule for rows of a vocabulary.
 
         Args:
-            length: its tokens.
+            vocabulary: a `PreparedVocabulary`.
         """
-        return length - 1
+        return cls(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)
 
     def examples(self, token_ids, example_numbers, seed):
         """Inputs, labels and weights of rows; neither numbers nor seed change them.
@@ -80,14 +81,3 @@ class NextTokens:
             "padding_mask": is_real[:, :-1].astype("int32"),
         }
         return inputs, np.ascontiguousarray(rows[:, 1:]), is_predicted[:, 1:].astype("float32")
-
-    def signature(self, batch_size, length):
-        """Returns shapes and dtypes of what `examples` returns, each as `(shape, dtype)`.
-
-        Args:
-            batch_size: rows.
-            length: tokens of a row.
-        """
-        shape = batch_size, length - 1
-        inputs = {"token_ids": (shape, "int32"), "padding_mask": (shape, "int32")}
-        return inputs, (shape, "int32"), (shape, "float32")

@@ -11,8 +11,6 @@ from keras_tupe.data.rows.masking import Masking
 # What a pair can be asked for, and what its class 1 is; class 0 is the pair as it was written.
 KINDS = {"next": "the second segment is of another document", "order": "the two are swapped"}
 
-_LABEL = 4  # stream of random bits
-
 
 @dataclasses.dataclass(frozen=True)
 class MaskedPairs(OverMasking):
@@ -59,6 +57,27 @@ class MaskedPairs(OverMasking):
                 f"Received: end_id={self.end_id}"
             )
 
+    @classmethod
+    def of(cls, rows, kind, masking=None):
+        """Returns the rule for prepared rows.
+
+        Args:
+            rows: the `PreparedRows`.
+            kind: `"next"` or `"order"`.
+            masking: the `Masking` of the tokens. Defaults to that of the vocabulary.
+
+        Raises:
+            ValueError: if the rows are no pairs, or those of `"order"` are to be used for `"next"`.
+        """
+        found, vocabulary = rows.record.get("pairs"), rows.vocabulary
+        if found != kind and (found, kind) != ("next", "order"):
+            needed = "next" if kind == "next" else "order` or `--pairs next"
+            raise ValueError(
+                f"Rows for pairs of the kind {kind!r} are prepared with `--pairs {needed}`. "
+                f"Received: rows with pairs={found!r} in {str(rows.directory)!r}"
+            )
+        return cls(masking or Masking.of(vocabulary), vocabulary.end_id, kind)
+
     def pair_labels(self, example_numbers, seed):
         """Returns the classes of examples, int32 `(n,)`: 0 for pairs as they were written.
 
@@ -66,7 +85,7 @@ class MaskedPairs(OverMasking):
             example_numbers: integers >= 0, `(n,)`.
             seed: integer from 0 to 2**64 - 1.
         """
-        return (random_bits(seed, _LABEL, example_numbers) >> np.uint64(63)).astype("int32")
+        return (random_bits(seed, "pairs: label", example_numbers) >> np.uint64(63)).astype("int32")
 
     def read(self, source, numbers, example_numbers, seed):
         """Reads the rows that examples are made of, and makes their pairs.
@@ -132,23 +151,6 @@ class MaskedPairs(OverMasking):
             inputs,
             {"masked_lm": labels, "pair": pair},
             {"masked_lm": weights, "pair": is_real.astype("float32")},
-        )
-
-    def signature(self, batch_size, length):
-        """Returns shapes and dtypes of what `examples` returns, each as `(shape, dtype)`.
-
-        Args:
-            batch_size: rows.
-            length: tokens of a row.
-        """
-        inputs, labels, weights = self.masking.signature(batch_size, length)
-        positions = inputs.pop("mask_positions")
-        inputs |= {"segment_ids": inputs["token_ids"], "mask_positions": positions}
-        pair = (batch_size,)
-        return (
-            inputs,
-            {"masked_lm": labels, "pair": (pair, "int32")},
-            {"masked_lm": weights, "pair": (pair, "float32")},
         )
 
     def _joined(self, start, first, second):

@@ -6,8 +6,6 @@ import numpy as np
 
 from keras_tupe.data.rows.counter_rng import random_below, random_bits
 
-_PARTNER = 5  # stream of random bits
-
 
 class Partners:
     """Rows of pairs, by the length of their second segment and by document.
@@ -69,7 +67,7 @@ class Partners:
         key = self._taken[self._sizes[numbers]] * self._stride + documents
         own_first = np.searchsorted(self._keys, key)
         own = np.searchsorted(self._keys, key, side="right") - own_first  # of the same document
-        bits = random_bits(seed, _PARTNER, example_numbers)
+        bits = random_bits(seed, "pairs: partner", example_numbers)
         drawn = first + random_below(bits, end - first - own)
         return self._order[np.where(drawn >= own_first, drawn + own, drawn)]
 

@@ -1,33 +1,37 @@
-"""Prepared rows: read at random positions from the directory that `training.prepare` made."""
+"""Prepared rows: `.npy` shards, a record of them, and the rows that are read by their numbers."""
 
 import functools
+import hashlib
+import io
 import pathlib
 
 import numpy as np
 
-from keras_tupe._array_file import read_npy
-from keras_tupe.data.rows._preparation import read_preparation
-from keras_tupe.data.rows._shard import Shard
-from keras_tupe.data.rows.dataset_writer import pairs_file
-from keras_tupe.data.rows.denoising import Denoising
-from keras_tupe.data.rows.masking import Masking
-from keras_tupe.data.rows.next_tokens import NextTokens
-from keras_tupe.data.rows.pairs import MaskedPairs
+from keras_tupe._json_file import read_json_object
+from keras_tupe.data.corpus.prepared_vocabulary import PreparedVocabulary
+from keras_tupe.data.corpus.word_starts import KINDS
+from keras_tupe.data.rows.json_record import file_hash, is_sealed, write_bytes, write_sealed_json
 from keras_tupe.data.rows.partners import Partners
-from keras_tupe.data.rows.replaced_tokens import ReplacedTokens
+
+# Name of the file that says what a folder of prepared rows holds; `seal` writes it last.
+PREPARATION_FILE = "preparation.json"
+FORMAT = 3  # 2 was a TFDS data set of ArrayRecord files
+
+_PAIRS = ".pairs.npy"
+_SPECIAL = ("start_id", "end_id", "pad_id", "mask_id", "unknown_id")
+_MOST = 2**40  # rows, ids or tokens of a row
 
 
 class PreparedRows:
-    """The rows of one split, read when they are asked for.
+    """The rows of one split of a folder that `training.prepare` made.
 
-    `rows[indices]` gives the rows of these numbers, in this order; numbers may repeat. What is
-    read is checked: ArrayRecord has a hash for every record, and the ids must be of the
-    vocabulary. May be used by several threads at once and sent to other processes; but once rows
-    were read, a fork of the process cannot read more (ArrayRecord may hang there), and says so.
-    No TensorFlow is needed.
+    `rows[indices]` gives the rows of these numbers, in this order; numbers may repeat. Shards are
+    mapped into memory, so that only what is asked for is read; threads, forks and other processes
+    may read them at once. Each file is compared with its SHA-256 when the rows are opened, at
+    about the speed of the disk. No TensorFlow is needed.
 
     Args:
-        directory: path of the directory.
+        directory: path of the folder.
         split: `"train"` or `"valid"`. Defaults to `"train"`.
 
     Attributes:
@@ -36,33 +40,40 @@ class PreparedRows:
         record: the content of `preparation.json`, a dictionary.
 
     Raises:
-        FileNotFoundError: if this is no prepared directory, it is not finished, or a file of it
-            is missing.
+        FileNotFoundError: if this is no prepared folder, it is not finished, or a file of it is
+            missing.
         ValueError: if there are no rows of this split, or a file is not the one that was written.
-            Damage inside of a shard is found when it is read; the message names the file.
     """
 
     def __init__(self, directory, split="train"):
-        self.record, self.vocabulary, shards = read_preparation(directory)
-        if split not in shards:
+        folder = pathlib.Path(directory)
+        self.record = read_preparation(folder)
+        splits = [name for name, part in self.record["splits"].items() if part["rows"]]
+        if split not in splits:
             raise ValueError(
-                f"`split` must be one of {list(shards)}. Received: split={split!r}, "
+                f"`split` must be one of {splits}. Received: split={split!r}, "
                 f"directory={str(directory)!r}"
             )
-        self.directory = directory
-        self.split = split
-        self.length = self.record["length"]
-        self._shards = [
-            Shard(path, size, self.length, self.vocabulary.size) for path, size in shards[split]
-        ]
-        self._ends = np.cumsum([size for _, size in shards[split]])
+        names = [name for name in self.record["sha256"] if not _is_of_another(name, split, splits)]
+        _check_files(folder, names, self.record["sha256"])
+        self.directory, self.split, self.length = directory, split, self.record["length"]
+        self.vocabulary = _vocabulary(folder, self.record)
+        shards = sorted(name for name in names if _is_of(name, split))
+        self._shards = [self._opened(folder / n) for n in shards if not n.endswith(_PAIRS)]
+        self._pairs = [folder / name for name in shards if name.endswith(_PAIRS)]
+        self._ends = np.cumsum([len(shard) for shard in self._shards])
+        if len(self) != self.record["splits"][split]["rows"]:
+            raise _damaged(folder, f"its number of rows of {split!r} is not that of the shards")
 
     def __len__(self):
         """Number of rows."""
-        return int(self._ends[-1])
+        return int(self._ends[-1]) if self._shards else 0
 
     def __repr__(self):
         return f"PreparedRows({str(self.directory)!r}, split={self.split!r})"
+
+    def __reduce__(self):  # an array in memory cannot be sent; the files are opened again
+        return PreparedRows, (self.directory, self.split)
 
     def __getitem__(self, indices):
         """Rows by their numbers.
@@ -73,114 +84,6 @@ class PreparedRows:
         Returns:
             int32, `(n, length)`.
         """
-        indices = self._checked(indices)
-        order = np.argsort(indices, kind="stable")  # a shard is read from its start to its end
-        ordered = indices[order]
-        numbers = np.searchsorted(self._ends, ordered, side="right")
-        blocks = [np.empty((0, self.length), "int32")]
-        for number in np.unique(numbers):
-            first, last = np.searchsorted(numbers, [number, number + 1])
-            shard = self._shards[number]
-            positions = ordered[first:last] - (self._ends[number] - shard.num_rows)
-            blocks.append(shard.read(positions))  # checked: the length may be a damaged record's
-        rows = np.empty((len(indices), self.length), "int32")
-        rows[order] = np.concatenate(blocks)
-        return rows
-
-    def masking(self, *, whole_word=False, **settings):
-        """The `Masking` of this vocabulary.
-
-        Args:
-            whole_word: whether whole words are masked. Defaults to `False`.
-            **settings: `rate`, `max_masked` and `mask_special` of `Masking`.
-        """
-        vocabulary = self.vocabulary
-        return Masking(
-            vocabulary.size,
-            mask_id=vocabulary.mask_id,
-            pad_id=vocabulary.pad_id,
-            special_ids=vocabulary.special_ids,
-            begins_word=vocabulary.begins_word if whole_word else None,
-            **settings,
-        )
-
-    def next_tokens(self):
-        """The `NextTokens` of this vocabulary."""
-        vocabulary = self.vocabulary
-        return NextTokens(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)
-
-    def denoising(self, **settings):
-        """The `Denoising` of this vocabulary.
-
-        Args:
-            **settings: `infill_share`, `mean_span` and `permute_sentences` of `Denoising`.
-        """
-        vocabulary = self.vocabulary
-        return Denoising(
-            vocabulary.size,
-            mask_id=vocabulary.mask_id,
-            pad_id=vocabulary.pad_id,
-            frame_ids=(vocabulary.start_id, vocabulary.end_id),
-            special_ids=vocabulary.special_ids,
-            stop_ids=vocabulary.stop_ids,
-            **settings,
-        )
-
-    def replaced_tokens(self, masking=None):
-        """The `ReplacedTokens` of this vocabulary.
-
-        Args:
-            masking: its `Masking`; `None` for that with the defaults.
-        """
-        return ReplacedTokens(masking or self.masking())
-
-    def masked_pairs(self, kind, masking=None):
-        """The `MaskedPairs` of this vocabulary.
-
-        Args:
-            kind: `"next"` or `"order"`.
-            masking: the `Masking` of the tokens. Defaults to that of `masking()`.
-
-        Raises:
-            ValueError: if the rows are no pairs, or those of `"order"` are to be used for `"next"`.
-        """
-        found = self.record.get("pairs")
-        if found != kind and (found, kind) != ("next", "order"):
-            needed = "next" if kind == "next" else "order` or `--pairs next"
-            raise ValueError(
-                f"Rows for pairs of the kind {kind!r} are prepared with `--pairs {needed}`. "
-                f"Received: rows with pairs={found!r} in {str(self.directory)!r}"
-            )
-        return MaskedPairs(masking or self.masking(), self.vocabulary.end_id, kind)
-
-    @functools.cached_property
-    def partners(self):
-        """The `Partners` of rows that were prepared with `--pairs next`.
-
-        Raises:
-            FileNotFoundError: if they were not.
-            ValueError: if all rows are of one document.
-        """
-        path = pathlib.Path(self.directory, pairs_file(self.split))
-        if not path.is_file():
-            raise FileNotFoundError(
-                "Random second segments are drawn from rows that were prepared with `--pairs "
-                f"next`. Prepare the text again. Received: no {str(path)!r}"
-            )
-        index = read_npy(path)  # (rows, 2), hashed like all files beside the shards
-        limits = self.length, len(self)  # of the tokens of a segment, and the numbers of documents
-        if (
-            index.dtype != "int64"
-            or index.shape != (len(self), 2)
-            or ((index < 0) | (index >= limits)).any()
-        ):
-            raise ValueError(
-                "The file of the pairs is not that of these rows. Prepare them again. Received: "
-                f"{str(path)!r}, shape {index.shape}, type {index.dtype}, for {len(self)} rows"
-            )
-        return Partners(*index.T)
-
-    def _checked(self, indices):
         indices = np.asarray(indices)
         if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
             raise TypeError(
@@ -192,4 +95,227 @@ class PreparedRows:
                 f"The numbers of rows are from 0 to {len(self) - 1}. "
                 f"Received: {indices.min()} to {indices.max()}"
             )
-        return indices
+        rows = np.empty((len(indices), self.length), "int32")
+        numbers = np.searchsorted(self._ends, indices, side="right")
+        for number in np.unique(numbers):
+            here, shard = numbers == number, self._shards[number]
+            rows[here] = shard[indices[here] - (self._ends[number] - len(shard))]
+        return rows
+
+    @functools.cached_property
+    def partners(self):
+        """The `Partners` of rows that were prepared with `--pairs next`.
+
+        Raises:
+            FileNotFoundError: if they were not.
+            ValueError: if all rows are of one document.
+        """
+        if not self._pairs:
+            raise FileNotFoundError(
+                "Random second segments are drawn from rows that were prepared with `--pairs "
+                f"next`. Prepare the text again. Received: no {self.split}-*{_PAIRS} in "
+                f"{str(self.directory)!r}"
+            )
+        sizes, documents, number = [], [], 0
+        for path in self._pairs:
+            index = _mapped(path)  # (rows, 2)
+            if (
+                index is None
+                or index.dtype != "int64"
+                or index.shape[1:] != (2,)
+                or index.min() < 0
+            ):
+                raise ValueError(
+                    "A file of pairs is not that of these rows. Prepare them again. Received: "
+                    f"{str(path)!r}"
+                )
+            sizes.append(index[:, 0])
+            documents.append(index[:, 1] + number)
+            number = documents[-1].max(initial=number - 1) + 1
+        if sum(map(len, sizes)) != len(self):
+            raise ValueError(
+                "The files of pairs are not those of these rows. Prepare them again. Received: "
+                f"{sum(map(len, sizes))} pairs, {len(self)} rows in {str(self.directory)!r}"
+            )
+        return Partners(np.concatenate(sizes), np.concatenate(documents))
+
+    def _opened(self, path):
+        """Returns a shard, whose shape and ids are checked once."""
+        shard, size = _mapped(path), self.vocabulary.size
+        if (
+            shard is None
+            or shard.dtype not in ("uint16", "uint32")
+            or shard.shape[1:] != (self.length,)
+            or shard.max(initial=0) >= size
+        ):
+            raise ValueError(
+                f"A shard must hold rows of {self.length} ids from 0 to {size - 1}. Prepare the "
+                f"rows again. Received: {str(path)!r}"
+            )
+        return shard
+
+
+def write_shard(folder, split, number, rows, vocabulary_size, pairs=None):
+    """Writes the rows of a shard, each file whole or not at all.
+
+    Args:
+        folder: `pathlib.Path` of the folder.
+        split: name of the split.
+        number: of the shard, which says where its rows stand among those of others.
+        rows: integers, `(rows, length)`; without rows nothing is written.
+        vocabulary_size: what the ids are below; up to 65,536 a token takes two bytes, else four.
+        pairs: of pairs of the kind `"next"`: integers `(rows, 2)`, tokens of the second segment and
+            number of the document in this shard.
+
+    Returns:
+        Dictionary from the names of the files to their SHA-256.
+    """
+    path = folder / f"{split}-{number:08d}.npy"
+    arrays = {path: rows.astype("uint16" if vocabulary_size <= 2**16 else "uint32")}
+    if pairs is not None:
+        arrays[path.with_suffix(_PAIRS)] = pairs.astype("int64")
+    hashes = {}
+    for path, array in arrays.items() if len(rows) else ():
+        content = io.BytesIO()  # straight to a file, NumPy would not say that the disk is full
+        np.save(content, array)
+        write_bytes(path, content.getbuffer())
+        hashes[path.name] = hashlib.sha256(content.getbuffer()).hexdigest()
+    return hashes
+
+
+def seal(folder, facts):
+    """Writes `preparation.json`: what a folder holds, the hash of each of its files, and its own.
+
+    Args:
+        folder: the folder, with all of its other files.
+        facts: dictionary for JSON of `length`, `vocabulary` and `splits`, with their numbers of
+            `rows`, and whatever else; `format`, `sha256` and `seal` are added.
+    """
+    folder = pathlib.Path(folder)
+    hashes = {file.name: file_hash(file) for file in sorted(folder.iterdir())}
+    write_sealed_json(folder / PREPARATION_FILE, {"format": FORMAT, **facts, "sha256": hashes})
+
+
+def read_preparation(directory):
+    """Returns `preparation.json`, which must be what was written, to the bit.
+
+    Args:
+        directory: path of the folder.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: if it is damaged, or of another format.
+    """
+    directory = pathlib.Path(directory)
+    path = directory / PREPARATION_FILE
+    if not path.is_file():
+        raise FileNotFoundError(_no_record(directory))
+    try:
+        record = read_json_object(path)
+        is_right = is_sealed(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _damaged(directory, str(error)) from error
+    if type(found := record.get("format")) is int and found != FORMAT:
+        raise ValueError(
+            f"These rows were prepared in another format. This version reads format {FORMAT}: "
+            "prepare them again, or use the version that made them. "
+            f"Received: format={found!r} in {str(path)!r}"
+        )
+    if not is_right or not _is_whole(record):
+        raise _damaged(directory, "it is not what was written")
+    return record
+
+
+def split_hash(record, split):
+    """Returns what tells the rows of a split, in their order, from those of others.
+
+    Args:
+        record: what `read_preparation` gave.
+        split: name of the split.
+    """
+    hashes = [record["sha256"][name] for name in sorted(record["sha256"]) if _is_of(name, split)]
+    return hashlib.sha256("\n".join(hashes).encode("ascii")).hexdigest()
+
+
+def _is_whole(record):
+    try:
+        hashes, facts = record["sha256"], record["vocabulary"]
+        ids = [facts[name] for name in _SPECIAL]
+        counts = [record["length"], facts["size"], *(x["rows"] for x in record["splits"].values())]
+        return (
+            all(isinstance(text, str) for pair in hashes.items() for text in pair)
+            and all(name == pathlib.Path(name).name for name in hashes)
+            and all(type(number) is int and 0 <= number < _MOST for number in (*counts, *ids))
+            and min(counts[:2]) > 0
+            and max(ids) < facts["size"]
+            and facts["special_ids"] == sorted(set(ids))
+            and facts["sha256"] == hashes[facts["file"]]
+            and facts["kind"] in KINDS
+            and isinstance(facts["lowercase"], bool)
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+def _vocabulary(folder, record):
+    facts = record["vocabulary"]
+    names = ("sha256", "kind", "size", "lowercase", *_SPECIAL)
+    values = {name: facts[name] for name in names}
+    special = tuple(facts["special_ids"])
+    found = PreparedVocabulary(folder / facts["file"], **values, special_ids=special)
+    if len(found.pieces) != found.size:
+        raise _damaged(folder, f"the vocabulary has {len(found.pieces)} pieces")
+    return found
+
+
+def _mapped(path):
+    """Returns the array in a file, mapped into memory, or `None` where there is none."""
+    try:
+        found = np.lib.format.open_memmap(path, mode="r")
+    except Exception:  # NumPy's header ends in errors of any kind
+        return None
+    return found if found.ndim else None
+
+
+def _is_of(name, split):
+    return name.startswith(f"{split}-") and name.endswith(".npy")
+
+
+def _is_of_another(name, split, splits):
+    return any(other != split and _is_of(name, other) for other in splits)
+
+
+def _check_files(folder, names, hashes):
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            "Files of the prepared rows are missing or have another name. Put them back, or "
+            f"prepare the rows again. Received: directory={str(folder)!r} without {missing[:5]}"
+        )
+    for name in names:
+        if file_hash(folder / name) != hashes[name]:
+            raise ValueError(
+                "A file is not the one that was written with these rows. Put it back, or prepare "
+                "the rows again; to find all such files: python -m training.prepare --verify "
+                f"{folder}. Received: {str(folder / name)!r}"
+            )
+
+
+def _no_record(directory):
+    unfinished = directory.absolute().with_name(f"{directory.absolute().name}.unfinished")
+    if unfinished.is_dir():
+        return (
+            "The preparation of these rows has not finished. Wait for it, or run the same command "
+            f"again: it goes on where it ended. Received: directory={str(directory)!r}"
+        )
+    return (
+        "Rows are read from a directory that `python -m training.prepare` made; here there is no "
+        f"{PREPARATION_FILE}. Received: directory={str(directory)!r}"
+    )
+
+
+def _damaged(directory, reason):
+    return ValueError(
+        f"The record of the prepared rows is damaged: {reason}. Prepare the rows again. "
+        f"Received: {str(directory / PREPARATION_FILE)!r}"
+    )

@@ -8,7 +8,6 @@ from keras_tupe.data.rows._over_masking import OverMasking
 from keras_tupe.data.rows.counter_rng import random_bits
 from keras_tupe.data.rows.masking import Masking
 
-_NOISE = 6  # stream of random bits
 _NOISE_BITS = 24  # that float32 holds in [0, 1)
 
 
@@ -54,7 +53,9 @@ class ReplacedTokens(OverMasking):
         masked = inputs["token_ids"]
         masked[rows, positions[rows, slots]] = self.masking.mask_id
         numbers = np.asarray(example_numbers)[:, np.newaxis]
-        bits = random_bits(seed, _NOISE, numbers, np.arange(positions.shape[1])[np.newaxis])
+        bits = random_bits(
+            seed, "replaced tokens: noise", numbers, np.arange(positions.shape[1])[np.newaxis]
+        )
         noise = (bits >> np.uint64(64 - _NOISE_BITS)) / 2.0**_NOISE_BITS
         inputs = {**inputs, "sampling_noise": np.where(used, noise, -1).astype("float32")}
         text = np.asarray(token_ids).astype("int32", copy=False)
@@ -63,19 +64,4 @@ class ReplacedTokens(OverMasking):
             inputs,
             {"masked_lm": labels, "replaced_token": text},
             {"masked_lm": weights, "replaced_token": is_real},
-        )
-
-    def signature(self, batch_size, length):
-        """Returns shapes and dtypes of what `examples` returns, each as `(shape, dtype)`.
-
-        Args:
-            batch_size: rows.
-            length: tokens of a row.
-        """
-        inputs, labels, weights = self.masking.signature(batch_size, length)
-        row = batch_size, length
-        return (
-            {**inputs, "sampling_noise": weights},
-            {"masked_lm": labels, "replaced_token": (row, "int32")},
-            {"masked_lm": weights, "replaced_token": (row, "float32")},
         )

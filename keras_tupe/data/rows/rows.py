@@ -8,8 +8,6 @@ from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.counter_rng import check_seed, permute
 from keras_tupe.data.rows.shared_batches import SharedBatches
 
-_ORDER = 0  # stream of random bits; `masking` uses the others
-
 
 class Rows(SharedBatches):
     """Training and evaluation batches of a language model, from packed rows.
@@ -25,9 +23,9 @@ class Rows(SharedBatches):
             attribute `length` (tokens per row), and an array of integers as index, which gives
             the rows of these numbers, `(n, length)`.
         rule: how rows become inputs, labels and weights: a `Masking`, a `NextTokens`, or another
-            object with `vocabulary_size`, `pad_id` and their methods `examples`, `num_slots` and
-            `signature`. A rule that puts several rows together, such as `MaskedPairs`, also has a
-            method `read`, which gives the rows of examples instead of the source.
+            object with `vocabulary_size`, `pad_id` and a method `examples` such as theirs. A rule
+            that puts several rows together, such as `MaskedPairs`, also has a method `read`, which
+            gives the rows of examples instead of the source.
         batch_size: rows per batch, at least 1.
         seed: integer from 0 to 2**64 - 1.
 
@@ -96,7 +94,7 @@ class Rows(SharedBatches):
             examples: integers >= 0, `(n,)`.
         """
         epochs, places = np.divmod(examples, len(self))
-        return permute(self.seed, _ORDER, epochs, places, len(self))
+        return permute(self.seed, "rows: order", epochs, places, len(self))
 
     def batches(self, start_step=0):
         """Yields `batch(start_step)`, `batch(start_step + 1)`, ... without end."""
@@ -127,11 +125,6 @@ class Rows(SharedBatches):
         """
         for step in range(self.num_evaluation_batches):
             yield self.evaluation_batch(step)
-
-    @property
-    def signature(self):
-        """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
-        return self.rule.signature(self.batch_size, self.length)
 
     def _read(self, numbers, examples):
         """The rows of some examples, by their numbers; the rule may put several together."""

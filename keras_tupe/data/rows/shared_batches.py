@@ -13,6 +13,11 @@ class SharedBatches:
     _offset = 0  # of this worker's rows in the batch of all
 
     @property
+    def signature(self):
+        """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
+        return tuple(map(_signature, self.batch(0)))
+
+    @property
     def _part(self):
         """Which rows of the batch of all workers are this one's."""
         return slice(self._offset, self._offset + self.batch_size)
@@ -47,3 +52,9 @@ class SharedBatches:
         part.batch_size = self.batch_size // count
         part._offset = self._offset + index * part.batch_size
         return part
+
+
+def _signature(part):
+    if isinstance(part, dict):
+        return {name: _signature(value) for name, value in part.items()}
+    return part.shape, part.dtype.name

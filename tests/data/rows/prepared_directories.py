@@ -5,7 +5,7 @@ import io
 import numpy as np
 import sentencepiece
 
-from keras_tupe.data.rows.dataset_writer import file_hash, seal, write_rows
+from keras_tupe.data import file_hash, seal, write_shard
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY_SIZE = 500
@@ -38,8 +38,10 @@ def write_directory(folder, splits, rows_per_shard=100, **facts):
     file = folder / "vocabulary.txt"
     file.write_text("".join(f"{piece}\n" for piece in pieces()), encoding="utf-8")
     length = next(iter(splits.values())).shape[1]
-    blocks = {name: [rows] for name, rows in splits.items()}
-    sizes = write_rows(folder, blocks, length, rows_per_shard=rows_per_shard)
+    for name, rows in splits.items():
+        for number, first in enumerate(range(0, len(rows), rows_per_shard)):
+            shard = rows[first : first + rows_per_shard]
+            write_shard(folder, name, number, shard, VOCABULARY_SIZE)
     vocabulary = {
         "kind": "wordpiece",
         "file": file.name,
@@ -53,7 +55,7 @@ def write_directory(folder, splits, rows_per_shard=100, **facts):
         "command": "python -m training.prepare",
         "length": length,
         "vocabulary": vocabulary,
-        "splits": {name: {"rows": size} for name, size in sizes.items()},
+        "splits": {name: {"rows": len(rows)} for name, rows in splits.items()},
     }
     seal(folder, usual | facts)
     return folder

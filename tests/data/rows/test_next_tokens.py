@@ -20,13 +20,11 @@ def test_each_token_of_text_is_predicted_once_from_those_before():
     )
 
 
-def test_shapes_and_dtypes_are_those_of_the_signature():
-    inputs, *rest = RULE.examples(ROWS, np.arange(4), 0)
-    signature, *others = RULE.signature(4, 6)
-    assert inputs.keys() == signature.keys()
-    found = [*inputs.values(), *rest]
-    assert [(x.shape, x.dtype.name) for x in found] == [*signature.values(), *others]
-    assert RULE.num_slots(6) == 5
+def test_shapes_and_dtypes():
+    inputs, labels, weights = RULE.examples(ROWS, np.arange(4), 0)
+    found = [*inputs.values(), labels, weights]
+    assert [(x.shape, x.dtype.name) for x in found[:3]] == [((4, 5), "int32")] * 3
+    assert (weights.shape, weights.dtype.name) == ((4, 5), "float32")
 
 
 def test_rows_make_batches_of_them_that_workers_share():

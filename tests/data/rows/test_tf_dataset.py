@@ -10,6 +10,7 @@ import pytest
 from interpreters import python
 
 from keras_tupe import TupeBackbone, TupeMaskedLM
+from keras_tupe.data.rows.masking import Masking
 from keras_tupe.data.rows.prepared import PreparedRows
 from keras_tupe.data.rows.rows import Rows
 from keras_tupe.data.rows.tf_dataset import tf_dataset, tf_evaluation_dataset
@@ -29,7 +30,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module", params=[False, True], ids=["tokens", "words"])
 def rows(request, folder):
     source = PreparedRows(folder)
-    masking = source.masking(whole_word=request.param)
+    masking = Masking.of(source.vocabulary, whole_word=request.param)
     return Rows(source, masking, batch_size=8, seed=4)
 
 
@@ -90,24 +91,6 @@ def test_a_model_is_fitted_and_evaluated(rows):
     assert np.isfinite(model.evaluate(tf_evaluation_dataset(rows), verbose=0)).all()
 
 
-@NO_POOLER
-def test_a_damaged_shard_is_named_in_the_error(tmp_path, tensorflow):
-    folder = prepared_directories.write_directory(tmp_path / "rows", {"train": TOKENS}, 64)
-    source = PreparedRows(folder)
-    rows = Rows(source, source.masking(), batch_size=32, seed=4)
-    shard = folder / "packed_rows-train.array_record-00002"
-    content = bytearray(shard.read_bytes())
-    content[150] ^= 4
-    shard.write_bytes(content)
-    message = r"not as it was written.*training\.prepare --verify .*array_record-00002'"
-    with pytest.raises(tensorflow.errors.OpError, match=message):
-        list(tf_dataset(rows, num_steps=7))
-    model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
-    model.compile(run_eagerly=True)
-    with pytest.raises(tensorflow.errors.OpError, match=message):
-        model.fit(tf_dataset(rows), steps_per_epoch=7, verbose=0)
-
-
 def test_tensorflow_does_not_divide_the_work_among_processes(rows, tensorflow):
     policy = tf_dataset(rows).options().experimental_distribute.auto_shard_policy
     assert policy == tensorflow.data.experimental.AutoShardPolicy.OFF
@@ -128,12 +111,13 @@ tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfigur
 import keras
 import numpy as np
 from keras_tupe import TupeBackbone, TupeMaskedLM
+from keras_tupe.data.rows.masking import Masking
 from keras_tupe.data.rows.prepared import PreparedRows
 from keras_tupe.data.rows.rows import Rows
 from keras_tupe.data.rows.tf_dataset import tf_dataset
 
 source = PreparedRows(sys.argv[1])
-rows = Rows(source, source.masking(), batch_size=8, seed=4)
+rows = Rows(source, Masking.of(source.vocabulary), batch_size=8, seed=4)
 strategy = tf.distribute.MirroredStrategy()
 assert strategy.num_replicas_in_sync == 2
 

@@ -36,11 +36,13 @@ def expected_positions(row, example, masking, seed):
     """What `mask_rows` promises, one row and one word at a time."""
     never = [PAD] if masking.mask_special else masking.special_ids
     words = [word for word in words_of(row, masking) if row[word[0]] not in never]
-    uniform = (int(random_bits(seed, 1, example)[0]) >> 32) / 2**32
+    uniform = (int(random_bits(seed, "masking: count", example)[0]) >> 32) / 2**32
     left = int(masking.rate * sum(map(len, words)) + uniform)
     left = min(left, masking.num_slots(len(row)), sum(map(len, words)))
     chosen = []
-    for word in sorted(words, key=lambda word: random_bits(seed, 2, example, word[0])[0]):
+    for word in sorted(
+        words, key=lambda word: random_bits(seed, "masking: place", example, word[0])[0]
+    ):
         if len(word) <= left:
             chosen += word
             left -= len(word)

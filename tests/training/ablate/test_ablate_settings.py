@@ -177,7 +177,7 @@ def test_the_cost_of_a_run_is_counted(rows):
     assert cost.tokens == 100 * 8 * 16
     assert cost.seconds == cost.flops / 1e12
     tokens, slots, m, f, vocabulary = 8 * 16, 8 * 3, 128, 512, prepared.vocabulary.size
-    assert prepared.masking().num_slots(16) == 3
+    assert data.Masking.of(prepared.vocabulary).num_slots(16) == 3
     blocks = 2 * (6 * tokens * 4 * m * m + 12 * tokens * 16 * m)
     blocks += 6 * (tokens + slots) * 2 * m * f  # the last one's feed-forward network at the slots
     assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))

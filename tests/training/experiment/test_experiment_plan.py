@@ -7,7 +7,7 @@ import numpy as np
 import prepare_cases
 import pytest
 
-from keras_tupe.data import GLUE_TASKS, PreparedRows, seal, write_rows
+from keras_tupe.data import GLUE_TASKS, PreparedRows, seal, write_shard
 from keras_tupe.trainer import step_flops
 from training.ablate import settings as ablate_settings
 from training.ablate.tasks import tasks_of
@@ -46,11 +46,12 @@ def rows(tmp_path_factory):
             split: np.concatenate([part[range(4)]] * 4).reshape(-1, length)
             for split, part in short.items()
         }
-        sizes = write_rows(found[length], {s: [block] for s, block in joined.items()}, length)
+        for split, block in joined.items():
+            write_shard(found[length], split, 0, block, record["vocabulary"]["size"])
         file = record["vocabulary"]["file"]
         (found[length] / file).write_bytes((found[128] / file).read_bytes())
         facts = {k: v for k, v in record.items() if k not in ("format", "sha256")}
-        splits = {s: {**record["splits"][s], "rows": size} for s, size in sizes.items()}
+        splits = {s: {**record["splits"][s], "rows": len(block)} for s, block in joined.items()}
         seal(found[length], {**facts, "length": length, "splits": splits})
     return found
 

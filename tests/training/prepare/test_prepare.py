@@ -7,8 +7,9 @@ import commands
 import numpy as np
 import prepare_cases as cases
 import pytest
-import tensorflow_datasets as tfds
 from prepare_cases import LENGTH, documents, facts, files, record, rows, run, tokenizer_of
+
+SHARDS = ["--block-bytes", 4999]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def prepared(texts, tmp_path_factory):
     """One prepared folder for the tests that only look at it."""
     folder = tmp_path_factory.mktemp("prepared")
     source = cases.write_text(folder / "corpus.txt", texts)
-    return run(folder / "rows", source, more=["--rows-per-shard", 101])
+    return run(folder / "rows", source, more=SHARDS)
 
 
 def check_against_oracle(folder, texts, block_bytes=2**24, valid=cases.VALID):
@@ -37,13 +38,8 @@ def check_against_oracle(folder, texts, block_bytes=2**24, valid=cases.VALID):
             assert part not in splits
             continue
         assert rows(folder, part) == wanted
-        found = {name: value for name, value in splits[part].items() if not name.endswith("_hash")}
+        found = splits[part]
         assert found == {name: sum(counts[name] for _, counts in packed) for name in found}
-        row_hashes = [hashlib.sha256(np.array(row, "<i4").tobytes()) for row in wanted]
-        numbers = [int(one.hexdigest(), 16) for one in row_hashes]
-        assert splits[part]["rows_hash"] == f"{sum(numbers) % 2**256:064x}"
-        total = sum(place * number for place, number in enumerate(numbers, 1))
-        assert splits[part]["order_hash"] == f"{total % 2**256:064x}"
     return num_blocks
 
 
@@ -94,7 +90,7 @@ def test_the_order_and_the_files_of_the_documents_do_not_matter(texts, prepared,
     cases.write_text(tmp_path / "a.md", shuffled[41:42])
     cases.write_jsonl(tmp_path / "z.json", shuffled[42:59])
     cases.write_text(tmp_path / "y.txt", shuffled[59:])
-    folder = run(tmp_path / "rows", *tmp_path.iterdir(), more=["--rows-per-shard", 101])
+    folder = run(tmp_path / "rows", *tmp_path.iterdir(), more=SHARDS)
     assert files(folder) == files(prepared)
     assert facts(folder) == facts(prepared)
 
@@ -102,7 +98,7 @@ def test_the_order_and_the_files_of_the_documents_do_not_matter(texts, prepared,
 def test_duplicates_are_dropped_after_the_clean_up(texts, prepared, tmp_path):
     again = [text.replace(" ", "\u00a0 ") + "\r\n" for text in texts[:17]]
     source = cases.write_jsonl(tmp_path / "corpus.jsonl", [*texts, *again, texts[3], texts[3]])
-    folder = run(tmp_path / "rows", source, more=["--rows-per-shard", 101])
+    folder = run(tmp_path / "rows", source, more=SHARDS)
     assert files(folder) == files(prepared)
     assert facts(folder) == {**facts(prepared), "duplicates": 19}
     assert facts(prepared)["duplicates"] == 0
@@ -115,7 +111,6 @@ def test_the_held_out_part_may_be_empty(texts, valid, tmp_path):
     check_against_oracle(folder, texts, valid=valid)
     assert record(folder)["splits"].keys() == {"train"}
     assert record(folder)["splits"]["train"]["documents"] == len(texts)
-    assert list(tfds.builder_from_directory(folder).info.splits) == ["train"]
 
 
 def test_a_held_out_part_shorter_than_a_row_is_kept(texts, tmp_path):
@@ -128,23 +123,18 @@ def test_a_held_out_part_shorter_than_a_row_is_kept(texts, tmp_path):
     assert record(folder)["splits"]["valid"]["documents"] == 1
 
 
-def test_plain_tfds_reads_the_rows(texts, prepared):
-    builder = tfds.builder_from_directory(prepared)
-    feature = builder.info.features["token_ids"]
-    assert (feature.shape, feature.dtype) == ((LENGTH,), np.int32)
-    for part, facts_of_part in record(prepared)["splits"].items():
-        split = builder.info.splits[part]
-        assert split.num_examples == facts_of_part["rows"]
-        assert split.shard_lengths[:-1] == [101] * (split.num_shards - 1)
-        example = builder.as_data_source(split=part)[split.num_examples - 1]
-        assert (example["token_ids"].shape, example["token_ids"].dtype) == ((LENGTH,), "int32")
-    assert builder.info.splits["train"].num_shards > 2
+def test_a_shard_is_an_array_of_two_bytes_a_token(prepared):
+    for part, number in (("train", 8), ("valid", 4)):
+        found = [np.load(shard) for shard in cases.shards(prepared, part)]
+        assert len(found) == number
+        assert {(rows.shape[1], rows.dtype.name) for rows in found} == {(LENGTH, "uint16")}
+        assert sum(map(len, found)) == record(prepared)["splits"][part]["rows"]
 
 
 def test_the_record_holds_the_command_and_the_hash_of_every_file(texts, prepared, tmp_path):
     found = record(prepared)
     assert found["command"].startswith("python -m training.prepare --input ")
-    assert found["command"].endswith("--rows-per-shard 101")
+    assert found["command"].endswith("--block-bytes 4999")
     hashes = {
         name: hashlib.sha256(content).hexdigest() for name, content in files(prepared).items()
     }

@@ -197,7 +197,6 @@ def test_all_mistakes_of_the_command_line_are_told_at_once(tmp_path):
         "--vocabulary-words": "0",
         "--max-document-bytes": "0",
         "--block-bytes": "-1",
-        "--rows-per-shard": "0",
     }
     arguments = [word for pair in wrong.items() for word in pair]
     told = commands.refusal("prepare", "--out", tmp_path / "rows", *arguments, code=2)

@@ -15,7 +15,7 @@ def prepared(tmp_path_factory):
     """One prepared folder for the tests that only look at it."""
     folder = tmp_path_factory.mktemp("prepared")
     source = cases.write_text(folder / "corpus.txt", documents())
-    return run(folder / "rows", source, more=["--rows-per-shard", 101])
+    return run(folder / "rows", source, more=["--block-bytes", 4999])
 
 
 def test_describe_prints_statistics_the_command_and_rows_as_text(prepared):
@@ -59,17 +59,17 @@ def test_a_folder_without_a_good_record_is_refused(task, lines, tmp_path):
 
 def test_verify_names_all_that_is_wrong(tmp_path):
     source = cases.write_text(tmp_path / "corpus.txt", documents())
-    folder = run(tmp_path / "rows", source, more=["--rows-per-shard", 101])
-    shard = folder / "packed_rows-train.array_record-00001"
+    folder = run(tmp_path / "rows", source, more=["--block-bytes", 4999])
+    shard = folder / "train-00000001.npy"
     assert shard.exists()
     content = bytearray(shard.read_bytes())
     content[len(content) // 3] ^= 16
     shard.write_bytes(content)
-    (folder / "features.json").unlink()
+    (folder / "valid-00000000.npy").unlink()
     (folder / "extra").mkdir()
     told = commands.refusal("prepare", "--verify", folder, code=1)
     assert told.endswith(
-        f"Received: {str(folder)!r}: features.json is missing; extra does not belong here; "
+        f"Received: {str(folder)!r}: valid-00000000.npy is missing; extra does not belong here; "
         f"{shard.name} has changed"
     )
     assert told.startswith("prepare: The folder is not what was written. ")
@@ -100,4 +100,4 @@ def test_every_flipped_bit_and_every_missing_file_is_found(prepared, tmp_path):
 def test_the_record_is_json_that_others_can_read(prepared):
     content = (prepared / "preparation.json").read_bytes()
     assert content.endswith(b"}\n")
-    assert json.loads(content)["format"] == 2
+    assert json.loads(content)["format"] == 3

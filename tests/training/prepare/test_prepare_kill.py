@@ -1,6 +1,5 @@
 """`kill -9` and a second process: the final folder is absent or complete, and work goes on."""
 
-import json
 import os
 import random
 import signal
@@ -12,10 +11,8 @@ import pytest
 from commands import kill
 from prepare_cases import documents, facts, failure, files, run
 
-from training.prepare import spill
-
 NUM_MOMENTS = 20
-MORE = ["--block-bytes", 2**15, "--rows-per-shard", 2003]
+MORE = ["--block-bytes", 2**15]
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +27,10 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def commit_often():
-    """Lets commits come as often as files."""
-    spill._BYTES_PER_COMMIT = 2**16
-
-
 def start(corpus, out):
     """Starts the command in another process; returns it when it works on its folder."""
     words = cases.words(out, corpus / "in", more=MORE)
-    process = commands.start("prepare", words, f"{out}.log", begin=commit_often)
+    process = commands.start("prepare", words, f"{out}.log")
     settings = out.with_name(f"{out.name}.unfinished") / "settings.json"
     commands.wait_until(settings.exists, process)
     return process
@@ -49,13 +41,13 @@ def stage_of(out):
     work = out.with_name(f"{out.name}.unfinished")
     if out.exists():
         return "in place"
-    for stage, path in (("writing", "dataset"), ("packing", "rows"), ("training", "vocabulary")):
-        if (work / path).exists():
-            return stage
-    journal = work / "documents" / "journal.json"
-    if journal.exists():
-        return "counting" if json.loads(journal.read_text())["complete"] else "reading on"
-    return "reading"
+    places = {
+        "sealed": "dataset/preparation.json",
+        "packing": "dataset",
+        "packing soon": "vocabulary",
+        "counting": "documents/read.json",
+    }
+    return next((stage for stage, path in places.items() if (work / path).exists()), "reading")
 
 
 def check_killed(corpus, out, delay):
@@ -107,7 +99,7 @@ def test_a_run_killed_before_its_folder_is_in_place_goes_on(vocabulary, tmp_path
     out.parent.mkdir()
     process = commands.start("prepare", words, f"{out}.log", moment=moment)
     assert commands.ended(process) == -signal.SIGKILL, commands.log_of(out)
-    assert stage_of(out) == "writing"
+    assert stage_of(out) == "sealed"
     run(out, source, options=options)
     run(whole, source, options=options)
     assert files(out) == files(whole)

@@ -1,5 +1,7 @@
 """Rows of pairs: those of the text, with an index that names their documents, however made."""
 
+import shutil
+
 import commands
 import numpy as np
 import pair_cases
@@ -8,7 +10,7 @@ import pytest
 from prepare_cases import LENGTH, documents, facts, failure, files, record, rows, run, tokenizer_of
 
 from keras_tupe import data
-from training.prepare import stages
+from training.prepare import blocks
 
 
 @pytest.fixture(scope="module")
@@ -49,26 +51,31 @@ def expected(folder, texts, part):
 def test_rows_and_index_equal_the_oracle(prepared, texts, part):
     wanted, numbers, alone, left = expected(prepared, texts, part)
     assert rows(prepared, part) == wanted
-    index = np.load(prepared / f"pairs-{part}.npy")
-    assert index.dtype == np.int64
-    assert index[:, 1].tolist() == numbers
-    assert index[:, 0].tolist() == [len(pair_cases.segments(row)[1]) for row in wanted]
+    sizes, documents, number = [], [], 0
+    for shard in cases.shards(prepared, part):
+        index = np.load(shard.with_suffix(".pairs.npy"))
+        assert index.dtype == np.int64
+        sizes += index[:, 0].tolist()
+        documents += (number + np.unique(index[:, 1], return_inverse=True)[1]).tolist()
+        number = documents[-1] + 1
+        assert f"{shard.stem}.pairs.npy" in record(prepared)["sha256"]
+    assert documents == numbers
+    assert sizes == [len(pair_cases.segments(row)[1]) for row in wanted]
     found = record(prepared)["splits"][part]
     assert found["rows"] == len(wanted)
     assert found["documents_without_pair"] == alone > 0
     assert found["sentences_left_out"] == left > 0
     assert found["tokens"] == sum(len(row) - row.count(0) - 3 for row in wanted)
-    assert f"pairs-{part}.npy" in record(prepared)["sha256"]
 
 
 def test_they_serve_both_kinds_and_masked_lm(prepared):
     source = data.PreparedRows(prepared)
     for kind in ("next", "order"):
-        batches = data.Rows(source, source.masked_pairs(kind), batch_size=8, seed=1)
+        batches = data.Rows(source, data.MaskedPairs.of(source, kind), batch_size=8, seed=1)
         inputs, labels, _ = batches.batch(3)
         assert inputs["segment_ids"].any(axis=1).all()
         assert {*labels["pair"].tolist()} == {0, 1}
-    data.Rows(source, source.masking(), batch_size=8, seed=1).batch(0)
+    data.Rows(source, data.Masking.of(source.vocabulary), batch_size=8, seed=1).batch(0)
     described = commands.done("prepare", "--describe", prepared)
     assert "documents without pair" in described
 
@@ -76,12 +83,12 @@ def test_they_serve_both_kinds_and_masked_lm(prepared):
 def test_rows_of_order_are_the_same_without_an_index(prepared, source, tmp_path):
     out = run(tmp_path / "order", source, more=["--pairs", "order", "--block-bytes", 3001])
     ours, theirs = files(out), files(prepared)
-    assert {name for name in theirs if name not in ours} == {"pairs-train.npy", "pairs-valid.npy"}
+    assert {name for name in theirs if name not in ours} == {n for n in theirs if ".pairs." in n}
     assert ours == {name: theirs[name] for name in ours}
     rows = data.PreparedRows(out)
-    rows.masked_pairs("order")
+    data.MaskedPairs.of(rows, "order")
     with pytest.raises(ValueError, match="`--pairs next`. Received: rows with pairs='order'"):
-        rows.masked_pairs("next")
+        data.MaskedPairs.of(rows, "next")
     with pytest.raises(FileNotFoundError, match="prepared with `--pairs next`"):
         _ = rows.partners
 
@@ -89,27 +96,26 @@ def test_rows_of_order_are_the_same_without_an_index(prepared, source, tmp_path)
 def test_rows_without_pairs_are_refused_and_have_no_word_of_them(source, tmp_path):
     out = run(tmp_path / "plain", source)
     assert "pairs" not in record(out)
-    assert "pairs" not in record(out)["fingerprint"]  # so that older folders are found to be there
     assert "documents_without_pair" not in record(out)["splits"]["train"]
     with pytest.raises(ValueError, match="`--pairs order` or `--pairs next`.*pairs=None"):
-        data.PreparedRows(out).masked_pairs("order")
+        data.MaskedPairs.of(data.PreparedRows(out), "order")
     message = failure(out, source, more=["--pairs", "next"])
     assert "with other settings" in message
 
 
 def test_work_that_was_stopped_goes_on_to_the_same_files(prepared, source, tmp_path, monkeypatch):
-    pack, blocks = stages.pack_block, []
+    pack, packed = blocks.pack_block, []
 
     def stopped(*args):
-        if len(blocks) == 5:
+        if len(packed) == 5:
             raise KeyboardInterrupt
-        blocks.append(args)
+        packed.append(args)
         return pack(*args)
 
-    monkeypatch.setattr(stages, "pack_block", stopped)
+    monkeypatch.setattr(blocks, "pack_block", stopped)
     words = cases.words(tmp_path / "rows", source, more=["--pairs", "next", "--block-bytes", 3001])
     assert commands.run("prepare", *words).code != 0
-    assert len(blocks) == 5
+    assert len(packed) == 5
     monkeypatch.undo()
     commands.done("prepare", *words)
     assert files(tmp_path / "rows") == files(prepared)
@@ -136,11 +142,15 @@ def test_random_segments_need_two_documents(tmp_path):
     run(tmp_path / "order", source, options=options, more=["--pairs", "order"])
 
 
-def test_an_index_of_other_rows_is_refused(prepared, monkeypatch):
-    rows = data.PreparedRows(prepared, "valid")
-    monkeypatch.setattr("keras_tupe.data.rows.prepared.read_npy", lambda _: np.zeros((3, 2), int))
-    with pytest.raises(ValueError, match=r"not that of these rows.*shape \(3, 2\)"):
-        _ = rows.partners
+@pytest.mark.parametrize("index", [np.zeros((3, 2), int), np.zeros((3, 2)), np.array(7)])
+def test_an_index_of_other_rows_is_refused(prepared, index, tmp_path):
+    shutil.copytree(prepared, tmp_path / "rows")
+    np.save(tmp_path / "rows" / "valid-00000000.pairs.npy", index)
+    kept = {key: x for key, x in record(prepared).items() if key not in ("sha256", "seal")}
+    (tmp_path / "rows" / "preparation.json").unlink()
+    data.seal(tmp_path / "rows", kept)
+    with pytest.raises(ValueError, match="not th(at|ose) of these rows. Prepare them again"):
+        _ = data.PreparedRows(tmp_path / "rows", "valid").partners
 
 
 def test_wrong_options_are_told():

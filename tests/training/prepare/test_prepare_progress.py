@@ -1,4 +1,4 @@
-"""What moves while rows are prepared: one bar in a terminal, a line per minute in a log."""
+"""What moves while rows are prepared: a bar for each stage, or a line per minute in a log."""
 
 import contextlib
 import fcntl
@@ -14,10 +14,9 @@ import commands
 import prepare_cases as cases
 import pytest
 
-from training.command import stages
-from training.prepare import plan
+from training.prepare import progress
 
-STAGES = [plan.READ, plan.DEDUPLICATE, plan.VOCABULARY, plan.PACK, plan.WRITE]
+STAGES = ["read and clean", "drop duplicates", "vocabulary", "tokenize and pack"]
 
 
 @contextlib.contextmanager
@@ -51,59 +50,21 @@ def prepare(out, corpus, terminal):
     return told.getvalue()
 
 
-def test_a_terminal_shows_one_bar_for_all_stages(corpus, tmp_path):
+def test_a_terminal_shows_a_bar_for_each_stage_and_then_a_table(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "_MOMENT", 0)
     with pseudo_terminal() as (terminal, written):
-        prepare(tmp_path / "rows", corpus, terminal)
+        told = prepare(tmp_path / "rows", corpus, terminal)
     shown = b"".join(written).decode("utf-8", errors="replace")
-    bars = re.findall(r"\r *(\d+)%\|[^|]*\|(.*?)(?=\r|$)", shown, re.DOTALL)
-    shares = [int(share) for share, _ in bars]
-    assert shares == sorted(shares)
-    assert shares[-1] == 100
-    assert "in all" in bars[-1][1]
     for stage in STAGES:
-        assert any(re.search(rf"\d+:\d+ left: {stage}", text) for _, text in bars), stage
-    assert shown.count("\n") == 1, "one line, which moves"
+        assert re.search(rf"\r{stage}: 100%\|[^|]*\| \S+/\S+", shown), stage
+    assert re.search(r"^\| tokenize and pack +\| +[\d.]+ +\|", told, re.MULTILINE)
 
 
-def test_a_log_has_lines_with_stage_share_and_time_left(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan.Plan, "__init__", _with_lines_at_once)
+def test_a_log_has_no_bar_of_a_stage_that_takes_less_than_a_minute(corpus, tmp_path, monkeypatch):
     log = io.StringIO()
     prepare(tmp_path / "rows", corpus, log)
-    lines = log.getvalue().splitlines()
-    assert all(re.match(r"prepare: \d+% done, \d+:\d+ left: \w+", line) for line in lines)
+    assert log.getvalue() == ""
+    monkeypatch.setattr(progress, "_MINUTE", 0)
+    prepare(tmp_path / "again", corpus, log)
     for stage in STAGES:
-        assert any(f"left: {stage}" in line for line in lines), stage
-
-
-def _with_lines_at_once(self, **kwargs):
-    stages.Stages.__init__(self, "prepare", line_seconds=0.0, tick_seconds=None, **kwargs)
-    self.expect(plan.START, 1.0)
-    self.begin(plan.START)
-
-
-def test_a_block_tells_how_far_it_is(monkeypatch):
-    from keras_tupe.tokenizers import WordPiece
-    from training.prepare import blocks
-
-    monkeypatch.setattr(blocks, "_SENTENCES_PER_CALL", 3)
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
-    tokenizer = WordPiece(pieces)
-    texts = ["A b. B a. A.", "", "B b b. A a b. B.", "A."]
-    shares = []
-    rows, statistics, _ = blocks.pack_block(texts, tokenizer, 8, advance=shares.append)
-    assert shares == [pytest.approx(3 / 7), pytest.approx(6 / 7)]
-    monkeypatch.undo()
-    whole, facts, _ = blocks.pack_block(texts, tokenizer, 8)
-    assert (rows == whole).all()
-    assert statistics == facts
-
-
-def test_on_beam_two_pipelines_take_the_place_of_the_stages():
-    from training.prepare.settings import Settings
-
-    with plan.Plan(tick_seconds=None, stream=io.StringIO()) as found:
-        found.expect_pipelines([], Settings(vocabulary="vocabulary.txt"))
-        for stage in (plan.FIRST, plan.VOCABULARY, plan.SECOND, plan.WRITE):
-            found.begin(stage)
-        with pytest.raises(KeyError):
-            found.begin(plan.PACK)
+        assert f"{stage}: 100%" in log.getvalue()

@@ -1,6 +1,6 @@
 """A preparation that was stopped goes on where it was, and ends as if it had not been."""
 
-import collections
+import hashlib
 import json
 import pathlib
 import random
@@ -11,48 +11,22 @@ import prepare_cases as cases
 import pytest
 from prepare_cases import documents, facts, failure, files, run
 
-from training.prepare import finish, spill
-from training.prepare.plan import Plan
+from training.prepare import blocks, finish, vocabulary
+from training.prepare import documents as prepare_documents
+from training.prepare import folder as prepare_folder
+from training.prepare.documents import NUM_BUCKETS, Documents
 
 TEXTS = [text.strip() for text in documents(number=613)]
-
-
-@pytest.fixture
-def every_commit_counts(monkeypatch):
-    monkeypatch.setattr(spill, "_BYTES_PER_COMMIT", 1)
-
-
-class Stop:
-    """A progress function that behaves as if somebody pressed Ctrl-C at its nth call."""
-
-    def __init__(self, calls):
-        self.calls = calls
-        self.documents = 0
-
-    def __call__(self, *numbers):
-        if len(numbers) == 3:
-            self.documents += numbers[1]
-        self.calls -= 1
-        if self.calls == 0:
-            raise KeyboardInterrupt
-
-    def wrap(self, items):
-        for item in items:
-            self()
-            yield item
-
-
-def stop_at(monkeypatch, stage, calls):
-    """Makes the next preparation stop in a stage: reading, counting, packing or writing."""
-    stop = Stop(calls)
-    patches = {
-        "reading": lambda *_: stop,
-        "counting": lambda _, buckets: stop.wrap(buckets),
-        "packing": lambda *_: stop,
-        "writing": lambda *_: stop.wrap,
-    }
-    monkeypatch.setattr(Plan, stage, patches[stage])
-    return stop
+MORE = ["--block-bytes", 9001, "--skip-bad"]
+# What is called while a stage is under way.
+STAGES = {
+    "reading": (prepare_documents, "clean_text"),
+    "counting": (vocabulary.WordCounts, "add"),
+    "training": (vocabulary, "wordpiece_from_counts"),
+    "packing": (blocks, "write_block"),
+    "recording": (finish, "record"),
+    "moving": (prepare_folder, "move_into_place"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +41,24 @@ def corpus(tmp_path_factory):
     return folder
 
 
-MORE = ["--block-bytes", 9001, "--skip-bad"]
-STOPS = [("reading", 1), ("reading", 113), ("counting", 1), ("counting", 255)]
-STOPS += [("packing", 1), ("packing", 5), ("writing", 1), ("writing", 6)]
-
-
 def stopped(monkeypatch, corpus, out, stage, calls):
+    """Runs the command as if somebody pressed Ctrl-C at the nth call of a stage's function."""
+    owner, name = STAGES[stage]
+    function, left = getattr(owner, name), [calls]
+
+    def counted(*args, **kwargs):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return function(*args, **kwargs)
+
     with monkeypatch.context() as patch:
-        stop = stop_at(patch, stage, calls)
+        patch.setattr(owner, name, counted)
         ended = commands.run("prepare", *cases.words(out, corpus / "in", more=MORE))
     assert ended.code == 130
     assert ended.err == "prepare: stopped. The same command goes on from here.\n"
     assert not out.exists()
     assert out.with_name(f"{out.name}.unfinished").exists()
-    return stop
 
 
 def check_the_rest(corpus, out):
@@ -89,56 +67,43 @@ def check_the_rest(corpus, out):
     assert facts(out) == facts(corpus / "whole")
 
 
-@pytest.mark.parametrize(
-    ("stage", "calls"),
-    # the first of each stage is also among the stops of the test below
-    [pytest.param(*stop, marks=pytest.mark.slow if stop[1] == 1 else ()) for stop in STOPS],
-)
-def test_a_run_that_was_stopped_ends_as_if_it_had_not(
-    stage, calls, corpus, every_commit_counts, monkeypatch, tmp_path
-):
+STOPS = [("reading", 113), ("counting", 70), ("training", 1), ("packing", 5), ("packing", 3)]
+STOPS += [("recording", 1), ("moving", 1)]
+
+
+@pytest.mark.parametrize(("stage", "calls"), STOPS[::2])
+def test_a_run_that_was_stopped_ends_as_if_it_had_not(stage, calls, corpus, monkeypatch, tmp_path):
     stopped(monkeypatch, corpus, tmp_path / "rows", stage, calls)
     check_the_rest(corpus, tmp_path / "rows")
 
 
-def test_a_run_may_be_stopped_again_and_again(corpus, every_commit_counts, monkeypatch, tmp_path):
+def test_a_run_may_be_stopped_again_and_again(corpus, monkeypatch, tmp_path):
     for stage, calls in STOPS:
         stopped(monkeypatch, corpus, tmp_path / "rows", stage, calls)
     check_the_rest(corpus, tmp_path / "rows")
-
-
-def test_files_that_were_read_are_not_read_again(
-    corpus, every_commit_counts, monkeypatch, tmp_path
-):
-    sizes = [len((corpus / "in" / f"{n}.jsonl").read_text().splitlines()) for n in range(5)]
-    first = stopped(monkeypatch, corpus, tmp_path / "rows", "reading", sum(sizes[:3]) + 7)
-    assert sum(sizes[:3]) - 5 < first.documents < sum(sizes[:4])
-    with monkeypatch.context() as patch:
-        second = stop_at(patch, "reading", 10_000)
-        check_the_rest(corpus, tmp_path / "rows")
-    assert second.documents == sum(sizes[3:])
 
 
 def test_what_was_done_is_not_done_again(corpus, monkeypatch, tmp_path):
     work = tmp_path / "rows.unfinished"
 
     def times():
-        names = [*work.glob("rows/*.npy"), work / "vocabulary", work / "documents" / "journal.json"]
+        names = [*work.glob("dataset/*"), work / "vocabulary", work / "documents" / "read.json"]
         return {path.name: path.stat().st_mtime_ns for path in names}
 
-    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 3)
+    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 4)
     first = times()
-    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 6)
+    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 4)
     second = times()
     assert (len(first), len(second)) == (3 + 2, 6 + 2)
     assert first.items() < second.items()
-    stopped(monkeypatch, corpus, tmp_path / "rows", "writing", 2)
+    stopped(monkeypatch, corpus, tmp_path / "rows", "recording", 1)
     assert second.items() < times().items()
 
 
 def test_unfinished_work_of_other_settings_is_left_alone(corpus, monkeypatch, tmp_path):
     stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 3)
     work = tmp_path / "rows.unfinished"
+    assert json.loads((work / "settings.json").read_text())["length"] == 29
     message = failure(tmp_path / "rows", corpus / "in", more=[*MORE, "--length", 31])
     assert message.startswith("prepare: The folder was begun by a command with other settings.")
     assert message.endswith(f"Received: {str(work)!r}, which differs in: length 29 there, 31 here")
@@ -149,31 +114,49 @@ def test_half_removed_work_is_not_taken_for_work_to_go_on(corpus, monkeypatch, t
     stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 3)
     work = tmp_path / "rows.unfinished"
     (work / "settings.json").unlink()  # the first step of a removal, as if killed after it
-    collections.deque(path.unlink() for path in work.glob("documents/a*"))
+    for path in work.glob("documents/a*"):
+        path.unlink()
     check_the_rest(corpus, tmp_path / "rows")
 
 
-def test_damaged_work_is_removed_and_told(corpus, monkeypatch, tmp_path):
+@pytest.mark.parametrize("damage", ["other", "shorter", "missing"])
+def test_damaged_documents_are_removed_and_told(damage, corpus, monkeypatch, tmp_path):
     stopped(monkeypatch, corpus, tmp_path / "rows", "counting", 3)
-    texts = [
-        path for path in tmp_path.glob("rows.unfinished/documents/*.text") if path.stat().st_size
-    ]
-    texts[-1].write_bytes(bytes(texts[-1].stat().st_size))
+    buckets = (tmp_path / "rows.unfinished" / "documents").glob("*.jsonl")
+    path = max(buckets, key=lambda path: path.stat().st_size)
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(bytes(path.stat().st_size) if damage == "other" else b"")
     message = failure(tmp_path / "rows", corpus / "in", more=MORE)
     assert message.startswith("prepare: The unfinished work on disk was damaged")
+    assert message.endswith(f"Received: {str(path)!r}")
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("part", ["train", "valid"])
-def test_packed_rows_that_have_changed_are_told(part, corpus, monkeypatch, tmp_path):
-    stopped(monkeypatch, corpus, tmp_path / "rows", "writing", 1)
-    path = tmp_path / "rows.unfinished" / "rows" / f"{part}-00000000.npy"
+@pytest.mark.parametrize("name", ["settings.json", "documents/read.json"])
+def test_a_flipped_bit_of_a_record_of_unfinished_work_is_refused(
+    name, corpus, monkeypatch, tmp_path
+):
+    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 3)
+    path = tmp_path / "rows.unfinished" / name
+    content = bytearray(path.read_bytes())
+    place = next(place for place in range(50, len(content)) if content[place] in b"1239")
+    content[place] ^= 4  # another digit
+    path.write_bytes(content)
+    message = failure(tmp_path / "rows", corpus / "in", more=MORE)
+    assert "damaged" in message
+    assert "rows.unfinished" in message
+
+
+@pytest.mark.parametrize("name", ["dataset/train-00000000.npy", "train-00000001.json"])
+def test_a_block_that_has_changed_is_packed_again(name, corpus, monkeypatch, tmp_path):
+    stopped(monkeypatch, corpus, tmp_path / "rows", "recording", 1)
+    path = tmp_path / "rows.unfinished" / name
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    message = failure(tmp_path / "rows", corpus / "in", more=MORE)
-    assert message.startswith("prepare: The rows that were read back are not those packed.")
-    assert f"Received: part={part!r}" in message
-    assert not (tmp_path / "rows").exists()
+    (tmp_path / "rows.unfinished" / "dataset" / ".unfinished-x").touch()
+    check_the_rest(corpus, tmp_path / "rows")
 
 
 def test_documents_that_are_lost_or_packed_twice_stop_the_work():
@@ -186,19 +169,12 @@ def test_documents_that_are_lost_or_packed_twice_stop_the_work():
 def test_work_left_by_a_run_that_was_killed_at_its_very_end_is_removed(
     corpus, monkeypatch, tmp_path
 ):
-    stopped(monkeypatch, corpus, tmp_path / "rows", "writing", 2)
-    (tmp_path / "rows.unfinished").rename(tmp_path / "kept")
+    stopped(monkeypatch, corpus, tmp_path / "rows", "moving", 1)
+    shutil.copytree(tmp_path / "rows.unfinished", tmp_path / "kept")
     check_the_rest(corpus, tmp_path / "rows")
     (tmp_path / "kept").rename(tmp_path / "rows.unfinished")
     check_the_rest(corpus, tmp_path / "rows")
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
-
-
-def test_settings_are_kept_beside_the_work(corpus, monkeypatch, tmp_path):
-    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 1)
-    settings = json.loads((tmp_path / "rows.unfinished" / "settings.json").read_text())
-    assert settings["length"] == 29
-    assert len(settings["input"]) == 5
 
 
 @pytest.mark.parametrize("names", [[".lock"], [".lock", "documents"], []])
@@ -213,19 +189,17 @@ def test_a_removal_that_was_killed_is_ended_when_the_output_is_complete(corpus, 
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
 
 
-def test_unfinished_work_with_a_flipped_bit_is_refused(corpus, monkeypatch, tmp_path):
-    """A journal with other sizes would lose documents, other statistics would be written down."""
-    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 3)
-    for number, name in enumerate(
-        ("settings.json", "documents/journal.json", "rows/train-00000001.json")
-    ):
-        out = tmp_path / str(number)
-        work = out.with_name(f"{out.name}.unfinished")
-        path = pathlib.Path(shutil.copytree(tmp_path / "rows.unfinished", work), name)
-        content = bytearray(path.read_bytes())
-        place = next(place for place in range(50, len(content)) if content[place] in b"1239")
-        content[place] ^= 4  # another digit
-        path.write_bytes(content)
-        message = failure(out, corpus / "in", more=MORE)
-        assert "damaged" in message, name
-        assert str(work) in message
+def test_documents_come_back_sorted_without_duplicates(corpus, monkeypatch, tmp_path):
+    stopped(monkeypatch, corpus, tmp_path / "rows", "training", 1)
+    found = Documents(pathlib.Path(tmp_path, "rows.unfinished", "documents"))
+    texts = [text for members in cases.expected_parts(TEXTS[:1]).values() for text in members]
+    assert len(texts) == 1
+    unique, count = [], 0
+    for bucket in range(NUM_BUCKETS):
+        members, number = found.bucket(bucket)
+        assert members == sorted(members)
+        assert all(digest == hashlib.sha256(text.encode()).digest() for digest, text in members)
+        assert {digest[8] for digest, _ in members} <= {bucket}
+        unique, count = unique + members, count + number
+    assert len(dict(unique)) == len(unique) == 173
+    assert count == 174

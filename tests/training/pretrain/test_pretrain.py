@@ -43,10 +43,8 @@ def test_a_run_leaves_what_it_promises(done, preset, rows):
     assert record["parameters"] == preset.count_params()
     prepared = json.loads((rows / "preparation.json").read_text())
     assert record["data"] == {
-        "rows_hash": prepared["splits"]["train"]["rows_hash"],
-        "order_hash": prepared["splits"]["train"]["order_hash"],
-        "valid_rows_hash": prepared["splits"]["valid"]["rows_hash"],
-        "valid_order_hash": prepared["splits"]["valid"]["order_hash"],
+        "rows_hash": data.split_hash(prepared, "train"),
+        "valid_rows_hash": data.split_hash(prepared, "valid"),
         "length": 16,
         "vocabulary": prepared["vocabulary"]["sha256"],
     }
@@ -62,7 +60,9 @@ def test_the_loss_of_the_log_is_that_of_the_rows_and_falls(done):
 def test_the_held_out_scores_are_those_of_the_preset_on_the_same_masks(done, preset, rows):
     out, *_ = done
     prepared = data.PreparedRows(rows, "valid")
-    held_out = data.Rows(prepared, prepared.masking(), batch_size=8, seed=VALIDATION_SEED)
+    held_out = data.Rows(
+        prepared, data.Masking.of(prepared.vocabulary), batch_size=8, seed=VALIDATION_SEED
+    )
     loss, right, weight = 0.0, 0.0, 0.0
     for step in range(cases.OPTIONS["valid_batches"]):
         inputs, labels, weights = held_out.evaluation_batch(step)

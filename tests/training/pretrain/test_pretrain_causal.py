@@ -52,7 +52,9 @@ def losses(model, inputs, labels):
 def test_the_held_out_scores_are_those_of_the_preset_on_every_token(causal, preset, rows):
     out, printed = causal
     prepared = data.PreparedRows(rows, "valid")
-    held_out = data.Rows(prepared, prepared.next_tokens(), batch_size=8, seed=VALIDATION_SEED)
+    held_out = data.Rows(
+        prepared, data.NextTokens.of(prepared.vocabulary), batch_size=8, seed=VALIDATION_SEED
+    )
     loss, right, weight, characters = 0.0, 0.0, 0.0, 0
     for step in range(cases.OPTIONS["valid_batches"]):
         inputs, labels, weights = held_out.evaluation_batch(step)
@@ -91,7 +93,7 @@ def test_perplexity_by_position_is_that_of_the_losses(causal, preset, rows, tmp_
     results = json.loads((tmp_path / "found" / "results.json").read_text())
     assert (tmp_path / "found" / "positions.png").is_file()
     prepared = data.PreparedRows(rows, "valid")
-    inputs, labels, weights = prepared.next_tokens().examples(
+    inputs, labels, weights = data.NextTokens.of(prepared.vocabulary).examples(
         prepared[np.arange(len(prepared))], np.arange(len(prepared)), 0
     )
     all_losses = losses(preset, inputs, labels)
@@ -192,7 +194,9 @@ def test_a_run_with_a_memory(rows, tmp_path):
         found[memory] = [one["loss"] for one in record["bins"]]
     prepared = data.PreparedRows(rows, "valid")
     numbers = np.arange(len(prepared))
-    inputs, labels, weights = prepared.next_tokens().examples(prepared[numbers], numbers, 0)
+    inputs, labels, weights = data.NextTokens.of(prepared.vocabulary).examples(
+        prepared[numbers], numbers, 0
+    )
     config = {**model.backbone.get_config(), "memory_length": 0, "segment_length": None}
     whole = TupeCausalLM(type(model.backbone).from_config(config))
     for old, new in zip(model.weights, whole.weights, strict=True):

@@ -199,7 +199,7 @@ def steps_without_graphs():
 def test_a_step_that_is_not_finite_is_told_with_its_rows(poisoned, rows, steps_without_graphs):
     message = stopped(rows, poisoned, valid_every=0)
     prepared = data.PreparedRows(rows, "train")
-    batches = data.Rows(prepared, prepared.masking(), batch_size=8, seed=3)
+    batches = data.Rows(prepared, data.Masking.of(prepared.vocabulary), batch_size=8, seed=3)
     assert message.startswith(
         "pretrain: the loss or its gradient is not finite at step 18; nothing was changed by it. "
         f"Rows of the batch: {batches.row_numbers(18).tolist()}. "

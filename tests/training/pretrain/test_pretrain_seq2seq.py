@@ -33,7 +33,7 @@ def test_the_preset_has_the_held_out_scores_of_the_run(restoring, rows):
     out, printed = restoring
     model = TupeSeq2SeqLM.from_preset(str(out / "preset"))
     prepared = data.PreparedRows(rows, "valid")
-    rule = prepared.denoising(mean_span=2.0)
+    rule = data.Denoising.of(prepared.vocabulary, mean_span=2.0)
     held_out = data.Rows(prepared, rule, batch_size=8, seed=VALIDATION_SEED)
     loss, right, weight = 0.0, 0.0, 0.0
     for inputs, labels, weights in held_out.evaluation_batches():
