@@ -34,7 +34,7 @@ _PEER_SECONDS = 60  # in which a worker of a run that lost another one must have
 
 
 def folder_of_run(settings):
-    """Returns the lock of a run's folder, which all workers of the run share.
+    """Returns this worker's lock of a run's folder.
 
     Args:
         settings: a `Settings`.
@@ -45,9 +45,8 @@ def folder_of_run(settings):
     config = os.environ.get("TF_CONFIG")
     if not config or settings.strategy not in ("auto", "multiworker"):
         return FolderLock(settings.out, "pretrain")
-    workers, worker = cluster(config)
-    run = ",".join(workers)
-    return FolderLock(settings.out, "pretrain", worker=worker, run=run, seconds=_PEER_SECONDS)
+    _, worker = cluster(config)
+    return FolderLock(settings.out, "pretrain", worker=worker, seconds=_PEER_SECONDS)
 
 
 class Run:

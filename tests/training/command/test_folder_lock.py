@@ -1,4 +1,4 @@
-"""One process at a time in a folder: real processes, other hosts, several workers, no leftovers."""
+"""One process at a time in a folder: real processes, links in the way, no leftovers."""
 
 import ast
 import errno
@@ -19,24 +19,21 @@ from training.command.folder_lock import FolderLock
 from training.command.out_folder import check_own
 
 TRAINING = pathlib.Path(folder_lock.__file__).parents[1]
-# a process that holds a folder as `FolderLock` does, without importing Keras for it
 HOLDER = """
-import fcntl, json, os, sys, time
-file = open(os.path.join(sys.argv[1], ".lock"), "a+b")
-fcntl.flock(file, fcntl.LOCK_EX)
-file.truncate(0)
-file.write(json.dumps({"process": os.getpid(), "host": "here", "kernel": sys.argv[2]}).encode())
-file.flush()
-print("held", flush=True)
-time.sleep(600)
+import sys, time
+from training.command.folder_lock import FolderLock
+
+with FolderLock(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
 """
 
 
 @pytest.fixture
 def holder(tmp_path):
     """Another process, which holds the folder `tmp_path`."""
-    words = [sys.executable, "-c", HOLDER, str(tmp_path), folder_lock._kernel()]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+    words = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(words, cwd=TRAINING.parent, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"held\n"
         yield process
         process.kill()
@@ -51,7 +48,7 @@ def refusal(*args, **kwargs):
 def test_a_second_process_is_refused_and_the_lock_of_a_killed_one_is_free(holder, tmp_path):
     message = refusal(tmp_path)
     assert message.startswith("Another process works in --out: wait for its end, or ")
-    assert message.endswith(f"Received: {str(tmp_path)!r}, process {holder.pid} on host here")
+    assert f"Received: {str(tmp_path)!r}, process {holder.pid} on host " in message
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
     assert (tmp_path / ".lock").exists()
@@ -90,25 +87,54 @@ def test_a_lock_may_be_beside_what_is_made(tmp_path):
     assert [path.name for path in out.parent.iterdir()] == ["model.onnx"]
 
 
-def test_processes_that_are_started_do_not_inherit_the_lock(tmp_path):
-    with FolderLock(tmp_path) as lock:
-        assert not os.get_inheritable(lock._file.fileno())
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_link_in_the_place_of_the_lock_is_refused_and_its_target_stays(beside, tmp_path):
+    target, out = tmp_path / "letter.txt", tmp_path / "run"
+    target.write_text("mine")
+    out.mkdir()
+    link = tmp_path / ".run.lock" if beside else out / ".lock"
+    link.symlink_to(target)
+    message = refusal(out, beside=beside)
+    assert message.startswith("--out must be a folder that can be written, on a file system with ")
+    assert target.read_text() == "mine"
+    assert link.is_symlink()
 
 
-def test_a_file_that_was_removed_meanwhile_is_no_lock(tmp_path, monkeypatch):
-    """The last holder removes its file: who had opened that one must take the new one."""
-    flock, calls = fcntl.flock, []
-
-    def remove_first(file, how):
-        flock(file, how)
-        if not calls:
-            os.unlink(file.name)
-        calls.append(how)
-
-    monkeypatch.setattr(fcntl, "flock", remove_first)
+def test_a_file_by_another_name_is_not_overwritten(tmp_path):
+    target = tmp_path / "letter.txt"
+    target.write_text("mine")
+    os.link(target, tmp_path / ".lock")
     with FolderLock(tmp_path):
-        assert len(calls) == 2
+        assert "process unknown" in refusal(tmp_path)
+    assert target.read_text() == "mine"
+
+
+def test_who_waits_gets_the_folder_when_its_holder_ends(tmp_path):
+    """The holder removes its file: who had opened that one must take a new one."""
+    first = FolderLock(tmp_path).__enter__()
+    timer = threading.Timer(0.2, first.__exit__)
+    timer.start()
+    with FolderLock(tmp_path, seconds=60):
+        timer.join()
+        assert (tmp_path / ".lock").exists()
         assert "process" in refusal(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_each_worker_of_a_run_holds_a_lock_of_its_own(tmp_path):
+    with FolderLock(tmp_path), FolderLock(tmp_path, worker=1):
+        assert "process" in refusal(tmp_path)
+        assert "process" in refusal(tmp_path, worker=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_lock_of_another_is_not_removed_at_the_end(tmp_path):
+    with FolderLock(tmp_path):
+        (tmp_path / ".lock").unlink()  # a whole folder was removed, and made anew by another
+        other = FolderLock(tmp_path).__enter__()
+    assert (tmp_path / ".lock").exists()
+    other.__exit__()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("out", ["/proc/x", "/proc/x/y", "file", "file/x"])
@@ -116,59 +142,18 @@ def test_a_folder_that_cannot_be_made_is_told(out, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("file").touch()
     message = refusal(out)
-    assert message.startswith("--out must be a folder that can be written (")
+    assert message.startswith("--out must be a folder that can be written, ")
     assert message.endswith(f"Received: {out!r}")
 
 
-def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS])
+def test_a_file_system_without_locks_is_refused(code, tmp_path, monkeypatch):
     def flock(*_):
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "flock", flock)
     message = refusal(tmp_path / "run")
-    assert message.startswith("--out must be on a file system with locks, without which two runs")
-
-
-# === Other hosts, whose locks the kernel may not see ===
-
-
-def other_host(folder, **more):
-    owner = {"process": 7, "host": "far", "kernel": "another", **more}
-    (folder / ".lock").write_text(json.dumps(owner))
-
-
-def test_a_silent_holder_on_another_host_is_dead(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(folder_lock, "SILENT_SECONDS", 0.3)
-    other_host(tmp_path)
-    with FolderLock(tmp_path):
-        assert "last held by process 7 on host far: looking" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_holder_on_another_host_that_lives_is_not_disturbed(tmp_path):
-    other_host(tmp_path)
-    with open(tmp_path / ".lock", "rb") as file:
-        timer = threading.Timer(0.2, os.utime, [file.fileno()])
-        timer.start()
-        assert "process 7 on host far" in refusal(tmp_path)
-        timer.join()
-    assert json.loads((tmp_path / ".lock").read_text())["process"] == 7
-
-
-def test_a_holder_gives_signs_of_life(tmp_path, monkeypatch):
-    beats, beaten = [], threading.Event()
-
-    def utime(*_):
-        beats.append(1)
-        beaten.set()
-
-    monkeypatch.setattr(folder_lock, "BEAT_SECONDS", 0.01)
-    monkeypatch.setattr(os, "utime", utime)
-    with FolderLock(tmp_path):
-        assert beaten.wait(10)
-    count = len(beats)
-    assert threading.active_count() == len(threading.enumerate())
-    assert len(beats) == count
+    assert f"on a file system with locks ({os.strerror(code)})" in message
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"{", b"[1]", b"12345", b'{"process": 3}'])
@@ -176,47 +161,6 @@ def test_a_lock_of_an_earlier_version_or_a_damaged_one_is_free(content, tmp_path
     (tmp_path / ".lock").write_bytes(content)
     with FolderLock(tmp_path):
         pass
-
-
-# === Workers of one run ===
-
-
-def test_workers_of_one_run_share_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(folder_lock, "_WRITE_SECONDS", 0.1)
-    with FolderLock(tmp_path, run="a,b"), FolderLock(tmp_path, worker=1, run="a,b"):
-        assert "process" in refusal(tmp_path, worker=1, run="c,d")
-        assert "process" in refusal(tmp_path, worker=2, run="c,d,e")
-        assert "process" in refusal(tmp_path, run="c,d")
-        assert "process" in refusal(tmp_path)
-        assert "process" in refusal(tmp_path, worker=1, run="a,b")
-    with FolderLock(tmp_path), pytest.raises(ValueError, match="Another process"):
-        FolderLock(tmp_path, worker=1, run="a,b").__enter__()
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_worker_is_not_refused_for_what_a_dead_run_has_left(tmp_path):
-    """The first worker holds the folder already, and has still to write whose it is now."""
-    (tmp_path / ".lock").write_text(json.dumps({"process": 7, "run": "c,d"}))
-
-    def write():
-        (tmp_path / ".lock").write_text(json.dumps({"process": 8, "run": "a,b"}))
-
-    with open(tmp_path / ".lock", "rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        timer = threading.Timer(0.2, write)
-        timer.start()
-        with FolderLock(tmp_path, worker=1, run="a,b", seconds=60):
-            pass
-        timer.join()
-
-
-def test_a_worker_waits_for_the_end_of_the_same_run(tmp_path):
-    first = FolderLock(tmp_path, run="a,b").__enter__()
-    timer = threading.Timer(0.2, first.__exit__)
-    timer.start()
-    with FolderLock(tmp_path, run="a,b", seconds=60):
-        pass
-    timer.join()
 
 
 # === Folders of other programs ===
