@@ -108,9 +108,12 @@ class Runs:
         saver = Saver(checkpoints, identity, data, None, writes=True)
         step = saver.restore(training.trainer)
         tokens = int(rows.lengths.sum()) / rows.num_batches
-        sizes = {"tokens_per_step": tokens, "flops_per_step": 0, "peak_flops": None}
         log = RunLog(folder, step, tensorboard=False)
-        with StopSignal() as stop, Progress(plan.steps, step, **sizes) as progress, log:
+        with (
+            StopSignal() as stop,
+            Progress(plan.steps, step, tokens_per_step=tokens) as progress,
+            log,
+        ):
             if step:
                 progress.say(f"seed {seed} goes on from step {step:,}.")
             watch = Watch(training, plan, stop, saver, progress, log, step)
@@ -148,8 +151,7 @@ class Runs:
         """Writes down what a `Writer` makes of the sources of a file; returns the scores."""
         pairs, sources = self.pairs[name], self.tokens[name].sources
         tokens = sum(map(len, sources)) / len(sources)
-        sizes = {"tokens_per_step": tokens, "flops_per_step": 0, "peak_flops": None}
-        with Progress(len(sources), **sizes) as progress:
+        with Progress(len(sources), tokens_per_step=tokens) as progress:
             written = writer.texts(sources, progress.update)
         lines = zip(pairs.sources, pairs.targets, written, strict=True)
         text = "".join("\t".join(line) + "\n" for line in lines)

@@ -135,7 +135,7 @@ def _loss():
 
 def _progress(steps, rows):
     tokens = int(rows.lengths.sum()) / rows.num_batches
-    return Progress(steps, tokens_per_step=tokens, flops_per_step=0, peak_flops=None)
+    return Progress(steps, tokens_per_step=tokens)
 
 
 def _shown(rows, progress):

@@ -9,24 +9,22 @@ import tqdm
 
 WINDOW_SECONDS = 30
 LINE_SECONDS = 60
-_MEASUREMENTS = 3  # of a peak that is beaten; then it is not known
 
 
 class Progress:
     """Shows steps, loss, speed, FLOP utilisation and the time that is left.
 
     Speed is measured over the last half minute of training: what is inside of `paused()` does not
-    count, nor does all that was before the first `update`, where things are compiled.
+    count, nor does all that was before the first `update`, where things are compiled. The time left
+    takes pauses as they were.
 
     Args:
         total_steps: steps of the whole run, >= 1.
         start_step: step to continue from. Defaults to 0.
         tokens_per_step: tokens of a step, all replicas together.
         flops_per_step: floating-point operations that a step needs, all replicas together.
-        peak_flops: what all devices together can do at best, FLOP/s, or `None` if unknown.
-        pause_share: time of all pauses by that of the steps, as far as known before there were any.
-        measure_peak: function that measures it again, for when training does more than that; by
-            default there is none. The share of a peak that is beaten all the same is not known.
+        peak_flops: what all devices together can do at best, FLOP/s, or `None` if unknown. A peak
+            that is beaten was measured on a busy machine, and its share is shown as unknown.
         line_seconds: seconds between two lines where there is no terminal.
         stream: where to write; standard error by default.
         clock: function that returns seconds.
@@ -53,10 +51,8 @@ class Progress:
         start_step=0,
         *,
         tokens_per_step,
-        flops_per_step,
-        peak_flops,
-        pause_share=0.0,
-        measure_peak=None,
+        flops_per_step=0,
+        peak_flops=None,
         line_seconds=LINE_SECONDS,
         stream=None,
         clock=time.monotonic,
@@ -64,28 +60,21 @@ class Progress:
         stage=None,
     ):
         self._stages, self._stage, self._said = stages, stage, ""
-        self.total_steps = total_steps
-        self.tokens_per_step = tokens_per_step
-        self.flops_per_step = flops_per_step
-        self.peak_flops = peak_flops
-        self._measure_peak, self._measurements = measure_peak, 0
-        self.line_seconds = line_seconds
+        self.total_steps, self.tokens_per_step = total_steps, tokens_per_step
+        self.flops_per_step, self.peak_flops = flops_per_step, peak_flops
+        self.line_seconds, self._clock = line_seconds, clock
         self._stream = sys.stderr if stream is None else stream
-        self._clock = clock
         self._start = self._last_line = clock()
-        self._first = None  # (wall time, step) of the first update
+        self._first = None  # (time, step) of the first update
         self._paused_seconds = 0.0
-        self._pause_share, self._pauses = pause_share, []  # seconds of each since the first update
         self._window = collections.deque()  # (seconds of training, step)
         self._loss = None
         self._bar = tqdm.tqdm(
             total=total_steps,
             initial=start_step,
-            unit=" steps",
             disable=None if stages is None else True,
             file=self._stream,
             dynamic_ncols=True,
-            smoothing=0.0,
             bar_format="{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} steps{postfix}",
         )
 
@@ -111,18 +100,17 @@ class Progress:
     @property
     def tokens_per_second(self):
         """Tokens per second of training, recently; `None` before the second update."""
-        return self._times(self.tokens_per_step)
+        rate = self.steps_per_second
+        return None if rate is None else rate * self.tokens_per_step
 
     @property
     def flop_utilisation(self):
         """Share of the peak that the model's own operations reach; `None` if unknown."""
-        share = self._share_of_peak()
-        return None if share is None or share > 1 else share
-
-    def _share_of_peak(self):
-        if self.peak_flops is None:
+        rate = self.steps_per_second
+        if rate is None or self.peak_flops is None:
             return None
-        return self._times(self.flops_per_step / self.peak_flops)
+        share = rate * self.flops_per_step / self.peak_flops
+        return share if share <= 1 else None
 
     def update(self, step, loss=None):
         """Says that `step` steps are done.
@@ -133,38 +121,24 @@ class Progress:
         """
         now = self._clock()
         self._loss = self._loss if loss is None else float(loss)
-        if self._first is None:
-            self._first = (now, step)
+        self._first = self._first or (now, step)
         self._window.append((now - self._paused_seconds, step))
         # two stay, however slow the steps are
         while len(self._window) > 2 and self._window[-1][0] - self._window[1][0] > WINDOW_SECONDS:
             self._window.popleft()
-        self._look_at_peak()
+        share = step / self.total_steps
         if self._stages is not None:
-            self._show_in_stages(step)
+            if self._stage is not None:
+                self._stages.begin(self._stage)
+                self._stage = None
+            self._stages.at(share, ", ".join([*self._speed(), *filter(None, [self._said])]))
         elif not self._bar.disable:
-            self._bar.set_postfix_str(self._facts(now), refresh=False)
+            self._bar.set_postfix_str(self._facts(now, step), refresh=False)
             self._bar.update(step - self._bar.n)
         elif now - self._last_line >= self.line_seconds or step >= self.total_steps:
             self._last_line = now
-            share = step / self.total_steps
-            self.say(f"step {step:,} of {self.total_steps:,} ({share:.0%}): {self._facts(now)}")
-
-    def _show_in_stages(self, step):
-        if self._stage is not None:
-            self._stages.begin(self._stage)
-            self._stage = None
-        parts = [*self._speed(), *filter(None, [self._said])]
-        self._stages.at(step / self.total_steps, ", ".join(parts))
-
-    def _look_at_peak(self):
-        """Measures the peak again if it is beaten: the machine was busy when it was measured."""
-        if self._measure_peak is None or (self._share_of_peak() or 0) <= 1:
-            return
-        if self._measurements < _MEASUREMENTS:
-            self._measurements += 1
-            with self.paused():
-                self.peak_flops = max(self.peak_flops, self._measure_peak())
+            facts = self._facts(now, step)
+            self.say(f"step {step:,} of {self.total_steps:,} ({share:.0%}): {facts}")
 
     @contextlib.contextmanager
     def paused(self):
@@ -173,10 +147,7 @@ class Progress:
         try:
             yield
         finally:
-            seconds = self._clock() - start
-            self._paused_seconds += seconds
-            if self._first is not None:
-                self._pauses.append(seconds)
+            self._paused_seconds += self._clock() - start
 
     def say(self, text):
         """Writes a line of its own, above the bar."""
@@ -191,37 +162,19 @@ class Progress:
         """Leaves the bar where it is."""
         self._bar.close()
 
-    def _times(self, factor):
-        rate = self.steps_per_second
-        return None if rate is None else factor * rate
-
-    def _seconds_per_step(self, now, steps):
-        """Returns the seconds of a step and of its share of the pauses, which go on as they did.
-
-        The first pause compiles, the others do not.
-        """
-        training = now - self._first[0] - sum(self._pauses)
-        if self._pauses[1:]:
-            paused = sum(self._pauses[1:]) / len(self._pauses[1:]) * len(self._pauses)
-        elif self._pause_share:
-            paused = self._pause_share * training
-        else:
-            paused = sum(self._pauses)
-        return (training + paused) / steps
-
     def _speed(self):
         parts = [] if self._loss is None else [f"loss {self._loss:.3f}"]
         if self.tokens_per_second is not None:
             parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
-        if self._share_of_peak() is not None:
-            share = self.flop_utilisation
-            parts.append(f"{'?' if share is None else format(share, '.0%')} of peak FLOP/s")
+            if self.peak_flops is not None:
+                share = self.flop_utilisation
+                parts.append(f"{'?' if share is None else format(share, '.0%')} of peak FLOP/s")
         return parts
 
-    def _facts(self, now):
+    def _facts(self, now, step):
         parts = self._speed()
-        first, step = self._first[1], self._window[-1][1]
+        start, first = self._first
         if step > first:
-            left = (self.total_steps - step) * self._seconds_per_step(now, step - first)
+            left = (self.total_steps - step) * (now - start) / (step - first)
             parts.append(f"{tqdm.tqdm.format_interval(left)} left")
         return ", ".join(parts)

@@ -1,7 +1,6 @@
 """All parts of a run of `training.pretrain`, put together."""
 
 import dataclasses
-import functools
 import hashlib
 import json
 import os
@@ -20,7 +19,7 @@ from keras_tupe.trainer import (
 from training.command.folder_lock import FolderLock
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
-from training.machine.peak import device_peak, measured_peak
+from training.machine.peak import matmul_peak
 from training.machine.settings import XLA
 from training.pretrain import model, report
 from training.pretrain.facts import data_facts, held_out_facts
@@ -115,7 +114,7 @@ class Run:
         settings = self.settings
         if self.step:
             self.saver.check(self.step)  # before the model is made
-        self.peak_flops, self._measure_peak = self._peak()
+        self.peak_flops = self._peak()
         with self.machine.scope():
             self.model = model.make_model(settings, self.prepared)
             names = ("weight_decay", "beta_1", "beta_2", "clip_norm", "decay_all")
@@ -172,18 +171,12 @@ class Run:
         partial.replace(self.out / "settings.json")
 
     def _peak(self):
-        """Returns the peak of all devices, and what measures it again where it was measured.
-
-        To be called before there is a model: nothing else runs in the process then.
-        """
+        """Returns the peak of all devices; before there is a model, when nothing else runs here."""
         if self.settings.peak_flops is not None:
-            return self.settings.peak_flops, None
-        precision, count = self.settings.precision, _devices_that_add_up(self.machine)
-        known = device_peak(precision)
-        if known is not None:
-            return known * count, None
-        measure = functools.partial(_measured, precision, count)
-        return measure(), measure
+            return self.settings.peak_flops
+        # devices on one CPU share its peak
+        count = self.machine.num_replicas if has_gpu() else self.machine.num_workers
+        return matmul_peak(self.settings.precision) * count
 
     def progress(self):
         """Returns the bar, which knows what a step costs."""
@@ -194,15 +187,12 @@ class Run:
             self.rows.length,
             settings.objective_options(),
         )
-        batches = self._validation_batches()
         return Progress(
             settings.steps,
             self.step,
-            pause_share=batches / 3 / settings.valid_every if settings.valid_every else 0.0,
             tokens_per_step=settings.batch_size * self.rows.length,
             flops_per_step=flops,
             peak_flops=self.peak_flops,
-            measure_peak=self._measure_peak,
             stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
         )
 
@@ -279,12 +269,3 @@ class Run:
         if found:
             print(found)
         print(f"written: {preset}")
-
-
-def _devices_that_add_up(machine):
-    """Devices on one CPU share its peak."""
-    return machine.num_replicas if has_gpu() else machine.num_workers
-
-
-def _measured(precision, count):
-    return measured_peak(precision) * count

@@ -204,8 +204,6 @@ class Show:
         return Progress(
             steps,
             tokens_per_step=rows.batch_size * LENGTH,
-            flops_per_step=None,
-            peak_flops=None,  # it would have to be measured
             stages=self._stages,
             stage=stage and f"{self._position}: {stage}",
         )

@@ -103,21 +103,6 @@ def seconds_left(progress):
     return 60 * minutes + seconds
 
 
-def test_pauses_are_counted_before_there_were_any_and_compiling_is_counted_once(clock):
-    progress = make(clock, total_steps=400, line_seconds=0, pause_share=0.5)
-    clock.now += 77  # compiling
-    run(progress, clock, range(1, 42), 1.0)
-    assert seconds_left(progress) == pytest.approx(359 * 1.5, abs=1)
-    with progress.paused():
-        clock.now += 60.0  # the first validation compiles
-    run(progress, clock, range(42, 82), 1.0)
-    assert seconds_left(progress) == pytest.approx(319 * 1.5, abs=1)
-    with progress.paused():
-        clock.now += 10.0
-    run(progress, clock, [82], 1.0)
-    assert seconds_left(progress) == pytest.approx(318 * (1 + 2 * 10 / 81), abs=1)
-
-
 def test_without_a_terminal_there_is_a_line_now_and_then(clock):
     progress = make(clock, line_seconds=60)
     run(progress, clock, range(1, 1001), 1.0)
@@ -150,23 +135,6 @@ def test_a_share_above_the_peak_is_not_shown(clock):
     run(progress, clock, [1, 2], 1.0)
     assert progress.flop_utilisation is None
     assert ", ? of peak FLOP/s, " in lines(progress)[-1]
-
-
-def test_a_peak_that_is_beaten_is_measured_again_a_few_times(clock):
-    found = [0.5, 0.8, 1.25, 9.0]
-
-    def measure():
-        clock.now += 7.0  # not of the training
-        return progress.flops_per_step * found.pop(0)
-
-    progress = make(clock, line_seconds=0, measure_peak=measure)
-    progress.peak_flops = progress.flops_per_step * 0.9
-    run(progress, clock, range(1, 4), 1.0)
-    assert progress.flop_utilisation is None
-    run(progress, clock, range(4, 8), 1.0)
-    assert progress.flop_utilisation == pytest.approx(1 / 1.25)
-    assert found == [9.0]
-    assert "80% of peak FLOP/s" in lines(progress)[-1]
 
 
 class Terminal(io.StringIO):
