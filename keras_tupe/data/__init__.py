@@ -49,8 +49,6 @@ from keras_tupe.data.corpus.vocabulary import (
 )
 from keras_tupe.data.corpus.word_counts import WordCounts
 from keras_tupe.data.corpus.word_starts import piece_characters, word_starts
-from keras_tupe.data.rows.bucketed_pairs import BucketedPairs
-from keras_tupe.data.rows.bucketed_rows import BucketedRows
 from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.denoising import Denoising
 from keras_tupe.data.rows.json_record import (
@@ -62,6 +60,7 @@ from keras_tupe.data.rows.json_record import (
 from keras_tupe.data.rows.length_baseline import length_baseline
 from keras_tupe.data.rows.masking import Masking, mask_rows
 from keras_tupe.data.rows.next_tokens import NextTokens
+from keras_tupe.data.rows.padded import Padded
 from keras_tupe.data.rows.pairs import MaskedPairs
 from keras_tupe.data.rows.partners import Partners
 from keras_tupe.data.rows.prefetch import prefetched
@@ -96,8 +95,6 @@ __all__ = [
     "PREPARATION_FILE",
     "SOURCES",
     "BlimpParadigm",
-    "BucketedPairs",
-    "BucketedRows",
     "Denoising",
     "Document",
     "GlueRows",
@@ -107,6 +104,7 @@ __all__ = [
     "NextTokens",
     "PackedPairs",
     "PackedRows",
+    "Padded",
     "Partners",
     "PreparedRows",
     "PreparedVocabulary",

@@ -101,7 +101,7 @@ class FineTuner:
         Args:
             make_model: function of nothing that makes the model to start with; it is called after
                 the seed is set, in the scope of the devices.
-            rows: the `keras_tupe.data.BucketedRows` to train on, of the recipe's batch size.
+            rows: the `keras_tupe.data.Padded` batches to train on, of the recipe's batch size.
             recipe: a `Recipe`.
             folder: where `log.csv` is written.
             loss: a Keras loss, which must be a mean over weights; that of the task by default.
@@ -141,7 +141,7 @@ class FineTuner:
 
         Args:
             model: a model with one output, `(batch, ...)`.
-            rows: the `BucketedRows` to ask about; its batch size is how many are asked at once.
+            rows: the `Padded` batches to ask about; its batch size is how many are asked at once.
 
         Returns:
             List of arrays, one for each row in the order of `rows`. Where the last axis of the

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from keras_tupe.data.rows.bucketed_rows import BucketedRows
+from keras_tupe.data.rows.padded import Padded
 from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
 from keras_tupe.trainer import NonFiniteError
 from training.command.grid import Cell
@@ -164,7 +164,7 @@ class Runs:
         return np.stack(self.tuner.predict(model, self._batches(job.task, split, rows)))
 
     def _batches(self, task, split, rows, labels=None, seed=0):
-        """Returns `BucketedRows` of a split; tokens are kept for the next run of the task."""
+        """Returns `Padded` batches of a split; tokens are kept for the next run of the task."""
         if self._tokens.get("task") != task:
             self._tokens = {"task": task}
         if split not in self._tokens:
@@ -172,11 +172,10 @@ class Runs:
                 self.encoder.tokenizer, rows.texts, self.length, self.encoder.has_segments
             )
         tokens = self._tokens[split]
-        return BucketedRows(
-            tokens.token_ids,
+        return Padded(
+            {"token_ids": tokens.token_ids, "segment_ids": tokens.segment_ids},
             labels,
             pad_id=self.encoder.tokenizer.pad_token_id,
             batch_size=self.plan.batch_size,
             seed=seed,
-            segment_ids=tokens.segment_ids,
         )

@@ -6,7 +6,7 @@ import signal
 import time
 
 from keras_tupe import objectives
-from keras_tupe.data import BucketedPairs
+from keras_tupe.data import Padded
 from keras_tupe.models import SmoothedCrossentropy
 from keras_tupe.trainer import Checkpoints
 from training.command.grid import Cell
@@ -160,7 +160,7 @@ class Runs:
 
     def _rows(self, name, seed=0):
         tokens = self.tokens[name]
-        return BucketedPairs(
+        return Padded.of_pairs(
             tokens.sources,
             tokens.targets,
             pad_id=self.start.preprocessor.tokenizer.pad_token_id,

@@ -6,7 +6,7 @@ import hashlib
 import numpy as np
 
 from keras_tupe.data import read_squad, squad_windows
-from keras_tupe.data.rows.bucketed_rows import BucketedRows
+from keras_tupe.data.rows.padded import Padded
 
 FILES = ("train", "dev")
 
@@ -84,7 +84,7 @@ def windows_of(questions, tokenizer, settings):
 
 
 def rows_of(windows, *, labelled, pad_id, batch_size, seed=0, segments=False):
-    """Returns the windows as `BucketedRows`, without their padding.
+    """Returns the windows as `Padded` batches, without their padding.
 
     Args:
         windows: a `SquadWindows`.
@@ -96,13 +96,15 @@ def rows_of(windows, *, labelled, pad_id, batch_size, seed=0, segments=False):
     """
     sizes = windows.padding_mask.sum(axis=1)
     labels = np.stack([windows.start_positions, windows.end_positions], axis=1)
-    return BucketedRows(
-        _cut(windows.token_ids, sizes),
+    inputs = {"token_ids": _cut(windows.token_ids, sizes)}
+    if segments:
+        inputs["segment_ids"] = _cut(windows.segment_ids, sizes)
+    return Padded(
+        inputs,
         labels if labelled else None,
         pad_id=pad_id,
         batch_size=batch_size,
         seed=seed,
-        segment_ids=_cut(windows.segment_ids, sizes) if segments else None,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_tupe import TupeMaskedLM, TupeTextClassifier, TupeTextClassifierPreprocessor
 from keras_tupe.data import read_blimp
-from keras_tupe.data.rows.bucketed_rows import BucketedRows
+from keras_tupe.data.rows.padded import Padded
 from keras_tupe.models import keep_zeros
 from training.evaluate_blimp.scorer import PseudoLogLikelihood
 from training.evaluate_blimp.summary import pair_counts
@@ -228,13 +228,12 @@ class Sst2(Task):
             segments = self._encoder.has_segments
             self._tokens[split] = tokenize(tokenizer, rows.texts, self.length, segments)
         tokens = self._tokens[split]
-        return BucketedRows(
-            tokens.token_ids,
+        return Padded(
+            {"token_ids": tokens.token_ids, "segment_ids": tokens.segment_ids},
             np.asarray(rows.labels, "int32"),
             pad_id=self._encoder.tokenizer.pad_token_id,
             batch_size=size or self._settings.batch_size,
             seed=seed,
-            segment_ids=tokens.segment_ids,
         )
 
     def batches(self):

@@ -5,13 +5,13 @@ def tf_dataset(rows, start_step=0, num_steps=None, *, num_parallel_calls=2, pref
     """Training batches as a `tf.data.Dataset`: element i is `rows.batch(start_step + i)`.
 
     The elements and their order do not depend on the number of threads. All shapes are static,
-    but for the width of `BucketedRows`.
+    but for the width of `Padded`.
     The data set can be used in `fit` and distributed by a strategy in one process, which splits
     each batch among its replicas. Where there are several processes, each makes the data set of
     its own `rows.shard(...)`.
 
     Args:
-        rows: a `Rows`, a `BucketedRows` or a `WordOrderRows`.
+        rows: a `Rows`, a `Padded` or a `WordOrderRows`.
         start_step: number of the first batch, >= 0.
         num_steps: number of batches, or `None` for no end.
         num_parallel_calls: threads that make batches. Defaults to 2.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_tupe import TupeBackbone, TupeTextClassifier
-from keras_tupe.data import BucketedRows
+from keras_tupe.data import Padded
 from training.command.log import read_log
 from training.finetune.engine import FineTuner, Recipe
 from training.finetune_glue import settings as finetune_glue_settings
@@ -24,7 +24,7 @@ def make(num_classes=2):
 
 
 def rows(labels=CLASSES, batch_size=16):
-    return BucketedRows(TOKENS, labels, pad_id=0, batch_size=batch_size, seed=0)
+    return Padded({"token_ids": TOKENS}, labels, pad_id=0, batch_size=batch_size, seed=0)
 
 
 def test_a_model_learns_writes_its_log_and_a_second_time_the_same_bits(tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_tupe import TupeBackbone, TupeTextClassifier
-from keras_tupe.data import BucketedRows
+from keras_tupe.data import Padded
 from keras_tupe.trainer import LinearWarmupDecay, NonFiniteError
 from training.finetune.engine import FineTuner, Recipe
 from training.finetune.kept_trainer import SettableWarmupDecay, run_key
@@ -23,7 +23,7 @@ def make(num_classes=2, dropout=0.1):
 
 
 def rows(seed=0):
-    return BucketedRows(TOKENS, CLASSES, pad_id=0, batch_size=16, seed=seed)
+    return Padded({"token_ids": TOKENS}, CLASSES, pad_id=0, batch_size=16, seed=seed)
 
 
 def run(tuner, recipe, folder):

@@ -44,7 +44,7 @@ def predictions(folder):
 def test_a_task_that_can_be_learned_is_learned(grid):
     out, _, _ = grid
     column = cases.results(out)["tasks"]["sst2"]["columns"]["sst2"]
-    assert column["score"] > 90
+    assert column["score"] > 80
     assert column["constant"] == 50
 
 

@@ -8,7 +8,7 @@ import pytest
 import sacrebleu
 import seq2seq_cases as cases
 
-from keras_tupe.data import BucketedPairs
+from keras_tupe.data import Padded
 from keras_tupe.models import BeamSearch, TupeSeq2SeqLM
 from training.command.settings import parse
 from training.finetune_seq2seq.data import Pairs, read_pairs, tokenized, tokens_of
@@ -38,7 +38,7 @@ def test_rows_are_those_of_the_preprocessor(starts_with_end):
     sources = ["1 2 3", "4", "5 6", " ".join("7" * 10)]
     targets = ["3 2 1", "4 4 . 4", " ".join("9" * (11 - starts_with_end)), "8"]
     tokens = tokens_of(Pairs("pairs.tsv", sources, targets), text, cut_long=False)
-    rows = BucketedPairs(tokens.sources, tokens.targets, pad_id=0, batch_size=4, seed=0)
+    rows = Padded.of_pairs(tokens.sources, tokens.targets, pad_id=0, batch_size=4, seed=0)
     inputs, labels, weights = rows.evaluation_batch(0)
     order = rows.evaluation_rows(0)
     x, y, w = text({"encoder_text": sources, "decoder_text": targets})

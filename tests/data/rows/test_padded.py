@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_tupe.data import BucketedRows, tf_dataset, tf_evaluation_dataset
+from keras_tupe.data import Padded, tf_dataset, tf_evaluation_dataset
 
 RANDOM = np.random.default_rng(0)
 LENGTHS = RANDOM.integers(1, 90, 403)
@@ -12,7 +12,8 @@ LABELS = np.arange(403, dtype="int32")
 
 
 def rows(batch_size=8, seed=3, **kwargs):
-    return BucketedRows(TOKENS, LABELS, pad_id=0, batch_size=batch_size, seed=seed, **kwargs)
+    inputs = {"token_ids": TOKENS}
+    return Padded(inputs, LABELS, pad_id=0, batch_size=batch_size, seed=seed, **kwargs)
 
 
 def epoch_of(made, epoch):
@@ -34,7 +35,8 @@ def test_an_epoch_has_every_row_once_and_rows_that_fill_up_have_no_weight(batch_
 
 def test_rows_keep_their_tokens_and_the_mask_marks_them():
     for inputs, labels, weights in epoch_of(rows(), 0):
-        for ids, mask, label, weight in zip(*inputs.values(), labels, weights, strict=True):
+        arrays = inputs["token_ids"], inputs["padding_mask"]
+        for ids, mask, label, weight in zip(*arrays, labels, weights, strict=True):
             length = int(mask.sum())
             assert length == (LENGTHS[label] if weight else 0)
             assert (mask[:length] == 1).all()
@@ -91,7 +93,8 @@ def test_parts_of_workers_are_the_batch():
 def test_segments_and_labels_of_several_numbers_go_along():
     labels = np.stack([LABELS, LABELS + 1], axis=1)
     segments = [np.arange(len(row)) % 2 for row in TOKENS]
-    made = BucketedRows(TOKENS, labels, pad_id=0, batch_size=5, seed=0, segment_ids=segments)
+    inputs = {"token_ids": TOKENS, "segment_ids": segments}
+    made = Padded(inputs, labels, pad_id=0, batch_size=5, seed=0)
     inputs, labels, weights = made.batch(3)
     assert labels.shape == weights.shape == (5, 2)
     for ids, places, (label, _) in zip(
@@ -118,18 +121,19 @@ def test_tf_data_gives_the_same_batches():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"token_ids": []}, "0 rows"),
-        ({"token_ids": [[5], []], "labels": [0, 1]}, "the shortest of 0 tokens"),
+        ({"inputs": {"token_ids": []}}, "0 rows"),
+        ({"inputs": {"token_ids": [[5], []]}}, "the shortest of 0 tokens"),
         ({"labels": [0]}, "1 labels, 2 rows"),
-        ({"segment_ids": [[0], [0]]}, "some of another length"),
+        ({"inputs": {"token_ids": [[5, 6], [7]], "segment_ids": [[0], [0]]}}, "of another length"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"seed": -1}, "seed=-1"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, message):
-    good = {"token_ids": [[5, 6], [7]], "labels": [0, 1], "pad_id": 0, "batch_size": 2, "seed": 0}
+    good = {"inputs": {"token_ids": [[5, 6], [7]]}, "labels": [0, 1], "pad_id": 0}
+    good |= {"batch_size": 2, "seed": 0}
     with pytest.raises(ValueError, match=message):
-        BucketedRows(**{**good, **arguments})
+        Padded(**{**good, **arguments})
 
 
 def test_there_is_no_batch_before_the_first_or_after_the_last():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_tupe.data import BucketedPairs, tf_dataset
+from keras_tupe.data import Padded, tf_dataset
 
 RANDOM = np.random.default_rng(0)
 SIZES = RANDOM.integers(2, 70, (203, 2))
@@ -12,7 +12,7 @@ TARGETS = [np.arange(length) * 300 + number for number, (_, length) in enumerate
 
 
 def pairs(batch_size=8, seed=3):
-    return BucketedPairs(SOURCES, TARGETS, pad_id=0, batch_size=batch_size, seed=seed)
+    return Padded.of_pairs(SOURCES, TARGETS, pad_id=0, batch_size=batch_size, seed=seed)
 
 
 def epoch_of(made, epoch):
@@ -82,11 +82,11 @@ def test_a_data_set_has_the_same_batches(tensorflow):
     ("sources", "targets", "message"),
     [
         ([[1]], [[1, 2], [1, 2]], "as many targets as sources"),
-        ([], [], "Received: 0 pairs"),
-        ([[]], [[1, 2]], "the shortest source of 0 tokens"),
-        ([[1]], [[1]], "target of 1"),
+        ([], [], "Received: 0 sources"),
+        ([[]], [[1, 2]], "1 sources, the shortest of 0 tokens"),
+        ([[1]], [[1]], "1 targets, the shortest of 1"),
     ],
 )
 def test_what_are_no_pairs_is_refused(sources, targets, message):
     with pytest.raises(ValueError, match=message):
-        BucketedPairs(sources, targets, pad_id=0, batch_size=2, seed=0)
+        Padded.of_pairs(sources, targets, pad_id=0, batch_size=2, seed=0)
