@@ -14,7 +14,7 @@ is blind.
 import dataclasses
 import pathlib
 
-from training.command.checks import COUNT, out_of_range
+from training.command.checks import COUNT, wrong_fields
 from training.command.settings import parse, setting
 from training.command.shell import sentences
 
@@ -25,12 +25,12 @@ class Settings:
 
     runs: tuple = setting((), "Folders of runs.", positional=True)
     data: str | None = setting(None, "Folder of their prepared rows.")
-    batches: int = setting(20, "Held-out batches, >= 1.")
+    batches: int = setting(20, "Held-out batches.", rule=COUNT)
     out: str | None = setting(None, "A JSON file for the record.")
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        found = list(out_of_range(self, {"batches": COUNT}).values())
+        found = [*wrong_fields(self).values()]
         if not self.runs:
             found.append("RUNS must be folders of training.pretrain. Received: none")
         if self.data is None:

@@ -21,7 +21,7 @@ import unicodedata
 
 import numpy as np
 
-from training.command.checks import COUNT, out_of_range
+from training.command.checks import COUNT, wrong_fields
 from training.command.settings import parse, setting
 
 _PER_CALL = 4096
@@ -53,12 +53,12 @@ class Settings:
 
     data: str | None = setting(None, "Folder that training.prepare made.")
     input: str | None = setting(None, "Text, as for training.prepare.")
-    sentences: int = setting(100_000, "How many, >= 1.")
+    sentences: int = setting(100_000, "How many.", rule=COUNT)
     out: str | None = setting(None, "JSON file to write.")
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        found = list(out_of_range(self, {"sentences": COUNT}).values())
+        found = [*wrong_fields(self).values()]
         if self.data is None:
             found.append("--data must name a folder that training.prepare made. Received: none")
         if self.input is None:

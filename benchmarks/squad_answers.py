@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from training.command.checks import COUNT, out_of_range
+from training.command.checks import COUNT, wrong_fields
 from training.command.settings import parse, setting
 from training.command.shell import sentences
 
@@ -29,15 +29,16 @@ class Settings:
 
     squad: str | None = setting(None, "A JSON file of SQuAD v1.1.")
     vocabulary: str | None = setting(None, "WordPiece .txt, or a SentencePiece model.")
-    train_sentencepiece: int | None = setting(None, "Pieces of one to train on the contexts.")
-    length: int = setting(384, "Tokens per window.")
-    doc_stride: int = setting(128, "Tokens between windows.")
+    train_sentencepiece: int | None = setting(
+        None, "Pieces of one to train on the contexts.", rule=COUNT
+    )
+    length: int = setting(384, "Tokens per window.", rule=COUNT)
+    doc_stride: int = setting(128, "Tokens between windows.", rule=COUNT)
     out: str | None = setting(None, "A JSON file for the record.")
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        counts = dict.fromkeys(("train_sentencepiece", "length", "doc_stride"), COUNT)
-        found = list(out_of_range(self, counts).values())
+        found = [*wrong_fields(self).values()]
         if self.squad is None:
             found.append("--squad must name a JSON file of SQuAD v1.1. Received: none")
         if (self.vocabulary is None) == (self.train_sentencepiece is None):

@@ -3,7 +3,7 @@
 import dataclasses
 
 from benchmarks.harness.checks import PRECISIONS, Lists, wrong_numbers
-from training.command.checks import COUNT, POSITIVE, no_folder, out_of_range, wrong_choices
+from training.command.checks import COUNT, POSITIVE, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.variant import parse
 from training.command.without_keras import method_names
@@ -25,14 +25,16 @@ class Settings(Lists):
     )
     heads: tuple = setting((4, 12), "Numbers of heads, each >= 1.")
     lengths: tuple = setting((128, 512, 2048, 16384), "Sequence lengths in tokens, each >= 1.")
-    head_dim: int = setting(64, "Size of each head, >= 1.")
-    tokens: int = setting(2048, "Tokens of a batch, >= 1; at least one sequence is taken.")
-    rounds: int = setting(7, f"Interleaved rounds up to {INTERLEAVED} tokens, >= 1.")
-    precision: str = setting("float32", f"One of {' '.join(PRECISIONS)}.")
+    head_dim: int = setting(64, "Size of each head.", rule=COUNT)
+    tokens: int = setting(2048, "Tokens of a batch; at least one sequence is taken.", rule=COUNT)
+    rounds: int = setting(7, f"Interleaved rounds up to {INTERLEAVED} tokens.", rule=COUNT)
+    precision: str = setting("float32", "Precision of the work.", one_of=PRECISIONS)
     xla: bool = setting(False, "On TensorFlow, compile by XLA. JAX always does.")
-    limit_mib: int = setting(4096, "Memory that a layer may take at most, in MiB, >= 1.")
+    limit_mib: int = setting(4096, "Memory that a layer may take at most, in MiB.", rule=COUNT)
     step_seconds: float = setting(
-        120.0, "Leave out what would take longer for a step, judged by a shorter length."
+        120.0,
+        "Leave out what would take longer for a step, judged by a shorter length.",
+        rule=POSITIVE,
     )
     out: str = setting(
         "benchmarks/results/attention", "Folder to write attention.json and attention.md to."
@@ -42,13 +44,10 @@ class Settings(Lists):
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        counts = ("head_dim", "tokens", "rounds", "limit_mib")
-        ranges = {**dict.fromkeys(counts, COUNT), "step_seconds": POSITIVE}
         return [
             *self._wrong_positions(),
             *wrong_numbers(self, "heads", "lengths"),
-            *out_of_range(self, ranges).values(),
-            *wrong_choices(self, {"precision": PRECISIONS}),
+            *wrong_fields(self).values(),
             *no_folder(self.out),
         ]
 

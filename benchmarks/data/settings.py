@@ -3,7 +3,7 @@
 import dataclasses
 import pathlib
 
-from training.command.checks import COUNT, out_of_range
+from training.command.checks import COUNT, wrong_fields
 from training.command.settings import setting
 
 
@@ -12,14 +12,14 @@ class Settings:
     """Settings of `benchmarks.data`."""
 
     data: str | None = setting(None, "Directory of prepared rows. Default: random rows.")
-    rows: int = setting(10240, "Rows of each turn, >= 1.")
-    batch_size: int = setting(256, "Rows of a batch; divides --rows.")
-    rounds: int = setting(7, "Interleaved rounds, >= 1.")
+    rows: int = setting(10240, "Rows of each turn.", rule=COUNT)
+    batch_size: int = setting(256, "Rows of a batch; divides --rows.", rule=COUNT)
+    rounds: int = setting(7, "Interleaved rounds.", rule=COUNT)
     out: str = setting("benchmarks/results/data.json", "JSON file to write.")
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
-        wrong = out_of_range(self, dict.fromkeys(("rows", "batch_size", "rounds"), COUNT))
+        wrong = wrong_fields(self)
         found = list(wrong.values())
         if not {"rows", "batch_size"} & set(wrong) and self.rows % self.batch_size:
             found.append(

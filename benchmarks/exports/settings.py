@@ -3,7 +3,7 @@
 import dataclasses
 
 from benchmarks.harness.checks import SIZES, Lists, wrong_items, wrong_numbers
-from training.command.checks import no_folder, out_of_range, wrong_choices
+from training.command.checks import no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import method_names
 
@@ -17,8 +17,8 @@ class Settings(Lists):
     positions: tuple = setting(("tupe_r",), "Position methods beside absolute.")
     lengths: tuple = setting((128, 512), "Lengths in tokens, each >= 1.")
     batches: tuple = setting((1, 16), "Rows per call, each >= 1.")
-    rounds: int = setting(60, "Counted calls of each encoder, >= 10.")
-    size: str = setting("mini", f"Size of the encoders: {', '.join(SIZES)}.")
+    rounds: int = setting(60, "Counted calls of each encoder.", rule=_ROUNDS)
+    size: str = setting("mini", "Size of the encoders.", one_of=SIZES)
     out: str = setting("benchmarks/results", "Folder to write exports.json and exports.md to.")
 
     NUMBERS = ("lengths", "batches")
@@ -28,7 +28,6 @@ class Settings(Lists):
         return [
             *wrong_items(self, {"positions": method_names()}),
             *wrong_numbers(self, "lengths", "batches"),
-            *out_of_range(self, {"rounds": _ROUNDS}).values(),
-            *wrong_choices(self, {"size": SIZES}),
+            *wrong_fields(self).values(),
             *no_folder(self.out),
         ]

@@ -3,7 +3,7 @@
 import dataclasses
 
 from benchmarks.harness.checks import SIZES, Lists, wrong_items, wrong_numbers
-from training.command.checks import COUNT, no_folder, out_of_range, wrong_choices
+from training.command.checks import COUNT, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import method_names
 
@@ -16,11 +16,11 @@ class Settings(Lists):
 
     positions: tuple = setting(("rope", "alibi", "tupe_r"), "Position methods beside absolute.")
     batches: tuple = setting((1, 8), "Texts that are written at once, each >= 1.")
-    length: int = setting(256, "Tokens of a whole text.")
-    prompt: int = setting(16, "Tokens of its prompt, below --length.")
-    rounds: int = setting(9, "Counted calls of each model, >= 5.")
+    length: int = setting(256, "Tokens of a whole text.", rule=COUNT)
+    prompt: int = setting(16, "Tokens of its prompt, below --length.", rule=COUNT)
+    rounds: int = setting(9, "Counted calls of each model.", rule=_ROUNDS)
     xla: bool = setting(False, "On TensorFlow, compile by XLA. JAX always does.")
-    size: str = setting("mini", f"Size of the models: {', '.join(SIZES)}.")
+    size: str = setting("mini", "Size of the models.", one_of=SIZES)
     out: str = setting(
         "benchmarks/results", "Folder to write generation.json and generation.md to."
     )
@@ -32,8 +32,7 @@ class Settings(Lists):
         found = [
             *wrong_items(self, {"positions": method_names()}),
             *wrong_numbers(self, "batches"),
-            *out_of_range(self, {"length": COUNT, "prompt": COUNT, "rounds": _ROUNDS}).values(),
-            *wrong_choices(self, {"size": SIZES}),
+            *wrong_fields(self).values(),
             *no_folder(self.out),
         ]
         if not found and self.prompt >= self.length:

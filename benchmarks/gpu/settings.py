@@ -5,7 +5,7 @@ import math
 
 from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items, wrong_numbers
 from benchmarks.training.settings import POSITIONS, VOCABULARY_SIZE
-from training.command.checks import COUNT, no_folder, out_of_range
+from training.command.checks import COUNT, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import method_names
 
@@ -20,13 +20,13 @@ class Settings(Lists):
     positions: tuple = setting(POSITIONS, "Position methods; the first is the baseline.")
     precisions: tuple = setting(PRECISIONS[::-1], "Precisions.")
     lengths: tuple = setting((512, 128), "Sequence lengths in tokens, each >= 1.")
-    steps: int = setting(30, "Timed steps of each, >= 1.")
-    tokens: int = setting(32768, "Tokens of a batch, >= 1.")
-    vocabulary_size: int = setting(32768, "Number of tokens known.")
+    steps: int = setting(30, "Timed steps of each.", rule=COUNT)
+    tokens: int = setting(32768, "Tokens of a batch.", rule=COUNT)
+    vocabulary_size: int = setting(32768, "Number of tokens known.", rule=VOCABULARY_SIZE)
     peak_flops: float | None = setting(
-        None, "Operations per second in bfloat16. Default: of a table of devices."
+        None, "Operations per second in bfloat16. Default: of a table of devices.", rule=PEAK
     )
-    product_width: int = setting(8192, "Width of the matrix product, >= 1.")
+    product_width: int = setting(8192, "Width of the matrix product.", rule=COUNT)
     out: str = setting("benchmarks/results/training", "Folder to write gpu.json and gpu.md to.")
 
     NUMBERS = ("lengths",)
@@ -34,11 +34,9 @@ class Settings(Lists):
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
         known = {"sizes": SIZES, "positions": method_names(), "precisions": PRECISIONS}
-        counts = dict.fromkeys(("steps", "tokens", "product_width"), COUNT)
-        ranges = {**counts, "vocabulary_size": VOCABULARY_SIZE, "peak_flops": PEAK}
         return [
             *wrong_items(self, known),
             *wrong_numbers(self, "lengths"),
-            *out_of_range(self, ranges).values(),
+            *wrong_fields(self).values(),
             *no_folder(self.out),
         ]

@@ -5,7 +5,7 @@ import pathlib
 
 from benchmarks.harness.checks import SIZES, Lists, wrong_numbers
 from benchmarks.harness.environments import PEER, folder_of
-from training.command.checks import COUNT, no_folder, out_of_range, wrong_choices
+from training.command.checks import COUNT, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import method_names
 
@@ -16,9 +16,9 @@ class Settings(Lists):
 
     positions: tuple = setting(("all",), "Position methods, .py files that define one, or all.")
     lengths: tuple = setting((128, 512, 2048), "Sequence lengths in tokens, each >= 1.")
-    rounds: int = setting(11, "Interleaved rounds, >= 1.")
-    size: str = setting("mini", f"Size of the encoder: {', '.join(SIZES)}.")
-    tokens: int = setting(2048, "Tokens of a batch, >= 1; at least one sequence is taken.")
+    rounds: int = setting(11, "Interleaved rounds.", rule=COUNT)
+    size: str = setting("mini", "Size of the encoder.", one_of=SIZES)
+    tokens: int = setting(2048, "Tokens of a batch; at least one sequence is taken.", rule=COUNT)
     times: bool = setting(True, "Measure times.")
     memory: bool = setting(True, "Measure peak memory.")
     peer: bool = setting(True, "Time transformers' BERT too.")
@@ -31,8 +31,7 @@ class Settings(Lists):
         """Returns a sentence for each setting that cannot be."""
         found = [
             *wrong_numbers(self, "lengths"),
-            *out_of_range(self, {"rounds": COUNT, "tokens": COUNT}).values(),
-            *wrong_choices(self, {"size": SIZES}),
+            *wrong_fields(self).values(),
             *no_folder(self.out),
             *self._methods()[2],
         ]

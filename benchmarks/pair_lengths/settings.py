@@ -3,7 +3,7 @@
 import dataclasses
 
 from benchmarks.harness.checks import SIZES, Lists, wrong_items
-from training.command.checks import COUNT, no_folder, out_of_range, wrong_choices
+from training.command.checks import COUNT, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import method_names
 
@@ -15,7 +15,9 @@ class Settings(Lists):
     """Settings of `benchmarks.pair_lengths`."""
 
     task: str = setting(
-        "copy", "Pairs: scan, the length split of SCAN, or copy, distinct words in their order."
+        "copy",
+        "Pairs: scan, the length split of SCAN, or copy, distinct words in their order.",
+        one_of=TASKS,
     )
     scan: str | None = setting(
         None, "Folder of SCAN's length-train.txt and length-test.txt, for --task scan."
@@ -24,20 +26,19 @@ class Settings(Lists):
         ("none", "absolute", "sinusoidal", "rope", "t5", "tupe_r"), "Position methods."
     )
     baseline: str = setting("sinusoidal", "The one of them that others are compared with.")
-    seeds: int = setting(5, "Runs of each method, >= 1.")
-    steps: int = setting(2000, "Steps of each run, >= 1.")
-    batch_size: int = setting(16, "Pairs per step, >= 1.")
+    seeds: int = setting(5, "Runs of each method.", rule=COUNT)
+    steps: int = setting(2000, "Steps of each run.", rule=COUNT)
+    batch_size: int = setting(16, "Pairs per step.", rule=COUNT)
     learning_rate: float = setting(2e-3, "Highest learning rate, > 0.")
-    size: str = setting("tiny", f"Size of encoder and decoder: {', '.join(SIZES)}.")
+    size: str = setting("tiny", "Size of encoder and decoder.", one_of=SIZES)
     runs: str = setting("runs/pair_lengths", "Folder of pairs and runs; they go on from there.")
     out: str = setting("benchmarks/results/pair-lengths", "Folder to write TASK.json and .md to.")
 
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
         found = [
-            *wrong_choices(self, {"task": TASKS, "size": SIZES}),
+            *wrong_fields(self).values(),
             *wrong_items(self, {"positions": method_names()}),
-            *out_of_range(self, dict.fromkeys(("seeds", "steps", "batch_size"), COUNT)).values(),
             *no_folder(self.out),
             *no_folder(self.runs, "--runs"),
         ]

@@ -6,20 +6,13 @@ import pathlib
 
 from benchmarks.harness.checks import SIZES, Lists
 from benchmarks.harness.environments import SERVER, folder_of
-from training.command.checks import COUNT, no_folder, out_of_range, wrong_choices
+from training.command.checks import COUNT, no_folder, wrong_fields
 from training.command.settings import setting
 
 PATHS = ("--export", "--out", "--environment")
 _PORT = ("a port from 1024 to 65535", lambda value: 1024 <= value <= 65535)
 _WAIT = ("a number of milliseconds above 0", lambda value: 0 < value < math.inf)
 _LENGTH = ("at least 3: one token between two special ones", lambda value: value >= 3)
-_RANGES = {
-    "length": _LENGTH,
-    **dict.fromkeys(("clients", "requests", "batch_size"), COUNT),
-    "wait_ms": _WAIT,
-    "http_port": _PORT,
-    "grpc_port": _PORT,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,15 +20,19 @@ class Settings(Lists):
     """Settings of `benchmarks.serving`."""
 
     export: tuple = setting((), "Folders of exported SavedModels. Default: make two small ones.")
-    size: str = setting("mini", f"Size of the models that are made: {', '.join(SIZES)}.")
-    length: int = setting(64, "Tokens of a row of these, >= 3.")
+    size: str = setting("mini", "Size of the models that are made.", one_of=SIZES)
+    length: int = setting(64, "Tokens of a row of these.", rule=_LENGTH)
     outputs: tuple = setting(("pooled_output",), "Outputs to ask for, or all.")
-    clients: int = setting(16, "Concurrent clients, >= 1.")
-    requests: int = setting(1000, "Requests of each model and protocol, >= 1.")
-    batch_size: int = setting(32, "Most requests of a batch; 1 switches batching off.")
-    wait_ms: float = setting(10.0, "Longest wait for a batch to fill, in milliseconds, > 0.")
-    http_port: int | None = setting(None, "Port of REST on 127.0.0.1. Default: a free one.")
-    grpc_port: int | None = setting(None, "Port of gRPC on 127.0.0.1. Default: a free one.")
+    clients: int = setting(16, "Concurrent clients.", rule=COUNT)
+    requests: int = setting(1000, "Requests of each model and protocol.", rule=COUNT)
+    batch_size: int = setting(32, "Most requests of a batch; 1 switches batching off.", rule=COUNT)
+    wait_ms: float = setting(10.0, "Longest wait for a batch to fill, in milliseconds.", rule=_WAIT)
+    http_port: int | None = setting(
+        None, "Port of REST on 127.0.0.1. Default: a free one.", rule=_PORT
+    )
+    grpc_port: int | None = setting(
+        None, "Port of gRPC on 127.0.0.1. Default: a free one.", rule=_PORT
+    )
     out: str = setting(
         "benchmarks/results/serving", "Folder to write serving.json and serving.md to."
     )
@@ -45,8 +42,7 @@ class Settings(Lists):
     def problems(self):
         """Returns a sentence for each setting that cannot be."""
         return [
-            *out_of_range(self, _RANGES).values(),
-            *wrong_choices(self, {"size": SIZES}),
+            *wrong_fields(self).values(),
             *no_folder(self.out),
             *filter(None, [SERVER.problem(folder_of(self.environment))]),
         ]

@@ -6,7 +6,7 @@ import re
 from benchmarks.harness.checks import PRECISIONS, SIZES, Lists, wrong_items
 from benchmarks.harness.environments import JAX_PEER, PEER, folder_of
 from benchmarks.training.systems import PEERS
-from training.command.checks import COUNT, SWITCHES, no_folder, out_of_range
+from training.command.checks import COUNT, SWITCHES, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import method_names
 
@@ -40,11 +40,12 @@ class Settings(Lists):
         f"Batches as ROWSxTOKENS, such as 16x128. Default: {' '.join(DEFAULT_SHAPES)}; {SHAPES}.",
     )
     rounds: int | None = setting(
-        None, f"Interleaved rounds, >= 1. Default: {ROUNDS}; {FEW_ROUNDS} of {LARGE}."
+        None, f"Interleaved rounds. Default: {ROUNDS}; {FEW_ROUNDS} of {LARGE}.", rule=COUNT
     )
     vocabulary_size: int | None = setting(
         None,
         f"Number of tokens known. Default: {DEFAULT_VOCABULARY}; {LARGE_VOCABULARY} of {LARGE}.",
+        rule=VOCABULARY_SIZE,
     )
     xla: tuple = setting(
         ("auto",),
@@ -63,7 +64,6 @@ class Settings(Lists):
         known["xla"] = SWITCHES
         if len(self.peers) != 1 or self.peers[0] not in ("all", "none"):
             known["peers"] = (*PEERS, "all", "none") if len(self.peers) == 1 else PEERS
-        ranges = {"rounds": COUNT, "vocabulary_size": VOCABULARY_SIZE}
         found = [
             *wrong_items(self, known),
             *(
@@ -71,7 +71,7 @@ class Settings(Lists):
                 for shape in self.shapes
                 if not _SHAPE.fullmatch(shape)
             ),
-            *out_of_range(self, ranges).values(),
+            *wrong_fields(self).values(),
             *no_folder(self.out),
         ]
         libraries = {PEERS[name].library for name in self.peer_names if name in PEERS}

@@ -4,7 +4,7 @@ import dataclasses
 
 from benchmarks.harness.checks import Lists, wrong_numbers
 from benchmarks.harness.environments import PEER, folder_of
-from training.command.checks import COUNT, no_folder, out_of_range
+from training.command.checks import COUNT, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import method_names
 
@@ -19,8 +19,8 @@ class Settings(Lists):
 
     positions: tuple = setting(("absolute", "tupe_r"), "Position methods, each by its name.")
     lengths: tuple = setting((2048, 4096, 8192, 16384), "Sequence lengths in tokens, each >= 1.")
-    window: int = setting(256, "Tokens to each side that a token sees, >= 1.")
-    rounds: int = setting(3, "Interleaved rounds, >= 1.")
+    window: int = setting(256, "Tokens to each side that a token sees.", rule=COUNT)
+    rounds: int = setting(3, "Interleaved rounds.", rule=COUNT)
     remat: bool = setting(False, "Compute blocks again in the backward pass.")
     peer: bool = setting(True, "Time transformers' Longformer too.")
     peer_environment: str = setting(str(PEER.default_folder()), "Made if it is not there.")
@@ -39,7 +39,7 @@ class Settings(Lists):
         return [
             *found,
             *wrong_numbers(self, "lengths"),
-            *out_of_range(self, dict.fromkeys(("window", "rounds"), COUNT)).values(),
+            *wrong_fields(self).values(),
             *([problem] if problem else []),
             *no_folder(self.out),
         ]

@@ -5,7 +5,7 @@ import shlex
 
 from training.ablate.objectives import settings as objectives_settings
 from training.ablate.tasks import tasks_of
-from training.command.checks import COUNT, not_there, option, out_of_range
+from training.command.checks import not_there, option, wrong_fields
 from training.command.kinds import nearest
 from training.command.settings import COMMAND_LINE
 from training.command.variant import Variant, label_of, parse
@@ -37,7 +37,7 @@ def find_problems(settings):
         for name in OWN_CHOICE
         if settings.given.get(name) == COMMAND_LINE
     ]
-    found += out_of_range(settings, {"seeds": COUNT}).values()
+    found += filter(None, [wrong_fields(settings).get("seeds")])
     if settings.valid_every == 0:
         found.append(
             "--valid-every must be above 0: methods are compared by their held-out losses. "

@@ -6,6 +6,7 @@ import functools
 import json
 
 from training.ablate.checks import OWN_CHOICE, find_problems
+from training.command.checks import COUNT
 from training.command.kinds import values_of
 from training.command.settings import setting
 from training.command.variant import parse
@@ -55,7 +56,7 @@ class Settings(_Shared):
         "Objectives to compare, in place of --objective: each has an ablation in OUT/OBJECTIVE, "
         "whose runs cost the FLOPs of those of the first, which have --steps.",
     )
-    seeds: int = setting(3, "Runs of each method, >= 1; their seeds are 0, 1, 2, ...")
+    seeds: int = setting(3, "Runs of each method; their seeds are 0, 1, 2, ...", rule=COUNT)
     baseline: str = setting("absolute", "The method that the others are compared with.")
     out: str | None = setting(
         None, "Folder of all runs and of the report; the same command continues what is there."

@@ -1,5 +1,6 @@
 """Checks of a setting whatever the command: ranges, choices, folders."""
 
+import dataclasses
 import errno
 import math
 import os
@@ -10,7 +11,6 @@ from training.command.kinds import nearest
 STRATEGIES = ("auto", "one", "mirrored", "multiworker")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 SWITCHES = ("auto", "on", "off")
-MACHINE_CHOICES = {"strategy": STRATEGIES, "precision": PRECISIONS, "xla": SWITCHES}
 
 # (what is expected, whether a value is that). All refuse nan and infinity.
 COUNT = ("an integer >= 1", lambda value: value >= 1)
@@ -18,6 +18,7 @@ COUNT_OR_ZERO = ("an integer >= 0", lambda value: value >= 0)
 POSITIVE = ("a number above 0", lambda value: 0 < value < math.inf)
 NOT_NEGATIVE = ("a number >= 0", lambda value: 0 <= value < math.inf)
 SHARE = ("from 0 to below 1", lambda value: 0 <= value < 1)
+RATE = ("above 0 and at most 1", lambda value: 0 < value <= 1)
 
 
 def option(name):
@@ -30,33 +31,27 @@ def option(name):
     return "--" + name.replace("_", "-")
 
 
-def wrong_choices(settings, choices):
-    """Returns a sentence for each setting that is not one of its choices.
+def wrong_fields(settings):
+    """Returns a dictionary: name of each setting that is not what its field says -> a sentence.
 
     Args:
-        settings: has an attribute for each name; what is `None` is left out.
-        choices: dictionary: name -> the values that it may have.
+        settings: a dataclass of fields that `training.command.settings.setting` made; what is
+            `None` is left out.
     """
-    return [
-        f"{option(name)} must be one of {list(allowed)}; the nearest is "
-        f"{nearest(getattr(settings, name), allowed)!r}. Received: {getattr(settings, name)!r}"
-        for name, allowed in choices.items()
-        if getattr(settings, name) not in (None, *allowed)
-    ]
-
-
-def out_of_range(settings, ranges):
-    """Returns a dictionary: name of each setting outside of its range -> a sentence.
-
-    Args:
-        settings: has an attribute for each name; what is `None` is left out.
-        ranges: dictionary: name -> (what is expected, function: value -> whether it is that).
-    """
-    return {
-        name: f"{option(name)} must be {expected}. Received: {getattr(settings, name)}"
-        for name, (expected, is_right) in ranges.items()
-        if getattr(settings, name) is not None and not is_right(getattr(settings, name))
-    }
+    found = {}
+    for field in dataclasses.fields(settings):
+        name, value = field.name, getattr(settings, field.name)
+        rule, names = field.metadata.get("rule"), field.metadata.get("one_of")
+        if value is None:
+            continue
+        if names is not None and value not in names:
+            found[name] = (
+                f"{option(name)} must be one of {[*names]}; the nearest is "
+                f"{nearest(value, names)!r}. Received: {value!r}"
+            )
+        elif rule is not None and not rule[1](value):
+            found[name] = f"{option(name)} must be {rule[0]}. Received: {value}"
+    return found
 
 
 def uneven_micro_batches(batch_size, micro_batches):

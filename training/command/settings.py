@@ -16,20 +16,39 @@ _FORM = {
 }
 
 
-def setting(default, text, positional=False, texts=False, each=False, by_commas=False):
-    """Returns a dataclass field with a default and a help text (unit and range included).
+def setting(
+    default,
+    text,
+    positional=False,
+    texts=False,
+    each=False,
+    by_commas=False,
+    rule=None,
+    one_of=None,
+    **metadata,
+):
+    """Returns a dataclass field with a default, a help text and what its value must be.
 
     Args:
         default: value, of the setting's type.
-        text: help.
+        text: help, with the unit; what the value must be is added to it.
         positional: whether it is given by its position on the command line, without an option.
         texts: whether the values of a tuple are texts, which may hold commas of their own.
         each: whether, besides, every text has the option written before it.
         by_commas: whether a text is a list, as one text by commas; the command line takes spaces
             too.
+        rule: what it must be, in words, and a function of a value -> whether it is that, see
+            `training.command.checks`.
+        one_of: names, of which it must be one.
+        **metadata: whatever else a command asks its fields for.
     """
-    metadata = {"help": text, "positional": positional, "texts": texts or each, "each": each}
-    return dataclasses.field(default=default, metadata={**metadata, "by_commas": by_commas})
+    if rule is not None:
+        text = f"{text} Must be {rule[0]}."
+    if one_of is not None:
+        text = f"{text} One of {', '.join(one_of)}."
+    metadata |= {"positional": positional, "texts": texts or each, "each": each}
+    metadata |= {"help": text, "by_commas": by_commas, "rule": rule, "one_of": one_of}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def parse(settings_class, arguments=None, description=None, name=None):

@@ -51,7 +51,7 @@ def shuffled(text, seed=0):
 
     Example:
         >>> shuffled("The old house stood on a hill.")
-        'on old a stood hill house The.'
+        'The a house on hill stood old.'
     """
     words, mark = text[:-1].split(), text[-1]
     random.Random(f"{seed} {text}").shuffle(words)

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from training.command.checks import COUNT, out_of_range, wrong_choices
+from training.command.checks import COUNT, wrong_fields
 from training.command.settings import setting
 from training.presets.checks import measurement_problems
 
@@ -27,14 +27,15 @@ class Settings:
         "token",
         "What a masked language model does not see of what it predicts: each token alone (token), "
         "or with the later pieces of its word (word).",
+        one_of=SCORES,
     )
     paradigms: tuple = setting((), "Names of the paradigms to score. Default: all in --data.")
-    limit: int | None = setting(None, "Pairs of each paradigm, from its first on, >= 1.")
+    limit: int | None = setting(None, "Pairs of each paradigm, from its first on.", rule=COUNT)
     skip_bad: bool = setting(
         False, "Whether lines and pairs that cannot be used are left out, and counted."
     )
-    batch_tokens: int = setting(4096, "Tokens that the model gets at once, >= 1.")
-    precision: str = setting("float32", f"Precision of the work: {', '.join(PRECISIONS)}.")
+    batch_tokens: int = setting(4096, "Tokens that the model gets at once.", rule=COUNT)
+    precision: str = setting("float32", "Precision of the work.", one_of=PRECISIONS)
     position_file: str | None = setting(
         None, "Python file that defines the preset's own positional method."
     )
@@ -42,6 +43,4 @@ class Settings:
     def problems(self):
         """Returns a sentence for each mistake."""
         found = measurement_problems(self, "of .jsonl files", os.path.exists)
-        found += wrong_choices(self, {"score": SCORES, "precision": PRECISIONS})
-        found += out_of_range(self, {"limit": COUNT, "batch_tokens": COUNT}).values()
-        return found
+        return [*found, *wrong_fields(self).values()]

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from training.command.checks import COUNT, COUNT_OR_ZERO, out_of_range, wrong_choices
+from training.command.checks import COUNT, COUNT_OR_ZERO, wrong_fields
 from training.command.settings import setting
 from training.presets.checks import measurement_problems
 
@@ -18,16 +18,19 @@ class Settings:
     )
     data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.")
     out: str | None = setting(None, "Folder of the results.")
-    split: str = setting("valid", f"Which rows: {', '.join(SPLITS)}.")
-    rows: int | None = setting(None, "Rows to read, from the first on, >= 1. Default: all.")
-    bins: int = setting(16, "Parts that the positions of a row are divided into, >= 1.")
-    batch_tokens: int = setting(16_384, "Tokens that the model gets at once, >= 1.")
+    split: str = setting("valid", "Which rows.", one_of=SPLITS)
+    rows: int | None = setting(None, "Rows to read, from the first on. Default: all.", rule=COUNT)
+    bins: int = setting(16, "Parts that the positions of a row are divided into.", rule=COUNT)
+    batch_tokens: int = setting(16_384, "Tokens that the model gets at once.", rule=COUNT)
     memory_length: int | None = setting(
         None,
-        "Tokens of the memory before each segment, >= 0; it may be longer than that of training. "
+        "Tokens of the memory before each segment; it may be longer than that of training. "
         "Default: the preset's.",
+        rule=COUNT_OR_ZERO,
     )
-    segment_length: int | None = setting(None, "Tokens of a segment, >= 1. Default: the preset's.")
+    segment_length: int | None = setting(
+        None, "Tokens of a segment. Default: the preset's.", rule=COUNT
+    )
     position_file: str | None = setting(
         None, "Python file that defines the preset's own positional method."
     )
@@ -35,7 +38,4 @@ class Settings:
     def problems(self):
         """Returns a sentence for each mistake."""
         found = measurement_problems(self, "made by `keras-tupe prepare`")
-        found += wrong_choices(self, {"split": SPLITS})
-        ranges = dict.fromkeys(("rows", "bins", "batch_tokens", "segment_length"), COUNT)
-        found += out_of_range(self, {**ranges, "memory_length": COUNT_OR_ZERO}).values()
-        return found
+        return [*found, *wrong_fields(self).values()]

@@ -6,14 +6,13 @@ import pathlib
 
 from training.command.checks import (
     COUNT,
-    MACHINE_CHOICES,
     POSITIVE,
     PRECISIONS,
+    RATE,
     no_folder,
     not_there,
     option,
-    out_of_range,
-    wrong_choices,
+    wrong_fields,
 )
 from training.command.checks import STRATEGIES as _ALL_STRATEGIES
 from training.command.kinds import nearest
@@ -28,13 +27,6 @@ with without_keras():
 
 RECORD = "experiment.json"
 STRATEGIES = tuple(name for name in _ALL_STRATEGIES if name != "multiworker")
-_CHOICES = {"scale": SCALES, **MACHINE_CHOICES, "strategy": STRATEGIES}
-_RANGES = {
-    "steps": COUNT,
-    "seeds": COUNT,
-    "peak_flops": POSITIVE,
-    "utilisation": ("above 0 and at most 1", lambda value: 0 < value <= 1),
-}
 
 
 def _is_glue(path):
@@ -68,7 +60,7 @@ class Settings:
         f"Experiment: {', '.join(names())}, or the path of a .toml file of your own.",
         positional=True,
     )
-    scale: str = setting("laptop", f"How large it is: {', '.join(SCALES)}.")
+    scale: str = setting("laptop", "How large it is.", one_of=SCALES)
     data: str | None = setting(
         None, "Folder of rows, made by `python -m training.prepare`, to pre-train on."
     )
@@ -87,20 +79,22 @@ class Settings:
     plan: bool = setting(False, "Whether only the plan is printed; nothing runs.")
     list: bool = setting(False, "Whether the experiments are listed; nothing runs.")
     # === Other than the scale says ===
-    steps: int | None = setting(None, "Steps of pre-training, >= 1.")
-    seeds: int | None = setting(None, "Runs of pre-training of each method, >= 1.")
+    steps: int | None = setting(None, "Steps of pre-training.", rule=COUNT)
+    seeds: int | None = setting(None, "Runs of pre-training of each method.", rule=COUNT)
     tasks: tuple = setting((), f"GLUE tasks, of {', '.join(TASKS)}.")
-    precision: str | None = setting(None, f"Precision of the work: {', '.join(PRECISIONS)}.")
+    precision: str | None = setting(None, "Precision of the work.", one_of=PRECISIONS)
     # === Machine ===
-    strategy: str = setting("auto", f"How devices share the work: {', '.join(STRATEGIES)}.")
+    strategy: str = setting("auto", "How devices share the work.", one_of=STRATEGIES)
     xla: str = machine.xla()
     peak_flops: float | None = setting(
-        None, "Peak of one device in --precision, FLOP/s > 0. Default: known or measured."
+        None,
+        "Peak of one device in --precision, FLOP/s. Default: known or measured.",
+        rule=POSITIVE,
     )
     utilisation: float | None = setting(
         None,
-        "Share of the peak that the plan reckons with, above 0 to 1. Default: 0.35 on a "
-        "GPU, 0.45 on a CPU.",
+        "Share of the peak that the plan reckons with. Default: 0.35 on a GPU, 0.45 on a CPU.",
+        rule=RATE,
     )
 
     def problems(self):
@@ -129,7 +123,7 @@ class Settings:
 def _problems(settings):
     if settings.list:
         return []
-    found = [*wrong_choices(settings, _CHOICES), *out_of_range(settings, _RANGES).values()]
+    found = [*wrong_fields(settings).values()]
     found += [
         f"--tasks must be of {list(TASKS)}; the nearest is {nearest(task, TASKS)!r}. "
         f"Received: {task!r}"

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from training.command.checks import COUNT, NOT_NEGATIVE, no_folder, out_of_range
+from training.command.checks import COUNT, NOT_NEGATIVE, no_folder, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import without_keras
 from training.presets.checks import is_seq2seq
@@ -12,7 +12,6 @@ with without_keras():
     from keras_tupe._new_folder import check_is_new
 
 FORMATS = ("savedmodel", "onnx", "litert")
-_RANGES = {"num_beams": COUNT, "length_penalty": NOT_NEGATIVE}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,15 +34,17 @@ class Settings:
         False, "Whether the preset is put into preset/, which holds the weights once more."
     )
     num_beams: int = setting(
-        1, "Beginnings that a model of pairs keeps, >= 1; 1 takes the likeliest token."
+        1, "Beginnings that a model of pairs keeps; 1 takes the likeliest token.", rule=COUNT
     )
     length_penalty: float = setting(
-        1.0, "Power of a text's length that its log-probability is divided by, >= 0; with beams."
+        1.0,
+        "Power of a text's length that its log-probability is divided by; with beams.",
+        rule=NOT_NEGATIVE,
     )
 
     def problems(self):
         """Returns a sentence for each mistake."""
-        found = list(out_of_range(self, _RANGES).values())
+        found = [*wrong_fields(self).values()]
         if self.format not in FORMATS:
             found.append(f"--format must be one of {', '.join(FORMATS)}. Received: {self.format!r}")
         elif self.format != FORMATS[0] and (self.length or self.with_preset):

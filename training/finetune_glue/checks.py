@@ -3,35 +3,10 @@
 import math
 import os
 
-from training.command.checks import (
-    COUNT,
-    MACHINE_CHOICES,
-    NOT_NEGATIVE,
-    POSITIVE,
-    SHARE,
-    not_there,
-    out_of_range,
-    uneven_micro_batches,
-    wrong_choices,
-    wrong_out,
-)
+from training.command.checks import not_there, uneven_micro_batches, wrong_fields, wrong_out
 from training.command.kinds import nearest
-from training.finetune_glue.protocol import GLUE_TASKS, PROTOCOLS, TASKS
+from training.finetune_glue.protocol import GLUE_TASKS, TASKS
 from training.presets.checks import preset_problems
-
-_CHOICES = {"protocol": PROTOCOLS, **MACHINE_CHOICES}
-_RANGES = {
-    "seeds": COUNT,
-    "epochs": COUNT,
-    "batch_size": COUNT,
-    "warmup_share": SHARE,
-    "weight_decay": NOT_NEGATIVE,
-    "clip_norm": POSITIVE,
-    "dropout": SHARE,
-    "length": ("an integer >= 6, room for two words and four special tokens", lambda n: n >= 6),
-    "max_train_rows": COUNT,
-    "micro_batches": COUNT,
-}
 
 
 def find_problems(settings):
@@ -40,7 +15,7 @@ def find_problems(settings):
     Args:
         settings: a `Settings` of `training.finetune_glue`.
     """
-    found = [*wrong_choices(settings, _CHOICES), *out_of_range(settings, _RANGES).values()]
+    found = [*wrong_fields(settings).values()]
     found += _tasks(settings.tasks)
     found += _learning_rates(settings.learning_rates)
     if not found:  # else there is no plan

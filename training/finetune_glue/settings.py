@@ -2,10 +2,13 @@
 
 import dataclasses
 
+from training.command.checks import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from training.command.settings import setting
 from training.finetune_glue.checks import find_problems
 from training.finetune_glue.protocol import COLUMNS, GLUE_TASKS, PROTOCOLS, TASKS
 from training.machine import settings as machine
+
+_LENGTH = ("an integer >= 6, room for two words and four special tokens", lambda n: n >= 6)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,20 +24,20 @@ class Settings:
     tasks: tuple = setting(
         (), f"Tasks, of {', '.join(TASKS)}. Default: those that the protocol's paper reports."
     )
-    protocol: str = setting("tupe", f"Whose settings: {', '.join(PROTOCOLS)}.")
+    protocol: str = setting("tupe", "Paper whose settings are taken.", one_of=PROTOCOLS)
     out: str | None = setting(None, "Folder of the grid; the same command continues what is there.")
     # === Of the protocol ===
     learning_rates: tuple = setting((), "Highest learning rates to try, > 0.")
-    seeds: int | None = setting(None, "Runs of each learning rate, >= 1.")
-    epochs: int | None = setting(None, "Passes over the training set, >= 1, of every task.")
-    batch_size: int | None = setting(None, "Rows per step, all replicas together, >= 1.")
+    seeds: int | None = setting(None, "Runs of each learning rate.", rule=COUNT)
+    epochs: int | None = setting(None, "Passes over the training set, of every task.", rule=COUNT)
+    batch_size: int | None = setting(None, "Rows per step, all replicas together.", rule=COUNT)
     warmup_share: float | None = setting(
-        None, "Share of the steps in which the learning rate rises, 0 to below 1."
+        None, "Share of the steps in which the learning rate rises.", rule=SHARE
     )
-    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
-    clip_norm: float = setting(1.0, "Largest norm of all gradients together, > 0.")
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
+    clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
     dropout: float = setting(
-        0.1, "Dropout rate of the encoder and before the last layer, 0 to below 1."
+        0.1, "Dropout rate of the encoder and before the last layer.", rule=SHARE
     )
     keep_zeros: bool = setting(
         False, "Whether weights of the preset's kernels that are zero, as pruned ones are, stay so."
@@ -44,9 +47,10 @@ class Settings:
         None,
         "Most tokens of a row, special ones included; longer texts are cut. "
         "Default: the protocol's, or less if the model takes less.",
+        rule=_LENGTH,
     )
     max_train_rows: int | None = setting(
-        None, "Most rows of a training set, >= 1, always the same ones. Default: all."
+        None, "Most rows of a training set, always the same ones. Default: all.", rule=COUNT
     )
     random_labels: bool = setting(
         False, "Whether labels are shuffled over the training rows: a control, to score as chance."

@@ -3,28 +3,14 @@
 import os
 import pathlib
 
-from training.command.checks import (
-    COUNT,
-    COUNT_OR_ZERO,
-    MACHINE_CHOICES,
-    NOT_NEGATIVE,
-    POSITIVE,
-    SHARE,
-    not_there,
-    option,
-    out_of_range,
-    uneven_micro_batches,
-    wrong_choices,
-    wrong_out,
-)
+from training.command.checks import not_there, option, uneven_micro_batches, wrong_fields, wrong_out
 from training.command.settings import COMMAND_LINE
 from training.command.without_keras import without_keras
 from training.presets.checks import preset_problems, read_object
 from training.pretrain.method import method_problems
-from training.pretrain.trunk import RANGES
 
 with without_keras():
-    from keras_tupe.models.sizes import SIZES
+    pass
 
 SCHEDULES = ("linear", "inverse_sqrt")
 FILES = ("train", "valid", "test")
@@ -36,31 +22,6 @@ TRUNK = (
 )
 # What the new model is made of; a preset brings its own.
 MODEL = ("size", *TRUNK, "vocabulary_size", "lowercase")
-_CHOICES = {"size": SIZES, "schedule": SCHEDULES, **MACHINE_CHOICES}
-_LENGTH = ("an integer >= 2", lambda value: value >= 2)
-_RANGES = {
-    "vocabulary_size": ("an integer >= 100", lambda value: value >= 100),
-    **{name: RANGES[name] for name in ("dropout", *TRUNK) if name in RANGES},
-    "max_source_length": _LENGTH,
-    "max_target_length": _LENGTH,
-    "label_smoothing": SHARE,
-    "learning_rate": POSITIVE,
-    "steps": COUNT,
-    "epochs": COUNT,
-    "warmup_steps": COUNT_OR_ZERO,
-    "batch_size": COUNT,
-    "weight_decay": NOT_NEGATIVE,
-    "beta_1": SHARE,
-    "beta_2": SHARE,
-    "clip_norm": POSITIVE,
-    "seeds": COUNT,
-    "num_beams": COUNT,
-    "length_penalty": NOT_NEGATIVE,
-    "valid_every": COUNT,
-    "save_every": COUNT,
-    "log_every": COUNT,
-    "micro_batches": COUNT,
-}
 
 
 def find_problems(settings):
@@ -69,8 +30,8 @@ def find_problems(settings):
     Args:
         settings: a `Settings` of `training.finetune_seq2seq`.
     """
-    outside = out_of_range(settings, _RANGES)
-    found = [*wrong_choices(settings, _CHOICES), *outside.values()]
+    outside = wrong_fields(settings)
+    found = [*outside.values()]
     if not outside.keys() & {"batch_size", "micro_batches"}:
         found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
     found += _files(settings) + wrong_out(settings.out, "the runs")

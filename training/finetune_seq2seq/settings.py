@@ -3,6 +3,7 @@
 import dataclasses
 
 from training.command import config_file
+from training.command.checks import COUNT, COUNT_OR_ZERO, NOT_NEGATIVE, POSITIVE, SHARE
 from training.command.settings import COMMAND_LINE, setting
 from training.command.without_keras import without_keras
 from training.finetune_seq2seq.checks import SCHEDULES, TRUNK, find_problems
@@ -18,6 +19,7 @@ _NO_MATTER = (
     *("preset", "train", "valid", "test", "out", "config", "given", "seeds", "position_file"),
     *("strategy", "xla", "remat", "deterministic", "log_every", "valid_every", "save_every"),
 )
+_LENGTH = ("an integer >= 2", lambda value: value >= 2)
 # What is done with a trained model: a checkpoint is of any of these.
 _AFTERWARDS = ("num_beams", "length_penalty")
 
@@ -39,52 +41,58 @@ class Settings(MethodChoice):
         ".toml file.",
     )
     # === New model ===
-    size: str = setting("tiny", f"Size of encoder and decoder: {', '.join(SIZES)}.")
+    size: str = setting("tiny", "Size of encoder and decoder.", one_of=SIZES)
     position_file: str | None = setting(
         None, "Python file that defines a positional method; the method is then that one."
     )
     vocabulary_size: int = setting(
-        8000, "Pieces of the vocabulary of both columns, >= 100; few words give fewer."
+        8000,
+        "Pieces of the vocabulary of both columns; few words give fewer.",
+        rule=("an integer >= 100", lambda value: value >= 100),
     )
     lowercase: bool = setting(False, "Whether the vocabulary lower-cases texts.")
     # === Rows ===
-    max_source_length: int = setting(128, "Tokens of a source, special ones included, >= 2.")
-    max_target_length: int = setting(128, "Tokens of a target with its start token, >= 2.")
+    max_source_length: int = setting(
+        128, "Tokens of a source, special ones included.", rule=_LENGTH
+    )
+    max_target_length: int = setting(128, "Tokens of a target with its start token.", rule=_LENGTH)
     cut_long: bool = setting(
         False, "Whether longer texts are cut and counted, instead of ending with an error."
     )
     # === Training ===
     dropout: float = setting(0.1, "Dropout rate, 0 to below 1.")
     label_smoothing: float = setting(
-        0.1, "Share of each label that goes to all other tokens, 0 to below 1."
+        0.1, "Share of each label that goes to all other tokens.", rule=SHARE
     )
-    learning_rate: float = setting(1e-3, "Highest learning rate, > 0.")
-    schedule: str = setting(
-        SCHEDULES[0], f"How the rate falls after the warm-up: {', '.join(SCHEDULES)}."
-    )
-    steps: int | None = setting(None, "Optimizer steps, >= 1. Give this or --epochs.")
-    epochs: int | None = setting(None, "Passes over the pairs, >= 1. Default: 10.")
+    learning_rate: float = setting(1e-3, "Highest learning rate.", rule=POSITIVE)
+    schedule: str = setting(SCHEDULES[0], "How the rate falls after the warm-up.", one_of=SCHEDULES)
+    steps: int | None = setting(None, "Optimizer steps. Give this or --epochs.", rule=COUNT)
+    epochs: int | None = setting(None, "Passes over the pairs. Default: 10.", rule=COUNT)
     warmup_steps: int | None = setting(
-        None, "Steps in which the learning rate rises, >= 0. Default: 0.06 of all."
+        None, "Steps in which the learning rate rises. Default: 0.06 of all.", rule=COUNT_OR_ZERO
     )
-    batch_size: int = setting(64, "Pairs per step, all replicas together, >= 1.")
-    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
-    beta_1: float = setting(0.9, "Decay of the first moment, 0 to below 1.")
-    beta_2: float = setting(0.98, "Decay of the second moment, 0 to below 1.")
-    clip_norm: float | None = setting(1.0, "Largest norm of all gradients together, > 0.")
-    seeds: int = setting(1, "Runs, >= 1; their seeds are 0, 1, ...")
+    batch_size: int = setting(64, "Pairs per step, all replicas together.", rule=COUNT)
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
+    beta_1: float = setting(0.9, "Decay of the first moment.", rule=SHARE)
+    beta_2: float = setting(0.98, "Decay of the second moment.", rule=SHARE)
+    clip_norm: float | None = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
+    seeds: int = setting(1, "Runs; their seeds are 0, 1, ...", rule=COUNT)
     # === What is written ===
-    num_beams: int = setting(1, "Beginnings that are kept, >= 1; 1 takes the likeliest token.")
+    num_beams: int = setting(
+        1, "Beginnings that are kept; 1 takes the likeliest token.", rule=COUNT
+    )
     length_penalty: float = setting(
-        1.0, "Power of a text's length that its log-probability is divided by, >= 0; with beams."
+        1.0,
+        "Power of a text's length that its log-probability is divided by; with beams.",
+        rule=NOT_NEGATIVE,
     )
     # === Record ===
     valid_every: int | None = setting(
-        None, "Steps between two held-out losses, >= 1. Default: a twentieth of all."
+        None, "Steps between two held-out losses. Default: a twentieth of all.", rule=COUNT
     )
-    save_every: int = setting(1000, "Steps between two checkpoints, >= 1.")
+    save_every: int = setting(1000, "Steps between two checkpoints.", rule=COUNT)
     log_every: int | None = setting(
-        None, "Steps between two lines of the log, >= 1. Default: a hundredth of all."
+        None, "Steps between two lines of the log. Default: a hundredth of all.", rule=COUNT
     )
     # === Machine ===
     strategy: str = machine.strategy()

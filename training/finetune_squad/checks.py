@@ -3,40 +3,10 @@
 import os
 import pathlib
 
-from training.command.checks import (
-    COUNT,
-    MACHINE_CHOICES,
-    NOT_NEGATIVE,
-    POSITIVE,
-    SHARE,
-    not_there,
-    out_of_range,
-    uneven_micro_batches,
-    wrong_choices,
-    wrong_out,
-)
+from training.command.checks import not_there, uneven_micro_batches, wrong_fields, wrong_out
 from training.presets.checks import TOKENIZERS, preset_problems, read_object
 
 EXTENSIONS = ("interpolate", "repeat", "drop_absolute")
-_CHOICES = {"extend": EXTENSIONS, **MACHINE_CHOICES}
-_RANGES = {
-    "length": COUNT,
-    "doc_stride": COUNT,
-    "max_question_length": COUNT,
-    "max_train_questions": COUNT,
-    "max_dev_questions": COUNT,
-    "learning_rate": POSITIVE,
-    "epochs": COUNT,
-    "batch_size": COUNT,
-    "warmup_share": SHARE,
-    "weight_decay": NOT_NEGATIVE,
-    "clip_norm": POSITIVE,
-    "dropout": SHARE,
-    "seeds": COUNT,
-    "max_answer_length": COUNT,
-    "n_best": COUNT,
-    "micro_batches": COUNT,
-}
 _SIZES = ("length", "doc_stride", "max_question_length")
 _SPECIALS = {"sentencepiece": 4}  # tokens of a row around question and passage; WordPiece has 3
 
@@ -47,8 +17,8 @@ def find_problems(settings):
     Args:
         settings: a `Settings` of `training.finetune_squad`.
     """
-    outside = out_of_range(settings, _RANGES)
-    found = [*wrong_choices(settings, _CHOICES), *outside.values()]
+    outside = wrong_fields(settings)
+    found = [*outside.values()]
     if not outside.keys() & {"batch_size", "micro_batches"}:
         found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
     found += _files(settings) + wrong_out(settings.out, "the runs")

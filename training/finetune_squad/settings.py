@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from training.command.checks import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from training.command.settings import setting
 from training.finetune_squad.checks import EXTENSIONS, find_problems
 from training.machine import settings as machine
@@ -40,19 +41,19 @@ class Settings:
     dev: str | None = setting(None, "File to score on, in the same format.")
     out: str | None = setting(None, "Folder of the runs; the same command continues what is there.")
     # === Rows ===
-    length: int = setting(512, "Tokens of a row, special ones and question included, >= 1.")
-    doc_stride: int = setting(128, "Tokens from one window of a passage to the next, >= 1.")
-    max_question_length: int = setting(64, "Tokens of a question that are kept, >= 1.")
+    length: int = setting(512, "Tokens of a row, special ones and question included.", rule=COUNT)
+    doc_stride: int = setting(128, "Tokens from one window of a passage to the next.", rule=COUNT)
+    max_question_length: int = setting(64, "Tokens of a question that are kept.", rule=COUNT)
     extend: str = setting(
         "interpolate",
-        "How position tables are made longer if rows are longer than them: "
-        f"{', '.join(EXTENSIONS)}.",
+        "How position tables are made longer if rows are longer than them: .",
+        one_of=EXTENSIONS,
     )
     max_train_questions: int | None = setting(
-        None, "Most questions to train on, >= 1, always the same ones. Default: all."
+        None, "Most questions to train on, always the same ones. Default: all.", rule=COUNT
     )
     max_dev_questions: int | None = setting(
-        None, "Most questions to score on, >= 1, always the same ones. Default: all."
+        None, "Most questions to score on, always the same ones. Default: all.", rule=COUNT
     )
     skip_bad: bool = setting(
         False, "Whether bad questions are left out and reported, instead of ending with an error."
@@ -61,19 +62,19 @@ class Settings:
         None, "Python file that defines the preset's positional method, if it is your own."
     )
     # === Training ===
-    learning_rate: float = setting(3e-5, "Highest learning rate, > 0.")
-    epochs: int = setting(3, "Passes over the questions, >= 1.")
-    batch_size: int = setting(32, "Rows per step, all replicas together, >= 1.")
+    learning_rate: float = setting(3e-5, "Highest learning rate.", rule=POSITIVE)
+    epochs: int = setting(3, "Passes over the questions.", rule=COUNT)
+    batch_size: int = setting(32, "Rows per step, all replicas together.", rule=COUNT)
     warmup_share: float = setting(
-        0.1, "Share of the steps in which the learning rate rises, 0 to below 1."
+        0.1, "Share of the steps in which the learning rate rises.", rule=SHARE
     )
-    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
-    clip_norm: float = setting(1.0, "Largest norm of all gradients together, > 0.")
-    dropout: float = setting(0.1, "Dropout rate of the encoder, 0 to below 1.")
-    seeds: int = setting(1, "Runs, >= 1; their seeds are 0, 1, ...")
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
+    clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
+    dropout: float = setting(0.1, "Dropout rate of the encoder.", rule=SHARE)
+    seeds: int = setting(1, "Runs; their seeds are 0, 1, ...", rule=COUNT)
     # === Answers ===
-    max_answer_length: int = setting(30, "Tokens of an answer, at most, >= 1.")
-    n_best: int = setting(20, "Answers to each question in nbest.json, >= 1.")
+    max_answer_length: int = setting(30, "Tokens of an answer, at most.", rule=COUNT)
+    n_best: int = setting(20, "Answers to each question in nbest.json.", rule=COUNT)
     save_presets: bool = setting(False, "Whether each run's model is kept, as a preset.")
     # === Machine ===
     strategy: str = machine.strategy()

@@ -2,20 +2,12 @@
 
 import dataclasses
 
-from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, out_of_range, wrong_choices
+from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, RATE, wrong_fields
 from training.command.settings import setting
 from training.presets.checks import is_seq2seq, preset_problems
 
 SAMPLERS = ("greedy", "top_k", "top_p", "random", "beam")
 _DRAWS = ("top_k", "top_p", "random")  # the others give one text per prompt
-_RANGES = {
-    "max_length": COUNT,
-    "temperature": POSITIVE,
-    "seed": COUNT_OR_ZERO,
-    "num": COUNT,
-    "k": COUNT,
-    "p": ("above 0 and at most 1", lambda value: 0 < value <= 1),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,13 +24,18 @@ class Settings:
         None,
         "Tokens of a whole text, prompt included, or of a target. Default: as many as the model "
         "was made for.",
+        rule=COUNT,
     )
-    sampler: str = setting(SAMPLERS[0], f"How the next token is chosen: {', '.join(SAMPLERS)}.")
-    temperature: float = setting(1.0, "By what logits are divided: above 1 for bolder texts.")
-    k: int = setting(40, "Among how many of the likeliest tokens top_k draws; beams of beam.")
-    p: float = setting(0.9, "Among the likeliest tokens of which share top_p draws, up to 1.")
-    seed: int = setting(0, "Seed of what is drawn.")
-    num: int = setting(1, "Texts per prompt.")
+    sampler: str = setting(SAMPLERS[0], "How the next token is chosen.", one_of=SAMPLERS)
+    temperature: float = setting(
+        1.0, "By what logits are divided: above 1 for bolder texts.", rule=POSITIVE
+    )
+    k: int = setting(
+        40, "Among how many of the likeliest tokens top_k draws; beams of beam.", rule=COUNT
+    )
+    p: float = setting(0.9, "Among the likeliest tokens of which share top_p draws.", rule=RATE)
+    seed: int = setting(0, "Seed of what is drawn.", rule=COUNT_OR_ZERO)
+    num: int = setting(1, "Texts per prompt.", rule=COUNT)
     position_file: str | None = setting(
         None, "Python file that defines the preset's own positional method."
     )
@@ -46,8 +43,7 @@ class Settings:
     def problems(self):
         """Returns a sentence for each mistake."""
         config, found = preset_problems(self.preset, "prompts", self.position_file)
-        found += out_of_range(self, _RANGES).values()
-        found += wrong_choices(self, {"sampler": SAMPLERS})
+        found += wrong_fields(self).values()
         if not self.prompt:
             found.append('--prompt must be given, such as --prompt "The king". Received: none')
         if self.num > 1 and self.sampler in SAMPLERS and self.sampler not in _DRAWS:

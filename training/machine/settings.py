@@ -1,6 +1,6 @@
 """Settings of how and on what the work is done, for every command that trains."""
 
-from training.command.checks import PRECISIONS, STRATEGIES, SWITCHES
+from training.command.checks import COUNT, PRECISIONS, STRATEGIES, SWITCHES
 from training.command.settings import setting
 
 XLA = {"auto": "auto", "on": True, "off": False}  # as the trainer takes the choices of --xla
@@ -8,25 +8,23 @@ XLA = {"auto": "auto", "on": True, "off": False}  # as the trainer takes the cho
 
 def strategy():
     """Returns the field `strategy`."""
-    return setting("auto", f"How devices share the work: {', '.join(STRATEGIES)}.")
+    return setting("auto", "How devices share the work.", one_of=STRATEGIES)
 
 
 def precision():
     """Returns the field `precision`."""
-    return setting("float32", f"Precision of the work: {', '.join(PRECISIONS)}.")
+    return setting("float32", "Precision of the work.", one_of=PRECISIONS)
 
 
 def xla():
     """Returns the field `xla`."""
-    return setting(
-        "auto", f"Whether XLA compiles forward and backward pass: {', '.join(SWITCHES)}."
-    )
+    return setting("auto", "Whether XLA compiles forward and backward pass.", one_of=SWITCHES)
 
 
 def micro_batches():
     """Returns the field `micro_batches`."""
     return setting(
-        1, "Parts that a replica's rows are cut into to save memory, >= 1; they are summed."
+        1, "Parts, to be summed, that a replica's rows are cut into to save memory.", rule=COUNT
     )
 
 

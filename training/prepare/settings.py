@@ -3,6 +3,7 @@
 import dataclasses
 import os
 
+from training.command.checks import COUNT, SHARE, wrong_fields
 from training.command.settings import setting
 from training.command.without_keras import without_keras
 
@@ -31,34 +32,43 @@ class Settings:
     verify: str | None = setting(
         None, "Instead of preparing: check every file of this prepared folder against its hash."
     )
-    format: str = setting("auto", f"Format of the files: {', '.join(FORMATS)}.")
+    format: str = setting("auto", "Format of the files.", one_of=FORMATS)
     text_field: str = setting("text", "Field of JSON lines or TFDS examples that holds the text.")
-    tokenizer: str = setting("wordpiece", f"Kind of vocabulary: {', '.join(TOKENIZERS)}.")
+    tokenizer: str = setting("wordpiece", "Kind of vocabulary to train or read.", one_of=TOKENIZERS)
     vocabulary: str | None = setting(
         None, "Existing vocabulary (.txt or SentencePiece model) to use instead of training one."
     )
     vocabulary_size: int | None = setting(
-        None, "Pieces to train, >= 100. Default: 30522 for wordpiece, 32768 for sentencepiece."
+        None,
+        "Pieces to train. Default: 30522 for wordpiece, 32768 for sentencepiece.",
+        rule=("an integer >= 100", lambda value: value >= 100),
     )
     vocabulary_words: int = setting(
-        100_000_000, "Words to train the vocabulary on, >= 1: a sample of documents, by hash."
+        100_000_000, "Words to train the vocabulary on: a sample of documents, by hash.", rule=COUNT
     )
     lowercase: bool = setting(True, "Whether the tokenizer drops case (and WordPiece accents).")
-    length: int = setting(512, "Tokens per row, >= 3, special ones included.")
+    length: int = setting(
+        512,
+        "Tokens per row, special ones included.",
+        rule=("an integer >= 3", lambda value: value >= 3),
+    )
     pairs: str | None = setting(
         None,
         "Rows of two segments, [CLS] A [SEP] B [SEP], where B follows A in a document: `order` for "
         "the objective sentence_order, `next` for that and next_sentence. Documents of one "
         "sentence are left out.",
+        one_of=KINDS,
     )
-    valid: float = setting(0.01, "Share of the documents that is held out, 0 to below 1.")
+    valid: float = setting(0.01, "Share of the documents that is held out.", rule=SHARE)
     skip_bad: bool = setting(
         False, "Whether bad documents are counted and listed, instead of ending the work."
     )
-    max_document_bytes: int = setting(MAX_DOCUMENT_BYTES, "Larger documents are bad; bytes, >= 1.")
-    block_bytes: int = setting(2**24, "Text of a shard, bytes of UTF-8, >= 1.")
+    max_document_bytes: int = setting(
+        MAX_DOCUMENT_BYTES, "Larger documents are bad; bytes.", rule=COUNT
+    )
+    block_bytes: int = setting(2**24, "Text of a shard, bytes of UTF-8.", rule=COUNT)
     runner: str | None = setting(
-        None, f"Prepare with Apache Beam (extra [beam]) on: {', '.join(RUNNERS)}."
+        None, "Runner of Apache Beam (extra [beam]) to prepare on.", one_of=RUNNERS
     )
     beam_options: str = setting("", "Options for the runner, as '--name=value --name=value'.")
 
@@ -82,31 +92,11 @@ class Settings:
                     "--out must not be inside of an input folder, where it would be read as text. "
                     f"Received: out={self.out!r}, input={folder!r}"
                 )
-        for name, allowed in {
-            "format": FORMATS,
-            "tokenizer": tuple(TOKENIZERS),
-            "pairs": (None, *KINDS),
-            "runner": (None, *RUNNERS),
-        }.items():
-            if getattr(self, name) not in allowed:
-                names = [value for value in allowed if value is not None]
-                found.append(f"--{name} must be one of {names}. Received: {getattr(self, name)!r}")
-        if self.length < 3:
-            found.append(f"--length must be at least 3. Received: {self.length}")
+        found += wrong_fields(self).values()
         if self.pairs in KINDS and self.length < 5:
             found.append(f"--length must be at least 5 with --pairs. Received: {self.length}")
-        if not 0 <= self.valid < 1:
-            found.append(f"--valid must be a share, from 0 to below 1. Received: {self.valid}")
-        if self.vocabulary_size is not None and self.vocabulary_size < 100:
-            found.append(
-                f"--vocabulary-size must be at least 100. Received: {self.vocabulary_size}"
-            )
         if self.vocabulary_size is not None and self.vocabulary is not None:
             found.append("--vocabulary-size is of no use with --vocabulary: leave one of them out.")
-        for name in ("vocabulary_words", "max_document_bytes", "block_bytes"):
-            if getattr(self, name) < 1:
-                option = "--" + name.replace("_", "-")
-                found.append(f"{option} must be at least 1. Received: {getattr(self, name)}")
         return found
 
 

@@ -3,20 +3,7 @@
 import json
 import os
 
-from training.command.checks import (
-    COUNT,
-    COUNT_OR_ZERO,
-    MACHINE_CHOICES,
-    NOT_NEGATIVE,
-    POSITIVE,
-    SHARE,
-    not_there,
-    option,
-    out_of_range,
-    uneven_micro_batches,
-    wrong_choices,
-    wrong_out,
-)
+from training.command.checks import not_there, option, uneven_micro_batches, wrong_fields, wrong_out
 from training.command.kinds import nearest
 from training.command.settings import COMMAND_LINE
 from training.command.without_keras import (
@@ -28,38 +15,12 @@ from training.command.without_keras import (
 from training.pretrain.identity import CHANGEABLE, MODEL, OBJECTIVE_OPTIONS
 from training.pretrain.method import method_problems
 from training.pretrain.schedule import step_numbers
-from training.pretrain.trunk import ASKED, RANGES
+from training.pretrain.trunk import ASKED
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
 SHARING = ("tied", "gradient_disentangled", "none")
-_CHOICES = {"size": SIZES, "embedding_sharing": SHARING, **MACHINE_CHOICES}
-_RANGES = {
-    **{name: RANGES[name] for name in ASKED if name in RANGES},
-    "generator_share": ("above 0 and at most 1", lambda value: 0 < value <= 1),
-    "discriminator_weight": NOT_NEGATIVE,
-    "mask_rate": ("above 0 and at most 1", lambda value: 0 < value <= 1),
-    "infill_share": ("above 0 and at most 1", lambda value: 0 < value <= 1),
-    "mean_span": ("from 1 to 100", lambda value: 1 <= value <= 100),
-    "batch_size": COUNT,
-    "micro_batches": COUNT,
-    "steps": COUNT,
-    "warmup_steps": COUNT_OR_ZERO,
-    "learning_rate": POSITIVE,
-    "weight_decay": NOT_NEGATIVE,
-    "beta_1": SHARE,
-    "beta_2": SHARE,
-    "clip_norm": POSITIVE,
-    "seed": ("from 0 to 2**31 - 1", lambda value: 0 <= value < 2**31),
-    "peak_flops": POSITIVE,
-    "valid_every": COUNT_OR_ZERO,
-    "valid_batches": COUNT,
-    "save_every": COUNT,
-    "keep": COUNT,
-    "log_every": COUNT,
-    "skip_bad_steps": COUNT_OR_ZERO,
-}
 
 
 def find_problems(settings):
@@ -68,9 +29,8 @@ def find_problems(settings):
     Args:
         settings: a `Settings` of `training.pretrain`.
     """
-    found = wrong_choices(settings, _CHOICES)
-    outside = out_of_range(settings, _RANGES)
-    found += outside.values()
+    outside = wrong_fields(settings)
+    found = [*outside.values()]
     found += _folders(settings)
     found += _preset(settings) if settings.preset is not None else []
     found += method_problems(settings)

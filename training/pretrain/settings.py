@@ -4,6 +4,7 @@ import dataclasses
 import pathlib
 
 from training.command import config_file
+from training.command.checks import COUNT, COUNT_OR_ZERO, NOT_NEGATIVE, POSITIVE, RATE, SHARE
 from training.command.settings import setting
 from training.command.without_keras import objective_names, pattern_names, without_keras
 from training.machine import settings as machine
@@ -37,7 +38,7 @@ class Settings(MethodChoice):
         "objective, see `keras_tupe.objectives`.",
     )
     # === Model ===
-    size: str = setting("base", f"Size of the encoder: {', '.join(SIZES)}.")
+    size: str = setting("base", "Size of the encoder.", one_of=SIZES)
     position_file: str | None = setting(
         None, "Python file that defines a positional method; the method is then that one."
     )
@@ -50,50 +51,58 @@ class Settings(MethodChoice):
     )
     max_sequence_length: int | None = setting(
         None,
-        "Rows of position tables, tokens >= 1. Default: the length of the data's rows, or of "
-        "memory and segment.",
+        "Rows of position tables, in tokens. Default: the length of the data's rows, or of memory "
+        "and segment.",
+        rule=COUNT,
     )
     # === Masking (all objectives but causal_lm and seq2seq) ===
-    mask_rate: float = setting(0.15, "Share of the tokens that is masked, above 0 to 1.")
+    mask_rate: float = setting(0.15, "Share of the tokens that is masked.", rule=RATE)
     whole_word: bool = setting(False, "Whether whole words are masked.")
     mask_special: bool = setting(False, "Whether special tokens are masked, as TUPE's code does.")
     # === Replaced tokens (objective replaced_token) ===
     generator_share: float = setting(
-        0.25, "Widths of the generator over those of the encoder, above 0 to 1."
+        0.25, "Widths of the generator over those of the encoder.", rule=RATE
     )
     embedding_sharing: str = setting(
-        "tied", f"How generator and encoder share token vectors: {', '.join(SHARING)}."
+        "tied", "How generator and encoder share token vectors.", one_of=SHARING
     )
     discriminator_weight: float = setting(
-        50.0, "Factor of the encoder's loss beside that of the generator, >= 0."
+        50.0, "Factor of the encoder's loss beside that of the generator.", rule=NOT_NEGATIVE
     )
     # === Noise (objective seq2seq) ===
     infill_share: float = setting(
-        0.3, "Share of the tokens that spans cover, each behind one mask, above 0 to 1."
+        0.3, "Share of the tokens that spans cover, each behind one mask.", rule=RATE
     )
     mean_span: float = setting(
-        3.0, "Mean length of these spans, tokens from 1 to 100; lengths are Poisson's."
+        3.0,
+        "Mean length of these spans, in tokens; lengths are Poisson's.",
+        rule=("from 1 to 100", lambda value: 1 <= value <= 100),
     )
     permute_sentences: bool = setting(
         True, "Whether the sentences of each document in a row are shuffled."
     )
     # === Optimizer ===
-    batch_size: int = setting(256, "Rows per step, all replicas together, >= 1.")
+    batch_size: int = setting(256, "Rows per step, all replicas together.", rule=COUNT)
     micro_batches: int = machine.micro_batches()
     remat: bool = machine.remat()
-    steps: int = setting(1_000_000, "Optimizer steps, >= 1.")
+    steps: int = setting(1_000_000, "Optimizer steps.", rule=COUNT)
     warmup_steps: int = setting(
         10_000,
         "Steps in which the learning rate rises, 0 to below --steps; unless it is given here, the "
         "same share of --steps as in --config or by default.",
+        rule=COUNT_OR_ZERO,
     )
-    learning_rate: float = setting(1e-4, "Highest learning rate, > 0.")
-    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
+    learning_rate: float = setting(1e-4, "Highest learning rate.", rule=POSITIVE)
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
     decay_all: bool = setting(False, "Whether LayerNorm and biases decay too, as in TUPE's code.")
-    beta_1: float = setting(0.9, "Decay of the first moment, 0 to below 1.")
-    beta_2: float = setting(0.999, "Decay of the second moment, 0 to below 1.")
-    clip_norm: float = setting(1.0, "Largest norm of all gradients together, > 0.")
-    seed: int = setting(0, "Seed of weights, order, masks and dropout, 0 to 2**31 - 1.")
+    beta_1: float = setting(0.9, "Decay of the first moment.", rule=SHARE)
+    beta_2: float = setting(0.999, "Decay of the second moment.", rule=SHARE)
+    clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
+    seed: int = setting(
+        0,
+        "Seed of weights, order, masks and dropout.",
+        rule=("from 0 to 2**31 - 1", lambda value: 0 <= value < 2**31),
+    )
     # === Machine ===
     strategy: str = machine.strategy()
     precision: str = machine.precision()
@@ -101,15 +110,18 @@ class Settings(MethodChoice):
     deterministic: bool = machine.deterministic()
     peak_flops: float | None = setting(
         None,
-        "Peak of all devices together in --precision, FLOP/s > 0. Default: known or measured.",
+        "Peak of all devices together in --precision, FLOP/s. Default: known or measured.",
+        rule=POSITIVE,
     )
     # === Record ===
-    valid_every: int = setting(1000, "Steps between two validations, >= 0; 0 means none at all.")
-    valid_batches: int | None = setting(
-        100, "Batches of held-out rows in a validation, >= 1; none means all."
+    valid_every: int = setting(
+        1000, "Steps between two validations; 0 means none at all.", rule=COUNT_OR_ZERO
     )
-    save_every: int = setting(1000, "Steps between two checkpoints, >= 1.")
-    keep: int = setting(2, "Newest checkpoints that stay, >= 1.")
+    valid_batches: int | None = setting(
+        100, "Batches of held-out rows in a validation; none means all.", rule=COUNT
+    )
+    save_every: int = setting(1000, "Steps between two checkpoints.", rule=COUNT)
+    keep: int = setting(2, "Newest checkpoints that stay.", rule=COUNT)
     keep_steps: str = setting(
         "",
         "Steps whose checkpoints stay for good, such as 100000,300000,600000.",
@@ -121,10 +133,12 @@ class Settings(MethodChoice):
         "as 100000,300000,600000.",
         by_commas=True,
     )
-    log_every: int = setting(50, "Steps between two lines of the log, >= 1.")
+    log_every: int = setting(50, "Steps between two lines of the log.", rule=COUNT)
     tensorboard: bool = setting(True, "Whether TensorBoard's files are written too.")
     skip_bad_steps: int = setting(
-        0, "Steps in all that may be left out for infinite or undefined gradients, >= 0."
+        0,
+        "Steps in all that may be left out for infinite or undefined gradients.",
+        rule=COUNT_OR_ZERO,
     )
     allow_change: tuple = setting(
         (),

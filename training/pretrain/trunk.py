@@ -14,12 +14,6 @@ with without_keras():
 FIELDS = {field.name: field for field in dataclasses.fields(TrunkConfig)}
 # Those that `pretrain` asks for; its rows, its objective and its size say what the others are.
 ASKED = tuple(name for name, field in FIELDS.items() if field.metadata["ask"])
-# What each must be, see `training.command.checks.out_of_range`.
-RANGES = {
-    name: field.metadata["rule"].of_option
-    for name, field in FIELDS.items()
-    if getattr(field.metadata["rule"], "of_option", None)
-}
 _JSON = {name for name, field in FIELDS.items() if field.type == Mapping | None}
 # What each is where a file does not say it.
 DEFAULTS = {name: {} if name in _JSON else FIELDS[name].default for name in ASKED}
@@ -51,4 +45,7 @@ def _setting(name):
     text = re.sub(r"`(\w+)`", lambda found: option(found[1]), FIELDS[name].metadata["help"])
     if name in _JSON:
         return setting("{}", f"{text[:-1]}, as JSON.")
-    return setting(FIELDS[name].default, text)
+    rule = FIELDS[name].metadata["rule"].of_option
+    if rule is not None:
+        text = re.sub(r", (>=? ?\d+|0 to below 1)", "", text)
+    return setting(FIELDS[name].default, text, rule=rule)

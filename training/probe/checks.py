@@ -2,39 +2,10 @@
 
 import re
 
-from training.command.checks import (
-    COUNT,
-    MACHINE_CHOICES,
-    NOT_NEGATIVE,
-    POSITIVE,
-    SHARE,
-    out_of_range,
-    uneven_micro_batches,
-    wrong_choices,
-    wrong_out,
-)
+from training.command.checks import uneven_micro_batches, wrong_fields, wrong_out
 from training.command.kinds import nearest, values_of
 from training.command.variant import parse
 
-_RANGES = {
-    "seeds": COUNT,
-    "length": ("an even number >= 24", lambda value: value >= 24 and value % 2 == 0),
-    "max_sequence_length": COUNT,
-    "groups": COUNT,
-    "members": ("an integer >= 2", lambda value: value >= 2),
-    "num_layers": COUNT,
-    "hidden_dim": COUNT,
-    "num_heads": COUNT,
-    "initializer_range": POSITIVE,
-    "steps": COUNT,
-    "batch_size": COUNT,
-    "learning_rate": POSITIVE,
-    "warmup_share": SHARE,
-    "weight_decay": NOT_NEGATIVE,
-    "beta_2": SHARE,
-    "clip_norm": POSITIVE,
-    "micro_batches": COUNT,
-}
 _LENGTH = re.compile(r"[1-9]\d{0,5}x?", re.ASCII)
 
 
@@ -44,8 +15,8 @@ def find_problems(settings):
     Args:
         settings: a `Settings` of `training.probe`.
     """
-    outside = out_of_range(settings, _RANGES)
-    found = [*wrong_choices(settings, MACHINE_CHOICES), *outside.values()]
+    outside = wrong_fields(settings)
+    found = [*outside.values()]
     if not outside.keys() & {"batch_size", "micro_batches"}:
         found += uneven_micro_batches(settings.batch_size, settings.micro_batches)
     if not outside.keys() & {"hidden_dim", "num_heads"}:

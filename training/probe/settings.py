@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+from training.command.checks import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from training.command.kinds import values_of
 from training.command.settings import setting
 from training.command.variant import parse
@@ -23,13 +24,15 @@ class Settings:
         "define one.",
     )
     tasks: tuple = setting((), "Tasks that a run learns. Default: all.")
-    seeds: int = setting(5, "Runs of each method, >= 1; their seeds are 0, 1, ...")
+    seeds: int = setting(5, "Runs of each method; their seeds are 0, 1, ...", rule=COUNT)
     out: str | None = setting(
         None, "Folder of the runs and the report; the same command continues what is there."
     )
     # === Rows ===
     length: int = setting(
-        32, "Tokens of the longest row of training, even, >= 24; the shortest has half as many."
+        32,
+        "Tokens of the longest row of training; the shortest has half as many.",
+        rule=("an even number >= 24", lambda value: value >= 24 and value % 2 == 0),
     )
     lengths: tuple = setting(
         ("1x", "2x", "4x"),
@@ -37,28 +40,37 @@ class Settings:
         texts=True,
     )
     max_sequence_length: int | None = setting(
-        None, "Rows of position tables, >= the longest row. Default: as many as that."
+        None, "Rows of position tables, >= the longest row. Default: as many as that.", rule=COUNT
     )
     groups: int = setting(
         16,
-        "Groups of rows of the test, >= 1, of each task and length; a group has the same tokens.",
+        "Groups of rows of the test, of each task and length; a group has the same tokens.",
+        rule=COUNT,
     )
-    members: int = setting(8, "Rows of a group, orders of its tokens, >= 2.")
+    members: int = setting(
+        8,
+        "Rows of a group, orders of its tokens.",
+        rule=("an integer >= 2", lambda value: value >= 2),
+    )
     # === Model ===
-    num_layers: int = setting(2, "Encoder blocks, >= 1.")
-    hidden_dim: int = setting(64, "Width of the hidden states, a multiple of --num-heads.")
-    num_heads: int = setting(4, "Attention heads, >= 1.")
-    initializer_range: float = setting(0.1, "Standard deviation of new weights, > 0.")
-    # === Training ===
-    steps: int = setting(2000, "Optimizer steps, >= 1.")
-    batch_size: int = setting(32, "Rows of a step, all tasks and devices together, >= 1.")
-    learning_rate: float = setting(3e-3, "Highest learning rate, > 0; it falls linearly to zero.")
-    warmup_share: float = setting(
-        0.1, "Share of the steps in which the learning rate rises, 0 to below 1."
+    num_layers: int = setting(2, "Encoder blocks.", rule=COUNT)
+    hidden_dim: int = setting(
+        64, "Width of the hidden states, a multiple of --num-heads.", rule=COUNT
     )
-    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay, >= 0.")
-    beta_2: float = setting(0.98, "Decay of the second moment, 0 to below 1.")
-    clip_norm: float = setting(1.0, "Largest norm of all gradients together, > 0.")
+    num_heads: int = setting(4, "Attention heads.", rule=COUNT)
+    initializer_range: float = setting(0.1, "Standard deviation of new weights.", rule=POSITIVE)
+    # === Training ===
+    steps: int = setting(2000, "Optimizer steps.", rule=COUNT)
+    batch_size: int = setting(32, "Rows of a step, all tasks and devices together.", rule=COUNT)
+    learning_rate: float = setting(
+        3e-3, "Highest learning rate; it falls linearly to zero.", rule=POSITIVE
+    )
+    warmup_share: float = setting(
+        0.1, "Share of the steps in which the learning rate rises.", rule=SHARE
+    )
+    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
+    beta_2: float = setting(0.98, "Decay of the second moment.", rule=SHARE)
+    clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
     # === Machine ===
     strategy: str = machine.strategy()
     precision: str = machine.precision()

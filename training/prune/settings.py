@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, out_of_range, wrong_choices
+from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, wrong_fields
 from training.command.settings import setting
 from training.presets.checks import measurement_problems
 
@@ -22,34 +22,40 @@ class Settings:
         "what one is fine-tuned from, for sst2.",
         positional=True,
     )
-    task: str | None = setting(None, f"What is scored: {' or '.join(TASKS)}.")
+    task: str | None = setting(None, "What is scored.", one_of=TASKS)
     data: str | None = setting(
         None, "Folder of GLUE's official files for sst2, of BLiMP's .jsonl files for blimp."
     )
     out: str | None = setting(None, "Folder of the results; the same command continues there.")
     heads: tuple = setting((), _SHARES.format("heads") + f"{STEP}.")
     weights: tuple = setting((), _SHARES.format("each kernel's weights") + f"{STEP}.")
-    seeds: int = setting(3, "Draws of random heads or weights to compare with, >= 0.")
-    rows: int = setting(512, "Training rows of the task that tell the importance, >= 1.")
+    seeds: int = setting(3, "Draws of random heads or weights to compare with.", rule=COUNT_OR_ZERO)
+    rows: int = setting(512, "Training rows of the task that tell the importance.", rule=COUNT)
     normalize: bool = setting(
         True, "Whether importance is divided by its norm over the heads of a layer."
     )
-    limit: int = setting(20, "For blimp: pairs of each paradigm that are scored, >= 1.")
+    limit: int = setting(20, "For blimp: pairs of each paradigm that are scored.", rule=COUNT)
     # === Fine-tuning, for sst2 ===
     train_rows: int | None = setting(
-        None, "Most training rows, >= 1, always the same ones. Default: all."
+        None, "Most training rows, always the same ones. Default: all.", rule=COUNT
     )
-    epochs: int = setting(3, "Passes over them, for a preset that is no classifier, >= 1.")
-    finetune_epochs: int = setting(0, "Passes over them after each pruning, >= 0.")
-    learning_rate: float = setting(3e-4, "Highest learning rate of both, > 0.")
-    batch_size: int = setting(32, "Rows of a step, and of what is scored at once, >= 1.")
-    length: int = setting(128, "Most tokens of a row, or as many as the model takes, >= 6.")
+    epochs: int = setting(3, "Passes over them, for a preset that is no classifier.", rule=COUNT)
+    finetune_epochs: int = setting(0, "Passes over them after each pruning.", rule=COUNT_OR_ZERO)
+    learning_rate: float = setting(3e-4, "Highest learning rate of both.", rule=POSITIVE)
+    batch_size: int = setting(32, "Rows of a step, and of what is scored at once.", rule=COUNT)
+    length: int = setting(
+        128,
+        "Most tokens of a row, or as many as the model takes.",
+        rule=("an integer >= 6", lambda value: value >= 6),
+    )
     # === Latency ===
-    latency_batch: int = setting(1, "Rows of a request to the exported encoder, >= 1.")
+    latency_batch: int = setting(1, "Rows of a request to the exported encoder.", rule=COUNT)
     latency_length: int | None = setting(
-        None, "Tokens of such a row, >= 1. Default: --length, or as many as the model takes."
+        None, "Tokens of such a row. Default: --length, or as many as the model takes.", rule=COUNT
     )
-    rounds: int = setting(60, "Requests to each export, in turn, of which the median counts, >= 0.")
+    rounds: int = setting(
+        60, "Requests to each export, in turn, of which the median counts.", rule=COUNT_OR_ZERO
+    )
     keep_presets: bool = setting(False, "Whether every pruned model is kept as a preset.")
     position_file: str | None = setting(
         None, "Python file that defines the preset's own positional method."
@@ -61,14 +67,7 @@ class Settings:
         found = measurement_problems(self, content, os.path.isdir)
         if self.task is None:
             found.append(f"--task must be one of {list(TASKS)}. Received: none")
-        found += wrong_choices(self, {"task": TASKS})
-        counts = dict.fromkeys(
-            ("rows", "limit", "train_rows", "epochs", "batch_size", "latency_batch"), COUNT
-        )
-        counts |= dict.fromkeys(("seeds", "finetune_epochs", "rounds"), COUNT_OR_ZERO)
-        counts |= {"learning_rate": POSITIVE, "latency_length": COUNT}
-        counts["length"] = ("an integer >= 6", lambda value: value >= 6)
-        found += out_of_range(self, counts).values()
+        found += wrong_fields(self).values()
         for name in ("heads", "weights"):
             found += _share_problems(name, getattr(self, name))
         if not self.heads and not self.weights:

@@ -11,7 +11,7 @@ from training.command.settings import setting
 from training.finetune_seq2seq.settings import Settings as Pairs
 from training.pretrain.identity import MODEL
 from training.pretrain.settings import Settings
-from training.pretrain.trunk import ASKED, FIELDS, RANGES, with_trunk
+from training.pretrain.trunk import ASKED, FIELDS, with_trunk
 
 
 def test_fields_are_options_of_a_run_and_of_its_identity():
@@ -26,11 +26,18 @@ def test_fields_are_options_of_a_run_and_of_its_identity():
     assert (Pairs.normalize_embeddings, Pairs.scale_embeddings) == (True, False)
 
 
-@pytest.mark.parametrize("name", [name for name in ASKED if name in RANGES])
+RULES = {
+    field.name: field.metadata["rule"]
+    for field in dataclasses.fields(Settings)
+    if field.name in ASKED and field.metadata["rule"] is not None
+}
+
+
+@pytest.mark.parametrize("name", RULES)
 def test_an_option_takes_what_the_trunk_takes(name):
     sizes = {"vocabulary_size": 9, "num_layers": 2, "num_heads": 1, "hidden_dim": 2}
     sizes |= {"intermediate_dim": 3, "position": "none", "attention_pattern": "causal"}
-    words, holds = RANGES[name]
+    words, holds = RULES[name]
     assert words
     for value in (0, 1, -1):
         value = FIELDS[name].type(value) if isinstance(FIELDS[name].type, type) else value
