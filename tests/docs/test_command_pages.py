@@ -43,7 +43,9 @@ def test_options_stand_under_the_headings_of_the_settings(pages):
     )
     assert rows == ["mask-rate", "whole-word", "mask-special"]
     page = re.sub(" +", " ", pages["reference/commands/pretrain.md"])
-    assert "| `--steps` | integer | `1000000` | Optimizer steps, \\>= 1. |" in page
+    assert (
+        "| `--steps` | integer | `1000000` | Optimizer steps. Must be an integer \\>= 1. |" in page
+    )
     assert "| `--data` | text | - |" in page
     assert "| `--whole-word`, `--no-whole-word` | switch | off |" in page
     assert "| `--keep-steps` | list | - |" in page

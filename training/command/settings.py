@@ -25,7 +25,8 @@ def setting(
     by_commas=False,
     rule=None,
     one_of=None,
-    **metadata,
+    counts=True,
+    may_change=False,
 ):
     """Returns a dataclass field with a default, a help text and what its value must be.
 
@@ -40,15 +41,25 @@ def setting(
         rule: what it must be, in words, and a function of a value -> whether it is that, see
             `training.command.checks`.
         one_of: names, of which it must be one.
-        **metadata: whatever else a command asks its fields for.
+        counts: whether what comes out depends on it, so that a run cannot be gone on with by
+            another value, see `counting`.
+        may_change: whether a run may be gone on with by another value if the user says so.
     """
     if rule is not None:
         text = f"{text} Must be {rule[0]}."
     if one_of is not None:
         text = f"{text} One of {', '.join(one_of)}."
-    metadata |= {"positional": positional, "texts": texts or each, "each": each}
+    metadata = {"positional": positional, "texts": texts or each, "each": each}
     metadata |= {"help": text, "by_commas": by_commas, "rule": rule, "one_of": one_of}
+    metadata |= {"counts": counts, "may_change": may_change}
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def counting(settings):
+    """Returns the settings that what comes out depends on, a dictionary."""
+    values = dataclasses.asdict(settings)
+    counted = [field.name for field in _fields(settings) if field.metadata["counts"]]
+    return {name: values[name] for name in counted}
 
 
 def parse(settings_class, arguments=None, description=None, name=None):

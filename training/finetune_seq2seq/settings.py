@@ -4,7 +4,7 @@ import dataclasses
 
 from training.command import config_file
 from training.command.checks import COUNT, COUNT_OR_ZERO, NOT_NEGATIVE, POSITIVE, SHARE
-from training.command.settings import COMMAND_LINE, setting
+from training.command.settings import COMMAND_LINE, counting, setting
 from training.command.without_keras import without_keras
 from training.finetune_seq2seq.checks import SCHEDULES, TRUNK, find_problems
 from training.machine import settings as machine
@@ -14,11 +14,6 @@ from training.pretrain.trunk import with_trunk
 with without_keras():
     from keras_tupe.models.sizes import SIZES
 
-# How and where the work is done, and what counts by its content.
-_NO_MATTER = (
-    *("preset", "train", "valid", "test", "out", "config", "given", "seeds", "position_file"),
-    *("strategy", "xla", "remat", "deterministic", "log_every", "valid_every", "save_every"),
-)
 _LENGTH = ("an integer >= 2", lambda value: value >= 2)
 # What is done with a trained model: a checkpoint is of any of these.
 _AFTERWARDS = ("num_beams", "length_penalty")
@@ -29,21 +24,33 @@ class Settings(MethodChoice):
     """Settings of `training.finetune_seq2seq`."""
 
     preset: str | None = setting(
-        None, "Folder of a preset to train further. Default: a new model.", positional=True
+        None,
+        "Folder of a preset to train further. Default: a new model.",
+        positional=True,
+        counts=False,
     )
-    train: str | None = setting(None, "File to train on: source, tab, target in each line.")
-    valid: str | None = setting(None, "File to score on, in the same format.")
-    test: str | None = setting(None, "File to score on besides, at the end. Default: none.")
-    out: str | None = setting(None, "Folder of the runs; the same command continues what is there.")
+    train: str | None = setting(
+        None, "File to train on: source, tab, target in each line.", counts=False
+    )
+    valid: str | None = setting(None, "File to score on, in the same format.", counts=False)
+    test: str | None = setting(
+        None, "File to score on besides, at the end. Default: none.", counts=False
+    )
+    out: str | None = setting(
+        None, "Folder of the runs; the same command continues what is there.", counts=False
+    )
     config: str | None = setting(
         None,
         f"Named settings: {', '.join(config_file.names('finetune_seq2seq'))}, or the path of a "
         ".toml file.",
+        counts=False,
     )
     # === New model ===
     size: str = setting("tiny", "Size of encoder and decoder.", one_of=SIZES)
     position_file: str | None = setting(
-        None, "Python file that defines a positional method; the method is then that one."
+        None,
+        "Python file that defines a positional method; the method is then that one.",
+        counts=False,
     )
     vocabulary_size: int = setting(
         8000,
@@ -76,7 +83,7 @@ class Settings(MethodChoice):
     beta_1: float = setting(0.9, "Decay of the first moment.", rule=SHARE)
     beta_2: float = setting(0.98, "Decay of the second moment.", rule=SHARE)
     clip_norm: float | None = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
-    seeds: int = setting(1, "Runs; their seeds are 0, 1, ...", rule=COUNT)
+    seeds: int = setting(1, "Runs; their seeds are 0, 1, ...", rule=COUNT, counts=False)
     # === What is written ===
     num_beams: int = setting(
         1, "Beginnings that are kept; 1 takes the likeliest token.", rule=COUNT
@@ -88,11 +95,17 @@ class Settings(MethodChoice):
     )
     # === Record ===
     valid_every: int | None = setting(
-        None, "Steps between two held-out losses. Default: a twentieth of all.", rule=COUNT
+        None,
+        "Steps between two held-out losses. Default: a twentieth of all.",
+        rule=COUNT,
+        counts=False,
     )
-    save_every: int = setting(1000, "Steps between two checkpoints.", rule=COUNT)
+    save_every: int = setting(1000, "Steps between two checkpoints.", rule=COUNT, counts=False)
     log_every: int | None = setting(
-        None, "Steps between two lines of the log. Default: a hundredth of all.", rule=COUNT
+        None,
+        "Steps between two lines of the log. Default: a hundredth of all.",
+        rule=COUNT,
+        counts=False,
     )
     # === Machine ===
     strategy: str = machine.strategy()
@@ -120,8 +133,7 @@ class Settings(MethodChoice):
 
         Preset and pairs are left out: they count by their content.
         """
-        values = dataclasses.asdict(self)
-        kept = {name: values[name] for name in values if name not in _NO_MATTER}
+        kept = counting(self)
         if self.position_file is not None:
             from keras_tupe.data import file_hash
 

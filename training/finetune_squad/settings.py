@@ -3,26 +3,9 @@
 import dataclasses
 
 from training.command.checks import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
-from training.command.settings import setting
+from training.command.settings import counting, setting
 from training.finetune_squad.checks import EXTENSIONS, find_problems
 from training.machine import settings as machine
-
-# How and where the work is done, and what counts by its content.
-_NO_MATTER = (
-    "preset",
-    "train",
-    "dev",
-    "out",
-    "max_train_questions",
-    "max_dev_questions",
-    "skip_bad",
-    "position_file",
-    "seeds",
-    "strategy",
-    "xla",
-    "remat",
-    "deterministic",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +18,18 @@ class Settings:
     """
 
     preset: str | None = setting(
-        None, "Folder of a preset with a tokenizer, as training.pretrain makes it.", positional=True
+        None,
+        "Folder of a preset with a tokenizer, as training.pretrain makes it.",
+        positional=True,
+        counts=False,
     )
-    train: str | None = setting(None, "File to train on, JSON in the format of SQuAD v1.1.")
-    dev: str | None = setting(None, "File to score on, in the same format.")
-    out: str | None = setting(None, "Folder of the runs; the same command continues what is there.")
+    train: str | None = setting(
+        None, "File to train on, JSON in the format of SQuAD v1.1.", counts=False
+    )
+    dev: str | None = setting(None, "File to score on, in the same format.", counts=False)
+    out: str | None = setting(
+        None, "Folder of the runs; the same command continues what is there.", counts=False
+    )
     # === Rows ===
     length: int = setting(512, "Tokens of a row, special ones and question included.", rule=COUNT)
     doc_stride: int = setting(128, "Tokens from one window of a passage to the next.", rule=COUNT)
@@ -50,16 +40,26 @@ class Settings:
         one_of=EXTENSIONS,
     )
     max_train_questions: int | None = setting(
-        None, "Most questions to train on, always the same ones. Default: all.", rule=COUNT
+        None,
+        "Most questions to train on, always the same ones. Default: all.",
+        rule=COUNT,
+        counts=False,
     )
     max_dev_questions: int | None = setting(
-        None, "Most questions to score on, always the same ones. Default: all.", rule=COUNT
+        None,
+        "Most questions to score on, always the same ones. Default: all.",
+        rule=COUNT,
+        counts=False,
     )
     skip_bad: bool = setting(
-        False, "Whether bad questions are left out and reported, instead of ending with an error."
+        False,
+        "Whether bad questions are left out and reported, instead of ending with an error.",
+        counts=False,
     )
     position_file: str | None = setting(
-        None, "Python file that defines the preset's positional method, if it is your own."
+        None,
+        "Python file that defines the preset's positional method, if it is your own.",
+        counts=False,
     )
     # === Training ===
     learning_rate: float = setting(3e-5, "Highest learning rate.", rule=POSITIVE)
@@ -71,7 +71,7 @@ class Settings:
     weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
     clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
     dropout: float = setting(0.1, "Dropout rate of the encoder.", rule=SHARE)
-    seeds: int = setting(1, "Runs; their seeds are 0, 1, ...", rule=COUNT)
+    seeds: int = setting(1, "Runs; their seeds are 0, 1, ...", rule=COUNT, counts=False)
     # === Answers ===
     max_answer_length: int = setting(30, "Tokens of an answer, at most.", rule=COUNT)
     n_best: int = setting(20, "Answers to each question in nbest.json.", rule=COUNT)
@@ -93,5 +93,4 @@ class Settings:
 
         Preset and questions are left out: they count by their content.
         """
-        values = dataclasses.asdict(self)
-        return {name: values[name] for name in values if name not in _NO_MATTER}
+        return counting(self)

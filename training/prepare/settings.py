@@ -4,7 +4,7 @@ import dataclasses
 import os
 
 from training.command.checks import COUNT, SHARE, wrong_fields
-from training.command.settings import setting
+from training.command.settings import counting, setting
 from training.command.without_keras import without_keras
 
 with without_keras():
@@ -24,13 +24,18 @@ class Settings:
         "Files, folders, globs in quotes, or tfds:NAME or tfds:NAME:SPLIT (TFDS_DATA_DIR names "
         "TFDS's folder). Text files (blank line between documents), JSON lines, WikiExtractor's "
         "folders; also .gz, .xz, .zst, .bz2.",
+        counts=False,
     )
-    out: str | None = setting(None, "Folder to make.")
+    out: str | None = setting(None, "Folder to make.", counts=False)
     describe: str | None = setting(
-        None, "Instead of preparing: print statistics and some rows of this prepared folder."
+        None,
+        "Instead of preparing: print statistics and some rows of this prepared folder.",
+        counts=False,
     )
     verify: str | None = setting(
-        None, "Instead of preparing: check every file of this prepared folder against its hash."
+        None,
+        "Instead of preparing: check every file of this prepared folder against its hash.",
+        counts=False,
     )
     format: str = setting("auto", "Format of the files.", one_of=FORMATS)
     text_field: str = setting("text", "Field of JSON lines or TFDS examples that holds the text.")
@@ -68,9 +73,11 @@ class Settings:
     )
     block_bytes: int = setting(2**24, "Text of a shard, bytes of UTF-8.", rule=COUNT)
     runner: str | None = setting(
-        None, "Runner of Apache Beam (extra [beam]) to prepare on.", one_of=RUNNERS
+        None, "Runner of Apache Beam (extra [beam]) to prepare on.", one_of=RUNNERS, counts=False
     )
-    beam_options: str = setting("", "Options for the runner, as '--name=value --name=value'.")
+    beam_options: str = setting(
+        "", "Options for the runner, as '--name=value --name=value'.", counts=False
+    )
 
     def problems(self):
         """Returns a sentence for each mistake."""
@@ -100,10 +107,6 @@ class Settings:
         return found
 
 
-# These change where and how the work is done, not what comes out.
-_NO_MATTER = {"input", "out", "describe", "verify", "runner", "beam_options"}
-
-
 def fingerprint(settings, sources):
     """What must be equal for two runs to make the same data set, as a JSON dictionary.
 
@@ -113,8 +116,7 @@ def fingerprint(settings, sources):
     """
     from keras_tupe.data import file_hash
 
-    values = dataclasses.asdict(settings)
-    chosen = {name: values[name] for name in values if name not in _NO_MATTER}
+    chosen = counting(settings)
     chosen["vocabulary_size"] = vocabulary_size(settings)
     if settings.vocabulary is not None:
         chosen["vocabulary"] = file_hash(settings.vocabulary)

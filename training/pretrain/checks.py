@@ -12,7 +12,7 @@ from training.command.without_keras import (
     pattern_names,
     without_keras,
 )
-from training.pretrain.identity import CHANGEABLE, MODEL, OBJECTIVE_OPTIONS
+from training.pretrain.identity import OBJECTIVE_OPTIONS, changeable, model_settings
 from training.pretrain.method import method_problems
 from training.pretrain.schedule import step_numbers
 from training.pretrain.trunk import ASKED
@@ -69,7 +69,7 @@ def _preset(settings):
         )
     # a file may name the model that a preset on the command line takes the place of
     places = {COMMAND_LINE, settings.given.get("preset")}
-    useless = [name for name in MODEL if settings.given.get(name) in places]
+    useless = [name for name in model_settings(settings) if settings.given.get(name) in places]
     if useless:
         found.append(
             f"A preset brings its own {', '.join(useless)}: leave out either --preset or "
@@ -192,17 +192,17 @@ def _segments(settings, found):
 
 
 def _changes(settings):
-    fields = set(vars(settings)) - {"given"}
+    fields, known = set(vars(settings)) - {"given"}, changeable(settings)
     return [
-        f"--allow-change may name {', '.join(CHANGEABLE)}; "
+        f"--allow-change may name {', '.join(known)}; "
         + (
             "a run cannot change this one on its way"
             if name in fields
-            else f"the nearest is {nearest(name, CHANGEABLE)!r}"
+            else f"the nearest is {nearest(name, known)!r}"
         )
         + f". Received: {name!r}"
         for name in settings.allow_change
-        if name not in CHANGEABLE
+        if name not in known
     ]
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 
+from training.command.settings import counting
 from training.pretrain.trunk import ASKED
 
 # What belongs to one objective, or some: the options of their records.
@@ -13,52 +14,21 @@ OBJECTIVE_OPTIONS = (
     *("generator_share", "embedding_sharing", "discriminator_weight"),
     *("infill_share", "mean_span", "permute_sentences"),
 )
-# What a run may go on with although its checkpoint was made with another value. The rest would
-# not fit the checkpoint (the model), or make rows come twice or never (batch size and seed).
-CHANGEABLE = (
-    "data",
-    "precision",
-    "micro_batches",
-    "steps",
-    "warmup_steps",
-    "learning_rate",
-    "weight_decay",
-    "decay_all",
-    "beta_1",
-    "beta_2",
-    "clip_norm",
-    "dropout",
-    "mask_rate",
-    "whole_word",
-    "mask_special",
-    "infill_share",
-    "mean_span",
-    "permute_sentences",
-    "valid_batches",
-)
-# What the new model is made of; a preset brings its own.
-MODEL = ("size", *(name for name in ASKED if name not in CHANGEABLE))
-# How and where the work is done, and what is written about it.
-_NO_MATTER = (
-    "data",
-    "out",
-    "config",
-    "given",
-    "strategy",
-    "xla",
-    "remat",
-    "deterministic",
-    "valid_every",
-    "save_every",
-    "keep",
-    "keep_steps",
-    "preset_steps",
-    "log_every",
-    "skip_bad_steps",
-    "allow_change",
-    "tensorboard",
-    "peak_flops",
-)
+
+
+def changeable(settings):
+    """Returns names of what a run may go on with although its checkpoint has another value.
+
+    The rest would not fit the checkpoint (the model), or make rows come twice or never (batch size
+    and seed).
+    """
+    fields = dataclasses.fields(settings)
+    return ["data", *(field.name for field in fields if field.metadata.get("may_change"))]
+
+
+def model_settings(settings):
+    """Returns names of what a new model is made of; a preset brings its own."""
+    return ["size", *(name for name in ASKED if name not in changeable(settings))]
 
 
 def identity_of(settings):
@@ -77,8 +47,7 @@ def identity_of(settings):
     """
     from keras_tupe.data import file_hash
 
-    values = dataclasses.asdict(settings)
-    chosen = {name: values[name] for name in values if name not in _NO_MATTER}
+    chosen = counting(settings)
     for name in set(OBJECTIVE_OPTIONS) - set(settings.objective_options()):
         del chosen[name]
     if settings.objective.endswith(".py"):
@@ -102,4 +71,4 @@ def identity_of(settings):
         for name in sorted(os.listdir(settings.preset))
         if name.endswith((".json", ".h5"))
     }
-    return {name: value for name, value in chosen.items() if name not in MODEL}
+    return {name: value for name, value in chosen.items() if name not in model_settings(settings)}

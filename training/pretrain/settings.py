@@ -9,7 +9,7 @@ from training.command.settings import setting
 from training.command.without_keras import objective_names, pattern_names, without_keras
 from training.machine import settings as machine
 from training.pretrain.checks import SHARING, find_problems
-from training.pretrain.identity import CHANGEABLE, identity_of
+from training.pretrain.identity import identity_of
 from training.pretrain.method import MethodChoice
 from training.pretrain.schedule import scaled, step_numbers
 from training.pretrain.trunk import ASKED, with_trunk
@@ -23,11 +23,14 @@ with without_keras():
 class Settings(MethodChoice):
     """Settings of `training.pretrain`. The defaults are those of Ke et al. 2021, Table 2."""
 
-    data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.")
-    out: str | None = setting(None, "Folder of the run; the same command continues what is there.")
+    data: str | None = setting(None, "Folder of rows, made by `keras-tupe prepare`.", counts=False)
+    out: str | None = setting(
+        None, "Folder of the run; the same command continues what is there.", counts=False
+    )
     config: str | None = setting(
         None,
         f"Named settings: {', '.join(config_file.names('pretrain'))}, or the path of a .toml file.",
+        counts=False,
     )
     preset: str | None = setting(
         None, "Folder of a preset whose encoder is trained further, instead of a new one."
@@ -56,9 +59,13 @@ class Settings(MethodChoice):
         rule=COUNT,
     )
     # === Masking (all objectives but causal_lm and seq2seq) ===
-    mask_rate: float = setting(0.15, "Share of the tokens that is masked.", rule=RATE)
-    whole_word: bool = setting(False, "Whether whole words are masked.")
-    mask_special: bool = setting(False, "Whether special tokens are masked, as TUPE's code does.")
+    mask_rate: float = setting(
+        0.15, "Share of the tokens that is masked.", rule=RATE, may_change=True
+    )
+    whole_word: bool = setting(False, "Whether whole words are masked.", may_change=True)
+    mask_special: bool = setting(
+        False, "Whether special tokens are masked, as TUPE's code does.", may_change=True
+    )
     # === Replaced tokens (objective replaced_token) ===
     generator_share: float = setting(
         0.25, "Widths of the generator over those of the encoder.", rule=RATE
@@ -71,33 +78,44 @@ class Settings(MethodChoice):
     )
     # === Noise (objective seq2seq) ===
     infill_share: float = setting(
-        0.3, "Share of the tokens that spans cover, each behind one mask.", rule=RATE
+        0.3,
+        "Share of the tokens that spans cover, each behind one mask.",
+        rule=RATE,
+        may_change=True,
     )
     mean_span: float = setting(
         3.0,
         "Mean length of these spans, in tokens; lengths are Poisson's.",
         rule=("from 1 to 100", lambda value: 1 <= value <= 100),
+        may_change=True,
     )
     permute_sentences: bool = setting(
-        True, "Whether the sentences of each document in a row are shuffled."
+        True, "Whether the sentences of each document in a row are shuffled.", may_change=True
     )
     # === Optimizer ===
     batch_size: int = setting(256, "Rows per step, all replicas together.", rule=COUNT)
     micro_batches: int = machine.micro_batches()
     remat: bool = machine.remat()
-    steps: int = setting(1_000_000, "Optimizer steps.", rule=COUNT)
+    steps: int = setting(1_000_000, "Optimizer steps.", rule=COUNT, may_change=True)
     warmup_steps: int = setting(
         10_000,
         "Steps in which the learning rate rises, 0 to below --steps; unless it is given here, the "
         "same share of --steps as in --config or by default.",
         rule=COUNT_OR_ZERO,
+        may_change=True,
     )
-    learning_rate: float = setting(1e-4, "Highest learning rate.", rule=POSITIVE)
-    weight_decay: float = setting(0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE)
-    decay_all: bool = setting(False, "Whether LayerNorm and biases decay too, as in TUPE's code.")
-    beta_1: float = setting(0.9, "Decay of the first moment.", rule=SHARE)
-    beta_2: float = setting(0.999, "Decay of the second moment.", rule=SHARE)
-    clip_norm: float = setting(1.0, "Largest norm of all gradients together.", rule=POSITIVE)
+    learning_rate: float = setting(1e-4, "Highest learning rate.", rule=POSITIVE, may_change=True)
+    weight_decay: float = setting(
+        0.01, "Factor of the decoupled weight decay.", rule=NOT_NEGATIVE, may_change=True
+    )
+    decay_all: bool = setting(
+        False, "Whether LayerNorm and biases decay too, as in TUPE's code.", may_change=True
+    )
+    beta_1: float = setting(0.9, "Decay of the first moment.", rule=SHARE, may_change=True)
+    beta_2: float = setting(0.999, "Decay of the second moment.", rule=SHARE, may_change=True)
+    clip_norm: float = setting(
+        1.0, "Largest norm of all gradients together.", rule=POSITIVE, may_change=True
+    )
     seed: int = setting(
         0,
         "Seed of weights, order, masks and dropout.",
@@ -112,38 +130,48 @@ class Settings(MethodChoice):
         None,
         "Peak of all devices together in --precision, FLOP/s. Default: known or measured.",
         rule=POSITIVE,
+        counts=False,
     )
     # === Record ===
     valid_every: int = setting(
-        1000, "Steps between two validations; 0 means none at all.", rule=COUNT_OR_ZERO
+        1000,
+        "Steps between two validations; 0 means none at all.",
+        rule=COUNT_OR_ZERO,
+        counts=False,
     )
     valid_batches: int | None = setting(
-        100, "Batches of held-out rows in a validation; none means all.", rule=COUNT
+        100,
+        "Batches of held-out rows in a validation; none means all.",
+        rule=COUNT,
+        may_change=True,
     )
-    save_every: int = setting(1000, "Steps between two checkpoints.", rule=COUNT)
-    keep: int = setting(2, "Newest checkpoints that stay.", rule=COUNT)
+    save_every: int = setting(1000, "Steps between two checkpoints.", rule=COUNT, counts=False)
+    keep: int = setting(2, "Newest checkpoints that stay.", rule=COUNT, counts=False)
     keep_steps: str = setting(
         "",
         "Steps whose checkpoints stay for good, such as 100000,300000,600000.",
         by_commas=True,
+        counts=False,
     )
     preset_steps: str = setting(
         "",
         "Steps after which a preset is written besides the last one, to OUT/presets/step-K, such "
         "as 100000,300000,600000.",
         by_commas=True,
+        counts=False,
     )
-    log_every: int = setting(50, "Steps between two lines of the log.", rule=COUNT)
-    tensorboard: bool = setting(True, "Whether TensorBoard's files are written too.")
+    log_every: int = setting(50, "Steps between two lines of the log.", rule=COUNT, counts=False)
+    tensorboard: bool = setting(True, "Whether TensorBoard's files are written too.", counts=False)
     skip_bad_steps: int = setting(
         0,
         "Steps in all that may be left out for infinite or undefined gradients.",
         rule=COUNT_OR_ZERO,
+        counts=False,
     )
     allow_change: tuple = setting(
         (),
-        "Settings that may differ from those of the checkpoint to continue from, of: "
-        f"{', '.join(CHANGEABLE)}.",
+        "Settings that may differ from those of the checkpoint to continue from.",
+        counts=False,
     )
     given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
 

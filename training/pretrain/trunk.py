@@ -48,4 +48,5 @@ def _setting(name):
     rule = FIELDS[name].metadata["rule"].of_option
     if rule is not None:
         text = re.sub(r", (>=? ?\d+|0 to below 1)", "", text)
-    return setting(FIELDS[name].default, text, rule=rule)
+    # dropout has no weights, so that a run may go on with another rate
+    return setting(FIELDS[name].default, text, rule=rule, may_change=name == "dropout")

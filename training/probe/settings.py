@@ -5,13 +5,10 @@ import functools
 
 from training.command.checks import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from training.command.kinds import values_of
-from training.command.settings import setting
+from training.command.settings import counting, setting
 from training.command.variant import parse
 from training.machine import settings as machine
 from training.probe.checks import find_problems
-
-# What does not change the numbers of a run, or is said otherwise in its record.
-_NO_MATTER = ("positions", "seeds", "out", "strategy", "xla", "lengths", "max_sequence_length")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,11 +19,16 @@ class Settings:
         (),
         "Positional methods: names of `keras-tupe methods`, NAME:option=value, or .py files that "
         "define one.",
+        counts=False,
     )
     tasks: tuple = setting((), "Tasks that a run learns. Default: all.")
-    seeds: int = setting(5, "Runs of each method; their seeds are 0, 1, ...", rule=COUNT)
+    seeds: int = setting(
+        5, "Runs of each method; their seeds are 0, 1, ...", rule=COUNT, counts=False
+    )
     out: str | None = setting(
-        None, "Folder of the runs and the report; the same command continues what is there."
+        None,
+        "Folder of the runs and the report; the same command continues what is there.",
+        counts=False,
     )
     # === Rows ===
     length: int = setting(
@@ -38,9 +40,13 @@ class Settings:
         ("1x", "2x", "4x"),
         "Lengths of the rows of the test: tokens, an even number, or times --length, such as 2x.",
         texts=True,
+        counts=False,
     )
     max_sequence_length: int | None = setting(
-        None, "Rows of position tables, >= the longest row. Default: as many as that.", rule=COUNT
+        None,
+        "Rows of position tables, >= the longest row. Default: as many as that.",
+        rule=COUNT,
+        counts=False,
     )
     groups: int = setting(
         16,
@@ -111,9 +117,8 @@ class Settings:
 
     def identity(self):
         """Returns what a run's numbers depend on besides method and seed, JSON values."""
-        values = dataclasses.asdict(self)
         return {
-            **{name: value for name, value in values.items() if name not in _NO_MATTER},
+            **counting(self),
             "tasks": self.task_names,
             "lengths": self.test_lengths,
             "max_sequence_length": self.table_length,

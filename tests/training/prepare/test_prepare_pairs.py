@@ -156,6 +156,9 @@ def test_an_index_of_other_rows_is_refused(prepared, index, tmp_path):
 def test_wrong_options_are_told():
     words = ("--input", "x", "--out", "y")
     message = commands.refusal("prepare", *words, "--pairs", "previous", code=2)
-    assert "--pairs must be one of ['next', 'order']. Received: 'previous'" in message
+    assert (
+        "--pairs must be one of ['next', 'order']; the nearest is 'next'. Received: 'previous'"
+        in message
+    )
     message = commands.refusal("prepare", *words, "--pairs", "next", "--length", "4", code=2)
     assert "--length must be at least 5 with --pairs. Received: 4" in message

@@ -9,7 +9,7 @@ from commands import refused_settings
 
 from training.command import config_file
 from training.command.settings import parse
-from training.pretrain.identity import CHANGEABLE, MODEL
+from training.pretrain.identity import changeable, model_settings
 from training.pretrain.saver import Saver
 from training.pretrain.settings import Settings
 
@@ -186,7 +186,7 @@ def test_a_preset_brings_its_own_model(folders, preset):
     (line,) = refused_settings(Settings, *arguments, "--size", "mini", "--position", "t5")
     assert "leave out either --preset or --size, --position." in line
     identity = parse(Settings, [*arguments, "--config", "laptop"]).identity()
-    assert not set(MODEL) & set(identity)
+    assert not set(model_settings(Settings())) & set(identity)
     assert set(identity["preset"]) == {"config.json", "model.weights.h5"}
     (preset / "model.weights.h5").write_bytes(b"others")
     assert parse(Settings, [*arguments, "--config", "laptop"]).identity() != identity
@@ -273,8 +273,8 @@ OF_FILES = {"preset", "position_file", "pattern_file"}  # tested above
 def test_every_setting_is_thought_about():
     names = {field.name for field in dataclasses.fields(Settings)}
     assert names == {*OTHER, *NO_MATTER, *OF_FILES}
-    assert set(CHANGEABLE) <= {*OTHER, "data"}
-    assert set(MODEL) <= set(OTHER)
+    assert set(changeable(Settings())) <= {*OTHER, "data"}
+    assert set(model_settings(Settings())) <= set(OTHER)
 
 
 @pytest.mark.parametrize("name", OTHER)

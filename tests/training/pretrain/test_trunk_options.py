@@ -9,7 +9,7 @@ from docs.generate import trunk as table
 from keras_tupe.trunk.config import SCALE, TrunkConfig
 from training.command.settings import setting
 from training.finetune_seq2seq.settings import Settings as Pairs
-from training.pretrain.identity import MODEL
+from training.pretrain.identity import model_settings
 from training.pretrain.settings import Settings
 from training.pretrain.trunk import ASKED, FIELDS, with_trunk
 
@@ -20,7 +20,7 @@ def test_fields_are_options_of_a_run_and_of_its_identity():
     for name in ASKED:
         assert options[name].metadata["help"]
         assert name in identity
-        assert name in (*MODEL, "dropout")
+        assert name in (*model_settings(Settings()), "dropout")
     assert {"num_heads", "num_segments", "kept_heads"}.isdisjoint(ASKED)
     assert options["dropout"].default == FIELDS["dropout"].default == 0.1
     assert (Pairs.normalize_embeddings, Pairs.scale_embeddings) == (True, False)
