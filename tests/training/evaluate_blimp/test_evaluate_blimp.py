@@ -117,7 +117,7 @@ def test_bad_lines_and_limits_leave_pairs_out(preset, data, tmp_path):
     file.write_text("{}\n" + json.dumps(long) + "\n" + file.read_text())
     out = tmp_path / "out"
     refused = cases.failure(preset, broken, out)
-    assert "agreement.jsonl', line 1, without text" in refused
+    assert "agreement.jsonl', line 1, $: keys []" in refused
     file.write_text(file.read_text().removeprefix("{}\n"))
     refused = cases.failure(preset, broken, out)
     assert "must fit into the 8 tokens" in refused
