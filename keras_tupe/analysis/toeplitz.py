@@ -54,8 +54,7 @@ def toeplitz_part(matrices):
         float64 `(heads, n, n)`.
 
     Raises:
-        TypeError: as `correlation_rank`.
-        ValueError: as `correlation_rank`.
+        ValueError, TypeError: as `correlation_rank`.
 
     Example:
         >>> toeplitz_part(np.array([[[1.0, 2.0], [4.0, 3.0]]]))
@@ -88,8 +87,7 @@ def toeplitz_energy(matrices, row_constants="ignored"):
         float64 `(heads,)`, each in [0, 1].
 
     Raises:
-        TypeError: as `correlation_rank`.
-        ValueError: as `correlation_rank`, or if `row_constants` is neither of the two words.
+        ValueError, TypeError: as `correlation_rank`, or if `row_constants` is neither word.
 
     Notes:
         A random matrix does not have the share 0 but, on average, that of the degrees of freedom:
@@ -139,8 +137,7 @@ def remove_row_constants(matrices):
         Toeplitz matrix without its mean.
 
     Raises:
-        TypeError: as `correlation_rank`.
-        ValueError: as `correlation_rank`.
+        ValueError, TypeError: as `correlation_rank`.
 
     Example:
         >>> remove_row_constants(np.array([[[7.0, 8.0], [20.0, 23.0]]])).round(9)

@@ -9,8 +9,7 @@ def accuracy(labels, predictions):
     """Returns the share of predictions that equal their label.
 
     Args:
-        labels: class ids `(n,)`.
-        predictions: class ids `(n,)`.
+        labels, predictions: class ids `(n,)`.
 
     Returns:
         Float in [0, 1]. Saying always the same class gives the share of that class.
@@ -38,8 +37,7 @@ def f1(labels, predictions, positive=1):
     FN those that have it only. Huang et al. report it for MRPC and QQP.
 
     Args:
-        labels: class ids `(n,)`.
-        predictions: class ids `(n,)`.
+        labels, predictions: class ids `(n,)`.
         positive: id of the class. The others count as one. Defaults to 1.
 
     Returns:
@@ -47,8 +45,7 @@ def f1(labels, predictions, positive=1):
         Giving everyone the class yields 2 p / (1 + p), with p the share that has it.
 
     Raises:
-        TypeError: as `accuracy`, or if `positive` is not an integer.
-        ValueError: as `accuracy`.
+        ValueError, TypeError: as `accuracy`, or if `positive` is not an integer.
 
     Example:
         >>> f1([1, 1, 1, 0], [1, 1, 0, 0])
@@ -73,16 +70,14 @@ def matthews(labels, predictions):
         (n c - sum_k t_k p_k) / sqrt((n^2 - sum_k t_k^2) (n^2 - sum_k p_k^2))
 
     Args:
-        labels: class ids `(n,)`.
-        predictions: class ids `(n,)`.
+        labels, predictions: class ids `(n,)`.
 
     Returns:
         Float in [-1, 1]; 1 if all are right, about 0 for guesses. It is 0 where the formula says
         0/0: predictions all of one class, or labels all of one class.
 
     Raises:
-        TypeError: as `accuracy`.
-        ValueError: as `accuracy`.
+        ValueError, TypeError: as `accuracy`.
 
     Example:
         >>> matthews([1, 1, 0, 0], [1, 1, 0, 0])
@@ -109,8 +104,7 @@ def pearson(labels, predictions):
         sum(a b) / sqrt(sum(a^2) sum(b^2))
 
     Args:
-        labels: numbers `(n,)`, n >= 2.
-        predictions: numbers `(n,)`.
+        labels, predictions: numbers `(n,)`, n >= 2.
 
     Returns:
         Float in [-1, 1]. It is 0 if the predictions are all equal, or the labels are, where the
@@ -133,15 +127,13 @@ def spearman(labels, predictions):
     """Returns Spearman's coefficient: Pearson's of the ranks; equal numbers share their mean rank.
 
     Args:
-        labels: numbers `(n,)`, n >= 2.
-        predictions: numbers `(n,)`.
+        labels, predictions: numbers `(n,)`, n >= 2.
 
     Returns:
         Float in [-1, 1]; 1 if larger labels always have larger predictions, 0 as by `pearson`.
 
     Raises:
-        TypeError: as `pearson`.
-        ValueError: as `pearson`.
+        ValueError, TypeError: as `pearson`.
 
     Example:
         >>> round(spearman([0.0, 1.0, 5.0], [-3.0, 0.0, 900.0]), 6)

@@ -361,8 +361,7 @@ def squad_predictions(windows, start_logits, end_logits, *, max_answer_length=30
 
     Args:
         windows: a `SquadWindows`.
-        start_logits: `(windows, length)`.
-        end_logits: `(windows, length)`.
+        start_logits, end_logits: `(windows, length)`.
         max_answer_length: tokens of an answer. Defaults to 30.
 
     Returns:
@@ -396,8 +395,7 @@ def squad_n_best(windows, start_logits, end_logits, *, n=20, max_answer_length=3
 
     Args:
         windows: a `SquadWindows`.
-        start_logits: `(windows, length)`.
-        end_logits: `(windows, length)`.
+        start_logits, end_logits: `(windows, length)`.
         n: texts to return, at most. Defaults to 20.
         max_answer_length: tokens of an answer. Defaults to 30.
 
