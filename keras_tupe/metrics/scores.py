@@ -1,5 +1,7 @@
 """Scores of classes and of numbers."""
 
+import math
+
 import numpy as np
 
 from keras_tupe.metrics._checks import pair
@@ -92,8 +94,11 @@ def matthews(labels, predictions):
         Computational Biology and Chemistry 28, 2004.
     """
     labels, predictions = _classes(labels, predictions)
-    names = np.unique([labels, predictions])
-    return _correlation(labels[:, np.newaxis] == names, predictions[:, np.newaxis] == names)
+    count, right = len(labels), int(np.count_nonzero(labels == predictions))
+    names, ids = np.unique(np.concatenate([labels, predictions]), return_inverse=True)
+    has, given = (np.bincount(part, minlength=len(names)) for part in np.split(ids, 2))
+    spread = float(count**2 - has @ has) * float(count**2 - given @ given)
+    return float((count * right - has @ given) / math.sqrt(spread)) if spread else 0.0
 
 
 def pearson(labels, predictions):
@@ -164,8 +169,8 @@ def _correlation(first, second):
 
 
 def _centered(values):
-    """Returns numbers less the mean of their column, up to a factor."""
+    """Returns numbers less their mean, up to a factor."""
     values = values.astype("float64")
     values -= values[0]  # equal numbers become 0 and not what rounding leaves of them
-    values /= np.abs(values).max(initial=0) or 1  # so that squares neither overflow nor vanish
-    return values - values.mean(axis=0)
+    values /= np.abs(values).max() or 1  # so that squares neither overflow nor vanish
+    return values - values.mean()
