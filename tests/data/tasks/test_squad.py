@@ -1,6 +1,7 @@
 """SQuAD: files, windows, labels, and predictions back to text."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -38,18 +39,10 @@ class Words:
     def __init__(self):
         self.words = {}
 
-    def tokenize_with_offsets(self, strings):
-        ids, starts, ends = [], [], []
-        for string in strings:
-            words, place, found = string.split(" "), 0, []
-            for word in words:
-                size = len(word.encode())
-                if word:
-                    found.append((self.words.setdefault(word, len(self.words) + 4), place, size))
-                place += size + 1
-            ids.append([word for word, _, _ in found])
-            starts.append([start for _, start, _ in found])
-            ends.append([start + size for _, start, size in found])
+    def tokenize_with_offsets(self, strings):  # ASCII, so that characters are bytes
+        rows = [list(re.finditer(r"\S+", string)) for string in strings]
+        ids = [[self.words.setdefault(m[0], len(self.words) + 4) for m in row] for row in rows]
+        starts, ends = ([[m.span()[i] for m in row] for row in rows] for i in (0, 1))
         return ids, starts, ends
 
 
