@@ -6,18 +6,23 @@ backbone read it and leave it as it is. None of this is imported by `import kera
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
+from keras_tupe.analysis.attention import (
+    ClsAttention,
+    cls_attention,
+    mean_attention_scores,
+    seen_keys,
+)
 from keras_tupe.analysis.attention_patterns import ATTENTION_PATTERNS, name_patterns
-from keras_tupe.analysis.cls_attention import ClsAttention, cls_attention
-from keras_tupe.analysis.correlation_rank import correlation_rank
-from keras_tupe.analysis.distance_tables import DistanceTable, distance_tables
 from keras_tupe.analysis.head_importance import head_importance
-from keras_tupe.analysis.mean_attention_scores import mean_attention_scores
-from keras_tupe.analysis.position_logits import position_logits
-from keras_tupe.analysis.remove_row_constants import remove_row_constants
-from keras_tupe.analysis.seen_keys import seen_keys
-from keras_tupe.analysis.toeplitz_energy import toeplitz_energy
-from keras_tupe.analysis.toeplitz_factors import toeplitz_factors, toeplitz_from_factors
-from keras_tupe.analysis.toeplitz_part import toeplitz_part
+from keras_tupe.analysis.positions import DistanceTable, distance_tables, position_logits
+from keras_tupe.analysis.toeplitz import (
+    correlation_rank,
+    remove_row_constants,
+    toeplitz_energy,
+    toeplitz_factors,
+    toeplitz_from_factors,
+    toeplitz_part,
+)
 
 __all__ = [
     "ATTENTION_PATTERNS",

@@ -1,4 +1,4 @@
-"""Checks of the arrays that are analyzed, with one wording."""
+"""Checks of what is analyzed, with one wording."""
 
 import numpy as np
 
@@ -15,11 +15,8 @@ def check_whole_rows(backbone):
 
 
 def real_numbers(values, name):
-    """Returns `values` as an array, after checking that they are finite real numbers."""
-    try:
-        values = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"`{name}` must be an array. Received: {error}") from error
+    """Returns finite real numbers as an array."""
+    values = np.asarray(values)
     if values.dtype.kind not in "iuf":
         raise TypeError(
             f"`{name}` must hold real numbers. Received: {name} of dtype {values.dtype}"
@@ -33,7 +30,7 @@ def real_numbers(values, name):
 
 
 def square_matrices(matrices, smallest=1):
-    """Returns `(heads, n, n)` as an array, after checking shape and values."""
+    """Returns a matrix of real numbers per head, `(heads, n, n)`."""
     matrices = real_numbers(matrices, "matrices")
     shape = matrices.shape
     if len(shape) != 3 or shape[1] != shape[2] or shape[0] < 1 or shape[1] < smallest:

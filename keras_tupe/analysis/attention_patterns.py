@@ -75,7 +75,9 @@ def name_patterns(matrices, is_seen=None):
     logits = matrices[:, 1:, 1:].astype("float64")
     words = logits.shape[1]
     seen = np.ones((words, words), bool) if is_seen is None else np.asarray(is_seen)[1:, 1:]
-    scores = _softmax(np.where(seen, logits, -np.inf))
+    logits = np.where(seen, logits, -np.inf)
+    scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    scores /= scores.sum(axis=-1, keepdims=True)
     place = np.arange(words)
     distance = place[None, :] - place[:, None]
     is_near = np.abs(distance) <= max(1, min(WINDOW, words // 8))
@@ -83,21 +85,15 @@ def name_patterns(matrices, is_seen=None):
     shares = np.einsum("hts,ats->ha", scores, areas) / words
     even, *sides = np.einsum("ts,ats->a", seen / seen.sum(axis=-1, keepdims=True), areas) / words
     usual = sides[0] - sides[1]
-    return [_name(near, left - right - usual, even) for near, left, right in shares]
-
-
-def _name(near, lean, even):
-    if lean >= SIDE_LEAD:
-        return PREVIOUS
-    if lean <= -SIDE_LEAD:
-        return NEXT
-    if near - even >= LOCAL_SHARE * (1 - even):
-        return LOCALLY
-    if near <= AVOIDED_SHARE * even:
-        return GLOBALLY
-    return BROADLY
-
-
-def _softmax(logits):
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
+    names = []
+    for near, left, right in shares:
+        lean = left - right - usual
+        rules = {
+            PREVIOUS: lean >= SIDE_LEAD,
+            NEXT: lean <= -SIDE_LEAD,
+            LOCALLY: near - even >= LOCAL_SHARE * (1 - even),
+            GLOBALLY: near <= AVOIDED_SHARE * even,
+            BROADLY: True,
+        }
+        names.append(next(name for name, holds in rules.items() if holds))
+    return names

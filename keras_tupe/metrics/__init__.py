@@ -4,8 +4,7 @@ For whoever compares methods, and wants to know what of a difference is chance. 
 every Keras backend. Classes: `accuracy`, `f1`, `matthews`; numbers: `pearson`, `spearman`; answers
 to questions: `squad_scores`. Intervals: `wilson_interval` of a share, `bootstrap_interval` of any
 score of rows, `mean_interval` of a few runs, `paired_difference` of two methods run with equal
-seeds. None of this is imported by `import keras_tupe`, and SciPy only when an interval needs
-Student's t.
+seeds. None of this is imported by `import keras_tupe`, and SciPy only when it is used.
 
 What someone scores who always says the same thing, to compare with:
 
@@ -18,17 +17,15 @@ What someone scores who always says the same thing, to compare with:
 """
 
 from keras_tupe._keywords import refuse_unknown_keywords
-from keras_tupe.metrics.accuracy import accuracy
-from keras_tupe.metrics.bootstrap_interval import bootstrap_interval
-from keras_tupe.metrics.f1 import f1
-from keras_tupe.metrics.matthews import matthews
-from keras_tupe.metrics.mean_interval import mean_interval
-from keras_tupe.metrics.normalize_answer import normalize_answer
-from keras_tupe.metrics.paired_difference import PairedDifference, paired_difference
-from keras_tupe.metrics.pearson import pearson
-from keras_tupe.metrics.spearman import spearman
-from keras_tupe.metrics.squad_scores import SquadScores, squad_scores
-from keras_tupe.metrics.wilson_interval import wilson_interval
+from keras_tupe.metrics.intervals import (
+    PairedDifference,
+    bootstrap_interval,
+    mean_interval,
+    paired_difference,
+    wilson_interval,
+)
+from keras_tupe.metrics.scores import accuracy, f1, matthews, pearson, spearman
+from keras_tupe.metrics.squad import SquadScores, normalize_answer, squad_scores
 
 __all__ = [
     "PairedDifference",

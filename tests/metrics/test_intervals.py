@@ -1,102 +1,215 @@
-"""Wilson's interval of a share and Student's of a mean, against SciPy and by simulation."""
+"""Intervals against SciPy and by simulation, the verdicts on two methods, and what is refused."""
 
+import functools
 import math
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from keras_tupe.metrics import mean_interval, wilson_interval
+from keras_tupe.metrics import (
+    bootstrap_interval,
+    mean_interval,
+    paired_difference,
+    spearman,
+    wilson_interval,
+)
+
+BASELINE = [60.0, 61.0, 60.5, 60.2, 61.1]
+HIGHER = [62.1, 62.8, 62.6, 62.0, 63.4]
+UNCLEAR = [61.0, 60.1, 61.4, 59.9, 61.5]
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 1000, 67_000])
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_wilsons_interval_equals_scipys(count, level):
+def test_wilsons_interval_is_the_printed_one(count, level):
+    z = scipy.stats.norm.ppf((1 + level) / 2)
     for successes in {0, 1, count // 3, count - 1, count}:
-        theirs = scipy.stats.binomtest(successes, count).proportion_ci(level, method="wilson")
-        assert wilson_interval(successes, count, level) == pytest.approx(tuple(theirs), abs=1e-12)
+        p = successes / count
+        reach = z * math.sqrt(p * (1 - p) / count + z**2 / (4 * count**2))
+        wanted = (p + z**2 / (2 * count) + np.array([-reach, reach])) / (1 + z**2 / count)
+        found = wilson_interval(successes, np.int64(count), level)
+        assert found == pytest.approx(wanted, abs=1e-12)
+        assert [found[0] == 0, found[1] == 1] == [successes == 0, successes == count]
 
 
-@pytest.mark.parametrize("count", [1, 3, 1000, 10**9])
-def test_wilsons_interval_stays_inside_and_keeps_a_width_at_the_ends(count):
-    low, high = wilson_interval(0, count)
-    assert low == 0 < high < 1
-    mirrored = wilson_interval(np.int64(count), np.int64(count))
-    assert mirrored[1] == 1
-    assert mirrored[0] == pytest.approx(1 - high, abs=1e-15)
+@pytest.mark.parametrize("count", [2, 3, 5, 30])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize("shift", [0.0, -1.0, 20.0])
+def test_students_interval_and_p_value_equal_scipys(count, level, shift):
+    rng = np.random.default_rng(count)
+    baseline = rng.normal(60, 5, count)
+    values = baseline + shift + rng.normal(size=count)
+    found = paired_difference(baseline, values, level)
+    theirs = scipy.stats.ttest_rel(values, baseline)
+    low, high = theirs.confidence_interval(level)
+    assert found.count == count
+    np.testing.assert_allclose(
+        [found.mean, found.low, found.high, found.p_value],
+        [np.mean(values - baseline), low, high, theirs.pvalue],
+        rtol=1e-10,
+    )
+    assert (found.p_value < 1 - level) == (not low <= 0 <= high)
+    assert found.too_few == (count < 3 or low <= 0 <= high)
+    same = mean_interval(values - baseline, level)
+    np.testing.assert_allclose((found.mean, found.low, found.high), same, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("successes", "count", "level", "error", "words"),
-    [
-        (0, 0, 0.95, ValueError, "`count` must be at least 1.*count=0"),
-        (5, 4, 0.95, ValueError, "between 0 and `count`. Received: successes=5, count=4"),
-        (-1, 4, 0.95, ValueError, "successes=-1"),
-        (0.8, 4, 0.95, TypeError, "`successes` must be an integer. Received: successes=0.8"),
-        (1, "4", 0.95, TypeError, "`count` must be an integer"),
-        (1, 4, 95, ValueError, "as 0.95 for 95 %. Received: level=95"),
-        (1, 4, 0, ValueError, "level=0"),
-        (1, 4, 1.0, ValueError, "level=1.0"),
-        (1, 4, math.nan, ValueError, "level=nan"),
-        (1, 4, "0.95", TypeError, "`level` must be a number.*level='0.95'"),
-        (1, 4, True, TypeError, "level=True"),
-    ],
-)
-def test_a_share_that_is_none_is_refused_with_a_sentence(successes, count, level, error, words):
-    with pytest.raises(error, match=words):
-        wilson_interval(successes, count, level)
-
-
-@pytest.mark.parametrize("count", [2, 3, 5, 40])
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
-def test_students_interval_equals_scipys(count, level, scale):
-    values = 70 + np.random.default_rng(count).normal(size=count)
-    theirs = scipy.stats.ttest_1samp(values, 0).confidence_interval(level)
-    expected = np.array([values.mean(), *theirs]) * scale
-    np.testing.assert_allclose(mean_interval(values * scale, level), expected, rtol=1e-12)
-
-
-def test_one_run_has_a_mean_and_no_interval():
+def test_one_run_has_no_interval_and_equal_runs_one_without_width():
     mean, low, high = mean_interval([82.5])
     assert mean == 82.5
     assert math.isnan(low)
     assert math.isnan(high)
+    for value in (0.0, 0.1, -3.7, 1e300, 5e-324):
+        assert mean_interval([value] * 3) == (value, value, value)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -3.7, 1e300, 5e-324])
-@pytest.mark.parametrize("count", [2, 3, 10])
-def test_equal_runs_have_an_interval_without_width(value, count):
-    assert mean_interval([value] * count) == (value, value, value)
+def test_a_bootstrap_is_the_quantiles_of_scores_of_drawn_rows():
+    labels, found = np.arange(7.0), np.array([0.0, 2, 1, 3, 6, 4, 5])
+    generator, scores = np.random.default_rng(5), []
+    for _ in range(40):
+        rows = generator.integers(0, 7, 7)
+        scores.append(spearman(labels[rows], found[rows]))
+    wanted = (spearman(labels, found), *np.quantile(scores, [0.1, 0.9]))
+    assert bootstrap_interval(
+        spearman, labels, found, resamples=40, level=0.8, seed=5
+    ) == pytest.approx(wanted)
 
 
-def test_the_interval_of_the_largest_numbers_is_an_interval():
-    largest = np.finfo("float64").max
-    mean, low, high = mean_interval([largest, -largest])
-    assert (mean, low, high) == (0, -math.inf, math.inf)
-
-
-def test_students_interval_of_three_runs_holds_the_truth_as_often_as_it_says():
+def test_intervals_hold_the_truth_as_often_as_they_say():
     rng = np.random.default_rng(0)
-    held = 0
-    for values in rng.normal(5, 2, size=(1000, 3)):
-        _, low, high = mean_interval(values, 0.9)
-        held += low <= 5 <= high
+    held = sum(
+        low <= 5 <= high
+        for _, low, high in (mean_interval(row, 0.9) for row in rng.normal(5, 2, (1000, 3)))
+    )
     low, high = wilson_interval(held, 1000, 0.999)
     assert low < 0.9 < high
+    held = 0
+    for seed in range(200):
+        values = rng.normal(size=50)
+        _, low, high = bootstrap_interval(np.mean, values, resamples=200, level=0.9, seed=seed)
+        held += low < 0 < high
+    assert 165 <= held <= 193  # 180 +- 3 sigma
+    pairs = rng.normal(60, 3, size=(600, 2, 3))  # methods that are equal
+    claims = sum(not paired_difference(*pair, level=0.9).too_few for pair in pairs)
+    assert abs(claims - 0.1 * 600) < 4 * math.sqrt(600 * 0.1 * 0.9)
+
+
+def test_a_clear_difference_is_told_with_its_direction():
+    found = paired_difference(BASELINE, HIGHER)
+    assert not found.too_few
+    assert found.verdict == (
+        "+2.02 over 5 pairs (95 % interval +1.75 to +2.29, p = 3.1e-05): higher than the baseline."
+    )
+    turned = paired_difference(HIGHER, BASELINE)
+    assert turned.verdict.endswith("lower than the baseline.")
+    assert turned.mean == -found.mean
+    # pairs find what the spread over seeds would hide
+    seeds, gains = np.array([50.0, 60.0, 70.0, 80.0]), np.array([1.0, 1.1, 0.9, 1.0])
+    assert not paired_difference(seeds, seeds + gains).too_few
+    assert paired_difference(seeds, (seeds + gains)[[1, 2, 3, 0]]).too_few
+
+
+def test_an_unclear_difference_says_what_could_have_been_found():
+    found = paired_difference(BASELINE, UNCLEAR)
+    assert found.low < 0 < found.high
+    assert found.too_few
+    assert found.verdict.startswith("Too few to tell: +0.22 over 5 pairs (95 % interval -0.")
+    assert found.verdict.endswith(
+        f"5 pairs with this spread find, 4 times in 5, a true difference of {found.detectable:.2g} "
+        "or more."
+    )
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_detectable_difference_is_found_four_times_in_five(count):
+    rng = np.random.default_rng(0)
+    differences = rng.normal(size=count)
+    found = paired_difference(np.zeros(count), differences)
+    samples = rng.normal(found.detectable, np.std(differences, ddof=1), size=(20_000, count))
+    theirs = scipy.stats.ttest_1samp(samples, 0, axis=1)
+    share = np.mean((theirs.pvalue < 0.05) & (theirs.statistic > 0))
+    assert share == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / 20_000))
+
+
+def test_one_and_two_pairs_are_too_few_however_clear_they_look():
+    found = paired_difference([60.0], [62.5])
+    assert (found.mean, found.count, found.too_few) == (2.5, 1, True)
+    assert all(map(math.isnan, (found.low, found.high, found.p_value, found.detectable)))
+    assert found.verdict == (
+        "Too few to tell: +2.5 in 1 pair, which tells nothing of the spread; run at least 3 seeds."
+    )
+    found = paired_difference([60.0, 61.0], [70.0, 71.001])
+    assert found.low > 0
+    assert found.p_value < 0.05
+    assert found.too_few
+    assert found.verdict.startswith("Too few to tell: +10 over 2 pairs (95 % interval ")
+
+
+# All differences equal, once written in numbers that rounding makes unequal.
+@pytest.mark.parametrize(
+    ("baseline", "values", "mean"),
+    [
+        ([1.0, 2.0, 4.0], [3.0, 4.0, 6.0], 2.0),
+        ([0.1, 0.2, 0.7], [0.2, 0.3, 0.8], 0.1),
+        ([1.0, 2.0, 4.0], [1.0, 2.0, 4.0], 0.0),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0.0),
+        ([0.3, 0.3, 0.6], [0.1 + 0.2, 0.3, 0.6], 0.0),
+    ],
+)
+def test_equal_differences_have_no_width_and_are_not_trusted(baseline, values, mean):
+    found, two = paired_difference(baseline, values), paired_difference(baseline[:2], values[:2])
+    assert found.mean == pytest.approx(mean, abs=1e-15)
+    assert found.low == found.high == found.mean
+    assert (found.p_value, found.detectable, found.too_few) == (mean == 0, 0, False)
+    told = f"+{mean:g} in each" if mean else "no difference in any"
+    assert found.verdict == (
+        f"No spread to judge by: {told} of 3 pairs; the seeds change nothing, so look whether the "
+        "runs really differ."
+    )
+    assert two.too_few
+    assert two.verdict.startswith(f"Too few to tell: {told} of 2 pairs")
+
+
+def test_small_true_differences_are_not_taken_for_rounding():
+    baseline = np.array([60.0, 61.0, 62.0])
+    found = paired_difference(baseline, baseline + np.array([1e-12, 2e-12, 3e-12]))
+    assert 0 < found.p_value < 0.1
+
+
+MEAN_OF_ROWS = functools.partial(bootstrap_interval, np.mean)
 
 
 @pytest.mark.parametrize(
-    ("values", "level", "error", "words"),
+    ("call", "error", "words"),
     [
-        ([], 0.95, ValueError, "`values` must hold at least one number"),
-        ([[1.0, 2.0]], 0.95, ValueError, "`values` must be a row of numbers.*shape \\(1, 2\\)"),
-        ([1.0, math.nan], 0.95, ValueError, "`values` must be finite.*1 values"),
-        (["1"], 0.95, TypeError, "`values` must hold real numbers"),
-        ([1.0, 2.0], 1, ValueError, "level=1"),
-        ([1.0, 2.0], None, TypeError, "level=None"),
+        (lambda: wilson_interval(0, 0), ValueError, "of at least 1.*successes=0, count=0"),
+        (lambda: wilson_interval(5, 4), ValueError, "between 0 and `count`.*successes=5, count=4"),
+        (lambda: wilson_interval(-1, 4), ValueError, "successes=-1"),
+        (lambda: wilson_interval(0.8, 4), TypeError, "must be an integer.*successes=0.8"),
+        (lambda: wilson_interval(1, "4"), TypeError, "`count` must be an integer.*count='4'"),
+        (lambda: wilson_interval(1, 4, 95), ValueError, "as 0.95 for 95 %. Received: level=95"),
+        (lambda: wilson_interval(1, 4, 0), ValueError, "level=0"),
+        (lambda: wilson_interval(1, 4, 1.0), ValueError, "level=1.0"),
+        (lambda: wilson_interval(1, 4, math.nan), ValueError, "level=nan"),
+        (lambda: wilson_interval(1, 4, "0.95"), TypeError, "must be a number.*level='0.95'"),
+        (lambda: wilson_interval(1, 4, True), TypeError, "level=True"),
+        (lambda: mean_interval([]), ValueError, "`values` must be a row.* hold at least 1"),
+        (lambda: mean_interval([1.0, math.nan]), ValueError, "`values` must be finite.*1 values"),
+        (lambda: mean_interval(["1"]), TypeError, "`values` must hold real numbers"),
+        (lambda: mean_interval([1.0, 2.0], None), TypeError, "level=None"),
+        (lambda: paired_difference([1.0, 2.0], [1.0]), ValueError, "2 of the baseline, 1 of"),
+        (lambda: paired_difference([math.inf], [1.0]), ValueError, "`baseline` must be finite"),
+        (lambda: paired_difference([1.0], [[1.0]]), ValueError, "`other` must be a row of numbers"),
+        (lambda: paired_difference([1.0], [2.0], 95), ValueError, "level=95"),
+        (lambda: MEAN_OF_ROWS(), ValueError, "columns of equally many rows"),
+        (lambda: MEAN_OF_ROWS([1.0, 2], [1.0]), ValueError, r"columns of \[2, 1\] rows"),
+        (lambda: MEAN_OF_ROWS([1.0]), ValueError, "two at least"),
+        (lambda: MEAN_OF_ROWS([1.0, 2], resamples=0), ValueError, "resamples=0"),
+        (lambda: MEAN_OF_ROWS([1.0, 2], resamples=1.5), TypeError, "must be an integer"),
+        (lambda: MEAN_OF_ROWS([1.0, 2], level=95), ValueError, "as 0.95 for 95 %"),
     ],
 )
-def test_a_mean_that_is_none_is_refused_with_a_sentence(values, level, error, words):
+def test_what_gives_no_interval_is_refused_with_a_sentence(call, error, words):
     with pytest.raises(error, match=words):
-        mean_interval(values, level)
+        call()

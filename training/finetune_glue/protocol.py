@@ -5,7 +5,7 @@ import dataclasses
 from training.command.without_keras import without_keras
 
 with without_keras():
-    from keras_tupe.data.tasks.glue._tasks import TASKS as GLUE_TASKS
+    from keras_tupe.data.tasks.glue import TASKS as GLUE_TASKS
 
 _LARGE = ("mnli", "qqp", "qnli")  # TUPE trains them for fewer epochs
 

@@ -1,10 +1,9 @@
 """Real English on every machine: the docstrings of installed packages and of Python itself."""
 
 import ast
-import contextlib
-import functools
 import gc
 import importlib.util
+import itertools
 import pathlib
 import re
 import sys
@@ -65,29 +64,20 @@ def embedded_documents(sources=SOURCES, progress=iter):
         ValueError: if a package is not installed.
     """
     files = [file for source in sources for file in _source_files(source)]
-    documents, seen = [], set()
-    with _garbage_collector_paused():
-        for file in progress(files):
-            for text in _texts(file):
-                if len(text.split()) < _MIN_DOCUMENT_WORDS:
-                    continue
-                paragraphs = [_unseen(paragraph, seen) for paragraph in prose_paragraphs(text)]
-                document = "\n".join(paragraph for paragraph in paragraphs if paragraph)
-                if len(document.split()) >= _MIN_DOCUMENT_WORDS:
-                    documents.append(document)
-    return documents
-
-
-@contextlib.contextmanager
-def _garbage_collector_paused():
-    """Syntax trees have no cycles; looking for some took half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
+    documents, seen, was_enabled = [], set(), gc.isenabled()
+    gc.disable()  # syntax trees have no cycles; looking for some took half of the time
     try:
-        yield
+        for text in itertools.chain.from_iterable(map(_texts, progress(files))):
+            if len(text.split()) < _MIN_DOCUMENT_WORDS:
+                continue
+            paragraphs = [_unseen(paragraph, seen) for paragraph in prose_paragraphs(text)]
+            document = "\n".join(filter(None, paragraphs))
+            if len(document.split()) >= _MIN_DOCUMENT_WORDS:
+                documents.append(document)
     finally:
         if was_enabled:
             gc.enable()
+    return documents
 
 
 def _unseen(paragraph, seen):
@@ -144,11 +134,11 @@ def _texts(file):
             tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return  # a template, or another version's syntax
-    if file.parts[-2:] == ("pydoc_data", "topics.py"):
-        table = next(node.value for node in tree.body if isinstance(node, ast.Assign))
-        yield from (text for _, text in sorted(ast.literal_eval(table).items()))
+    if file.parts[-2:] != ("pydoc_data", "topics.py"):
+        yield from _docstrings(tree)
         return
-    yield from _docstrings(tree)
+    table = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    yield from (text for _, text in sorted(ast.literal_eval(table).items()))
 
 
 def _docstrings(node):
@@ -157,16 +147,6 @@ def _docstrings(node):
         docstring = ast.get_docstring(node, clean=False)
         if docstring:
             yield docstring
-    for field in _fields_of_statements(type(node)):
-        for child in getattr(node, field):
-            if _fields_of_statements(type(child)):
-                yield from _docstrings(child)
-
-
-@functools.cache
-def _fields_of_statements(kind):
-    """The fields of a kind of node that hold statements, in the order in which they are written.
-
-    Expressions hold no docstring and are most of the tree; most statements hold no others.
-    """
-    return [field for field in kind._fields if field in _STATEMENTS]
+    for field in _STATEMENTS:  # expressions hold no docstring and are most of the tree
+        for child in getattr(node, field, ()):
+            yield from _docstrings(child)

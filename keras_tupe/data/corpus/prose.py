@@ -1,30 +1,41 @@
 """English paragraphs out of docstrings: code, tables, headings and signatures are dropped."""
 
 import inspect
+import itertools
 import re
 
-_FENCE = re.compile(r"^\s*(```|~~~)")
-_DOCTEST = re.compile(r"^\s*>>>")
-_DIRECTIVE = re.compile(r"^\s*\.\. +[\w-]+::")
 _CODE_DIRECTIVE = re.compile(
-    r"^\s*\.\. +(code|code-block|sourcecode|parsed-literal|math|plot|table|list-table|csv-table"
+    r"\.\. +(code|code-block|sourcecode|parsed-literal|math|plot|table|list-table|csv-table"
     r"|image|figure|ipython|doctest|testcode|testsetup|productionlist|index|currentmodule|autosummary"
     r"|_[^:]*)(:|$)"
 )
-_FENCE_MARKS, _UNDERLINE_MARKS = frozenset("`~"), frozenset("-=~^*#+\"'`.")
-_UNDERLINE = re.compile(r"^\s*([-=~^*#+\"'`.])\1{2,}\s*$")
-_TABLE = re.compile(r"\|.*\||^\s*\+[-=+]+\+\s*$|(={3,}|-{3,})\s+(={3,}|-{3,})")
-_NUMPY_PARAMETER = re.compile(r"^\s*[\w*.][\w*., ]*\s:(\s|$)")
-_BULLET = re.compile(r"^\s*(?:[-*+\u2022]|\(?\d{1,2}[.)]|#\.)\s+")
-_FIELD = re.compile(r"^\s*:(?:param|arg|type|key|exc|rais|return|rtype|i?var)[^:`]*:\s+")
-_ENTRY = re.compile(r"^\s*[*`\"']{0,3}[\w.\[\]*, ]{1,40}[*`\"']{0,3}(?: \([^()]*\))?:\s+")
-_HEADING = re.compile(r"^\s*[#*]*\s*[A-Z][\w ]{0,30}:[*]*\s*$")
+_UNDERLINE = re.compile(r"\s*([-=~^*#+\"'`.])\1{2,}\s*$")
+_FURNITURE = re.compile(
+    r"\.\. +[\w-]+::|[#*]*\s*[A-Z][\w ]{0,30}:[*]*\s*$"  # directives, headings such as `Args:`
+    r"|[\w*.][\w*., ]*\s:(?:\s|$)"  # numpy's `name : type`
+    r"|\+[-=+]+\+\s*$|.*(?:\|.*\||(?:={3,}|-{3,})\s+(?:={3,}|-{3,}))"  # tables
+)
+_ITEM = re.compile(
+    r"\s*(?:[-*+\u2022]|\(?\d{1,2}[.)]|#\.)\s+"
+    r"|\s*:(?:param|arg|type|key|exc|rais|return|rtype|i?var)[^:`]*:\s+"
+)
+_ENTRY = re.compile(r"\s*[*`\"']{0,3}[\w.\[\]*, ]{1,40}[*`\"']{0,3}(?: \([^()]*\))?:\s+")
+_STOPS = ".", ":", "!", "?", ")"
 
-_ROLE = re.compile(r":[\w:.+-]+:`~?!?\.?([^`<]*?)(?:\s*<[^`>]*>)?`")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|`([^`<]+) <[^`>]*>`__?")
-_FOOTNOTE = re.compile(r"\s*\[(?:#?\d+|\w+\d{4}\w?)\]_?")
-_ADDRESS = re.compile(r"<?\b(?:https?|ftp)://[^\s>)]*[^\s>).,;:]>?")
-_MARKUP = re.compile(r"(?<!\w)`+[~!]?\.?(?=\w)|`+|(?<!\w)\*+(?=\w)|(?<=\w)\*+(?!\w)|\\[(\[\])]")
+# What goes from a paragraph, and what stays of it: roles, links, footnotes, addresses, markup.
+_INLINE = (
+    (
+        re.compile(r":[\w:.+-]+:`~?!?\.?([^`<]*?)(?:\s*<[^`>]*>)?`"),
+        lambda match: match[1].rsplit(".", 1)[-1] or match[1],
+    ),
+    (
+        re.compile(r"!?\[([^\]]*)\]\([^)]*\)|`([^`<]+) <[^`>]*>`__?"),
+        lambda match: match[1] or match[2] or "",
+    ),
+    (re.compile(r"\s*\[(?:#?\d+|\w+\d{4}\w?)\]_?"), ""),
+    (re.compile(r"<?\b(?:https?|ftp)://[^\s>)]*[^\s>).,;:]>?"), ""),
+    (re.compile(r"(?<!\w)`+[~!]?\.?(?=\w)|`+|(?<!\w)\*+(?=\w)|(?<=\w)\*+(?!\w)|\\[(\[\])]"), ""),
+)
 _WORD = re.compile(
     r"[(\"'\u201c\u2018]*[A-Za-z]+(?:['\u2019/-][A-Za-z]+)*[)\"'\u201d\u2019]*[.,;:!?]*[)\"']*"
 )
@@ -78,10 +89,10 @@ def _text_lines(lines):
     """Yields the lines that are not code, table or title; an empty line where something went."""
     fenced = in_doctest = False
     code_indent = None  # lines indented deeper than this belong to a literal block
-    for index, line in enumerate(lines):
-        text = line.lstrip()
-        indent, mark = len(line) - len(text), text[:1]  # patterns are tried where they can match
-        if mark in _FENCE_MARKS and _FENCE.match(line):
+    for line, following in itertools.zip_longest(lines, lines[1:], fillvalue=""):
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if text.startswith(("```", "~~~")):
             fenced = not fenced
             yield ""
             continue
@@ -89,75 +100,42 @@ def _text_lines(lines):
             in_doctest = False
             yield ""
             continue
-        if code_indent is not None:
-            if indent > code_indent:
-                continue
-            code_indent = None
-        in_doctest = in_doctest or (mark == ">" and bool(_DOCTEST.match(line)))
-        underlined = index + 1 < len(lines) and _is_underline(lines[index + 1])
-        if mark == "." and _CODE_DIRECTIVE.match(line):
+        if code_indent is not None and indent > code_indent:
+            continue
+        code_indent = None
+        in_doctest = in_doctest or text.startswith(">>>")
+        if _CODE_DIRECTIVE.match(text):
             code_indent = indent
             yield ""
-        elif in_doctest or underlined or _is_furniture(line):
+        elif in_doctest or any(map(_UNDERLINE.match, (following, text))) or _FURNITURE.match(text):
             yield ""
-        elif line.rstrip().endswith("::"):
+        elif text.endswith("::"):
             code_indent = indent
             yield line.rstrip()[:-1]
         else:
             yield line
 
 
-def _is_underline(line):
-    return line.lstrip()[:1] in _UNDERLINE_MARKS and bool(_UNDERLINE.match(line))
-
-
-def _is_furniture(line):
-    if ":" in line and (
-        _DIRECTIVE.match(line) or _HEADING.match(line) or _NUMPY_PARAMETER.match(line)
-    ):
-        return True
-    may_be_table = "|" in line or "---" in line or "===" in line or "+" in line
-    return _is_underline(line) or (may_be_table and bool(_TABLE.search(line)))
-
-
 def _blocks(lines):
     """Yields each paragraph as one string: split at blank lines, list items and outdents."""
     block, last_indent = [], 0
-    for line in lines:
-        text = line.strip()
-        if not text:
-            if block:
-                yield " ".join(block)
-                block = []
-            continue
-        indent = line.find(text)
-        mark = None if text[0].isalpha() else _BULLET.match(line) or _FIELD.match(line)
-        entry = _ENTRY.match(line) if ":" in text else None
-        outdent = indent < last_indent and block and block[-1].endswith((".", ":", "!", "?", ")"))
-        if block and (mark or outdent or (indent > 0 and entry)):
+    for line in [*lines, ""]:
+        indent = len(line) - len(line.lstrip())
+        item, entry = _ITEM.match(line), _ENTRY.match(line)
+        outdent = indent < last_indent and block and block[-1].endswith(_STOPS)
+        if block and (not line.strip() or item or outdent or (indent > 0 and entry)):
             yield " ".join(block)
             block = []
-        if mark:
-            text = line[mark.end() :].strip()
-        elif entry and not block:
-            text = line[entry.end() :].strip()
+        mark = item or (entry if not block else None)
+        text = line[mark.end() if mark else 0 :].strip()
         if text:
             block.append(text)
             last_indent = indent
-    if block:
-        yield " ".join(block)
 
 
 def _clean(paragraph):
-    if ":`" in paragraph:
-        paragraph = _ROLE.sub(lambda match: match[1].rsplit(".", 1)[-1] or match[1], paragraph)
-    if "[" in paragraph or "`" in paragraph:
-        paragraph = _LINK.sub(lambda match: match[1] or match[2] or "", paragraph)
-        paragraph = _FOOTNOTE.sub("", paragraph)
-    if "://" in paragraph:
-        paragraph = _ADDRESS.sub("", paragraph)
-    if "`" in paragraph or "*" in paragraph or "\\" in paragraph:
-        paragraph = _MARKUP.sub("", paragraph)
+    for pattern, kept in _INLINE:
+        paragraph = pattern.sub(kept, paragraph)
     paragraph = " ".join(paragraph.split())
     return paragraph if paragraph.endswith((".", "!", "?", ":", '."', ".)")) else paragraph + "."
 
@@ -167,11 +145,5 @@ def _is_prose(paragraph):
     if len(words) < _MIN_PARAGRAPH_WORDS:
         return False
     common = sum(word.lower().strip("(\"'.,;:)") in _COMMON for word in words)
-    if common < _MIN_COMMON_SHARE * len(words):
-        return False
-    plain = sum(_is_plain(word) for word in words)
-    return plain >= _MIN_WORD_SHARE * len(words)
-
-
-def _is_plain(word):
-    return (word.isalpha() and word.isascii()) or bool(_WORD.fullmatch(word))
+    plain = sum(bool(_WORD.fullmatch(word)) for word in words)
+    return common >= _MIN_COMMON_SHARE * len(words) and plain >= _MIN_WORD_SHARE * len(words)

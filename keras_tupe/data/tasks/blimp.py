@@ -1,13 +1,20 @@
 """BLiMP: minimal pairs of sentences, of which one is grammatical."""
 
 import dataclasses
-import json
 import pathlib
 import re
 
-from keras_tupe._json_file import parse_json
-from keras_tupe.data.tasks._lines import file_place, read_lines
+from keras_tupe.data.tasks._files import (
+    check_arguments,
+    check_shape,
+    check_some,
+    file_place,
+    left_out,
+    parse,
+    read_lines,
+)
 
+_WHAT = "a file of BLiMP, a JSON object in each line"
 _TEXTS = ("sentence_good", "sentence_bad")
 _NAMES = ("UID", "field", "linguistics_term")
 
@@ -45,6 +52,7 @@ def read_blimp(path, *, skipped=None):
         List of `BlimpParadigm`s, in the order of their names.
 
     Raises:
+        TypeError: if `path` is not a path or `skipped` not a list.
         ValueError: if there are no such files; a file is not UTF-8 or is empty; a line is no JSON,
             lacks a key or a sentence, or belongs to another paradigm than the line before; or
             two files hold one paradigm. Messages name file and line.
@@ -53,6 +61,7 @@ def read_blimp(path, *, skipped=None):
         Warstadt et al. BLiMP: The Benchmark of Linguistic Minimal Pairs for English. TACL 2020.
         https://arxiv.org/abs/1912.00582
     """
+    check_arguments("path", path, skipped, "the path of a file or a folder")
     path = pathlib.Path(path)
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
@@ -73,53 +82,23 @@ def read_blimp(path, *, skipped=None):
 
 def _read_file(path, skipped):
     names, pairs = None, []
-    for number, line in enumerate(read_lines(path, "a file of BLiMP"), 1):
-        try:
-            row = _parse(line, path, number)
+    for number, line in enumerate(read_lines(path, _WHAT), 1):
+        with left_out(skipped):
+            place = file_place(path, number)
+            row = parse(line, _WHAT, path, number)
+            check_shape(row, dict.fromkeys((*_TEXTS, *_NAMES), str), _WHAT, f"{place}, $")
+            if not re.fullmatch(r"[\w-]+", row["UID"]):
+                raise ValueError(
+                    "A UID of BLiMP must be of letters, digits, _ and -, since results are filed "
+                    f"by it. Received: {place}, {row['UID']!r}"
+                )
             found = tuple(row[name] for name in _NAMES)
             if names not in (None, found):
                 raise ValueError(
                     f"All lines of a file must have the same {', '.join(_NAMES)}: {names}. "
-                    f"Received: {file_place(path, number)}, {found}"
+                    f"Received: {place}, {found}"
                 )
-        except ValueError as error:
-            if skipped is None:
-                raise
-            skipped.append(str(error))
-            continue
-        names = found
-        pairs.append(tuple(row[name] for name in _TEXTS))
-    if not pairs:
-        raise ValueError(
-            "A file of BLiMP must have at least one good line. "
-            f"Received: file={str(path)!r}, where all lines are bad"
-        )
+            names = found
+            pairs.append(tuple(row[name] for name in _TEXTS))
+    check_some(pairs, _WHAT, path)
     return BlimpParadigm(*names, *map(list, zip(*pairs, strict=True)))
-
-
-def _parse(line, path, number):
-    try:
-        row = parse_json(line)
-    except ValueError as error:
-        is_syntax = isinstance(error, json.JSONDecodeError)
-        reason = f"{error.msg} in column {error.colno}" if is_syntax else str(error)
-        raise ValueError(
-            "A line of BLiMP must be one JSON object. "
-            f"Received: {file_place(path, number)}, {reason}"
-        ) from None
-    bad = [
-        name
-        for name in (*_TEXTS, *_NAMES)
-        if not isinstance(row, dict) or not isinstance(row.get(name), str) or not row[name].strip()
-    ]
-    if bad:
-        raise ValueError(
-            f"A line of BLiMP must be an object with text under {[*_TEXTS, *_NAMES]}. "
-            f"Received: {file_place(path, number)}, without text under {bad}"
-        )
-    if not re.fullmatch(r"[\w-]+", row["UID"]):
-        raise ValueError(
-            "A UID of BLiMP must be of letters, digits, _ and -, since results are filed by it. "
-            f"Received: {file_place(path, number)}, {row['UID']!r}"
-        )
-    return row

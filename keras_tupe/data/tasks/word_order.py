@@ -9,12 +9,13 @@ import re
 import numpy as np
 
 from keras_tupe.data.corpus.sentences import split_sentences
-from keras_tupe.data.rows.counter_rng import check_seed
+from keras_tupe.data.rows.counter_rng import check_seed, permute
 from keras_tupe.data.rows.shared_batches import SharedBatches
 
 _MIN_WORDS, _MAX_WORDS = 10, 40
 _MIN_PIECES = 12
 _SENTENCES_PER_CALL = 4096
+_ORDER = 0  # stream of random bits
 # Two words with one space between. Punctuation before the first and after the second stays put.
 _NEIGHBOURS = re.compile(r"(?<![^\s(\[\"'])([^\W\d_]+) (?=([^\W\d_]+)[.,;:!?)\]\"']*(?:\s|$))")
 
@@ -45,14 +46,15 @@ class WordOrderRows(SharedBatches):
     Args:
         pairs: a `WordOrderPairs`.
         batch_size: rows per batch, even, at least 2; if there are fewer rows, all of them.
-        seed: integer >= 0.
+        seed: integer from 0 to 2**64 - 1.
 
     Attributes:
         batch_size: rows per batch.
         num_batches: batches of an epoch.
 
     Raises:
-        ValueError: if `batch_size` is odd or below 2.
+        TypeError: if `seed` is not an integer.
+        ValueError: if `batch_size` is not an even integer >= 2, or `seed` out of its range.
 
     Example:
         >>> ids = np.arange(5, 35, dtype="int32").reshape(6, 5)
@@ -64,14 +66,14 @@ class WordOrderRows(SharedBatches):
     """
 
     def __init__(self, pairs, *, batch_size, seed):
-        if batch_size < 2 or batch_size % 2:
+        is_integer = isinstance(batch_size, int | np.integer)
+        if not is_integer or batch_size < 2 or batch_size % 2:
             raise ValueError(
                 "`batch_size` must be an even integer >= 2, for both rows of each pair. "
-                f"Received: batch_size={batch_size}"
+                f"Received: batch_size={batch_size!r}"
             )
         self._pairs = pairs
-        self._seed = seed
-        self._epoch = None, None
+        self._seed = check_seed(seed)
         self.batch_size = min(batch_size, len(pairs.labels))
         self.num_batches = len(pairs.labels) // self.batch_size
         self._pairs_per_batch = self.batch_size // 2
@@ -83,11 +85,11 @@ class WordOrderRows(SharedBatches):
             `(inputs, labels, weights)`: `inputs` has `token_ids` and `padding_mask`, int32
             `(batch, length)`; labels int32 and weights float32, all 1, `(batch,)`.
         """
-        epoch, place = divmod(operator.index(step), self.num_batches)
-        if step < 0:
+        if operator.index(step) < 0:
             raise ValueError(f"`step` must be at least 0. Received: step={step}")
-        size = self._pairs_per_batch
-        chosen = self._order(epoch)[place * size : (place + 1) * size]
+        numbers = step * self._pairs_per_batch + np.arange(self._pairs_per_batch)
+        epochs, places = np.divmod(numbers, self.num_batches * self._pairs_per_batch)
+        chosen = permute(self._seed, _ORDER, epochs, places, len(self._pairs.labels) // 2)
         rows = (2 * chosen[:, np.newaxis] + [0, 1]).ravel()[self._part]
         pairs = self._pairs
         inputs = {"token_ids": pairs.token_ids[rows], "padding_mask": pairs.padding_mask[rows]}
@@ -99,16 +101,6 @@ class WordOrderRows(SharedBatches):
         row = (self.batch_size, self._pairs.token_ids.shape[1]), "int32"
         labels = (self.batch_size,)
         return {"token_ids": row, "padding_mask": row}, (labels, "int32"), (labels, "float32")
-
-    def _order(self, epoch):
-        """The pairs in the order of an epoch: the generator's permutation number `epoch`."""
-        known, order = self._epoch  # one look, one write: several threads ask
-        if known != epoch:
-            generator = np.random.default_rng(self._seed)
-            for _ in range(epoch + 1):
-                order = generator.permutation(len(self._pairs.labels) // 2)
-            self._epoch = epoch, order
-        return order
 
 
 def word_order_pairs(
@@ -187,10 +179,6 @@ def _exchanged(documents, seed):
             if neighbours:
                 digest = hashlib.sha256(f"{seed} {sentence}".encode()).digest()
                 chosen = neighbours[int.from_bytes(digest[:8], "big") % len(neighbours)]
-                pairs[digest] = (sentence, _exchange(sentence, chosen))
+                before, after = sentence[: chosen.start(1)], sentence[chosen.end(2) :]
+                pairs[digest] = (sentence, f"{before}{chosen[2]} {chosen[1]}{after}")
     return [pair for _, pair in sorted(pairs.items())]
-
-
-def _exchange(sentence, match):
-    before, after = sentence[: match.start(1)], sentence[match.end(2) :]
-    return f"{before}{match[2]} {match[1]}{after}"

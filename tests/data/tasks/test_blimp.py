@@ -45,14 +45,14 @@ def test_a_folder_gives_its_paradigms_in_the_order_of_names(tmp_path):
 @pytest.mark.parametrize(
     ("bad", "sentence"),
     [
-        ("{'UID'", r"one JSON object.*, Expecting .* in column 2$"),
-        ("", r"one JSON object.*, Expecting value in column 1$"),
-        ("[1, 2]", r"without text under \['sentence_good', 'sentence_bad', 'UID'"),
-        (line(good=""), r"without text under \['sentence_good'\]$"),
-        (line(bad=" "), r"without text under \['sentence_bad'\]$"),
+        ("{'UID'", r"a JSON object in each line.*, Expecting property name .*$"),
+        ("", r"a JSON object in each line.*, Expecting value$"),
+        ("[1, 2]", r"an object at this place.*, \$: \[1, 2\]$"),
+        (line(good=""), r"text at this place.*, \$\.sentence_good: ''$"),
+        (line(bad=" "), r"text at this place.*, \$\.sentence_bad: ' '$"),
         (line(UID="../agreement"), r"letters, digits, _ and -.*, '../agreement'$"),
-        (line(UID=5), r"without text under \['UID'\]$"),
-        (line().replace("linguistics_term", "term"), r"without text under \['linguistics_term'\]$"),
+        (line(UID=5), r"text at this place.*, \$\.UID: 5$"),
+        (line().replace("linguistics_term", "term"), r"must be 'linguistics_term' at.*: keys"),
         (line(uid="causative"), r"the same UID, .*_term: \('agreement'.*'causative'"),
     ],
 )  # fmt: skip
@@ -67,32 +67,23 @@ def test_a_broken_line_is_named_or_left_out(tmp_path, bad, sentence):
     assert skipped == [str(error.value)]
 
 
-def test_a_file_of_broken_lines_only_is_refused(tmp_path):
-    write(tmp_path / "a.jsonl", "{}", "{}")
-    with pytest.raises(ValueError, match=r"at least one good line.*a\.jsonl', where all"):
-        read_blimp(tmp_path, skipped=[])
-
-
-def test_a_paradigm_in_two_files_is_refused(tmp_path):
-    write(tmp_path / "a.jsonl", line())
-    write(tmp_path / "b.jsonl", line())
-    with pytest.raises(
-        ValueError, match=r"in one file.*UID 'agreement' in '.*a\.jsonl' and '.*b\."
-    ):
-        read_blimp(tmp_path)
-
-
-def test_what_is_not_there_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"files named \.jsonl\. Received: path='"):
-        read_blimp(tmp_path)
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"a": b"{}\n{}\n"}, r"at least one good entry.*a\.jsonl', which has"),
+        (
+            {"a": line().encode(), "b": line().encode()},
+            r"in one file.*UID 'agreement' in '.*a\.jsonl' and '.*b\.",
+        ),
+        ({}, r"files named \.jsonl\. Received: path='"),
+        ({"a": b""}, r"is empty\. Received: file='.*a\.jsonl'$"),
+        ({"a": line().encode() + b"\n\xff\n"}, r"in UTF-8.*a\.jsonl', line 2, first bad byte"),
+    ],
+)
+def test_folders_that_cannot_be_read_are_refused(tmp_path, files, sentence):
+    for name, content in files.items():
+        (tmp_path / f"{name}.jsonl").write_bytes(content)
+    with pytest.raises(ValueError, match=sentence):
+        read_blimp(tmp_path, skipped=[] if "good entry" in sentence else None)
     with pytest.raises(ValueError, match=r"a file of BLiMP.*no file\. Received: file='.*nowhere"):
         read_blimp(tmp_path / "nowhere.jsonl")
-
-
-def test_files_that_are_empty_or_not_utf8_are_refused(tmp_path):
-    write(tmp_path / "a.jsonl")
-    with pytest.raises(ValueError, match=r"is empty\. Received: file='.*a\.jsonl'$"):
-        read_blimp(tmp_path)
-    (tmp_path / "a.jsonl").write_bytes(line().encode() + b"\n\xff\n")
-    with pytest.raises(ValueError, match=r"in UTF-8.*a\.jsonl', line 2, first bad byte"):
-        read_blimp(tmp_path)

@@ -87,7 +87,7 @@ def test_official_files_are_read(tmp_path, name, end):
 
 
 def test_the_table_holds_nine_tasks_and_their_official_sizes():
-    sizes = {name: [task.rows[split] for split in task.splits[:-1]] for name, task in TASKS.items()}
+    sizes = {name: [*task.rows.values()][:-1] for name, task in TASKS.items()}
     assert sizes == {
         "cola": [8551, 1043],
         "sst2": [67349, 872],
@@ -99,27 +99,14 @@ def test_the_table_holds_nine_tasks_and_their_official_sizes():
         "rte": [2490, 277],
         "wnli": [635, 71],
     }
-    assert {name: task.num_classes for name, task in TASKS.items()} == {
-        **dict.fromkeys(TASKS, 2),
-        "mnli": 3,
-        "stsb": 1,
-    }
-    assert {name: len(task.columns) for name, task in TASKS.items() if len(task.columns) == 1} == {
-        "cola": 1,
-        "sst2": 1,
-    }
+    assert [task.num_classes for task in TASKS.values()] == [2, 2, 2, 1, 2, 3, 2, 2, 2]
 
 
-@pytest.mark.parametrize("spelling", ["sst2", "SST2", "SST-2", "sst-2", "sst_2"])
-def test_all_usual_spellings_name_a_task(tmp_path, spelling):
+def test_usual_spellings_name_a_task_and_dev_and_validation_are_one_split(tmp_path):
     write_task(tmp_path, "sst2", "dev.tsv")
-    assert len(read(spelling, tmp_path, "dev").indices) == 3
-
-
-def test_validation_and_dev_are_one_split(tmp_path):
-    write_task(tmp_path, "rte", "dev.tsv")
-    first, second = read("RTE", tmp_path, "dev"), read("RTE", tmp_path, "validation")
-    assert first.texts == second.texts == tuple(EXPECTED["rte"][0])
+    for spelling in ("sst2", "SST2", "SST-2", "sst_2"):
+        for split in ("dev", "validation"):
+            assert read(spelling, tmp_path, split).texts == tuple(EXPECTED["sst2"][0])
 
 
 def test_mnli_has_two_validation_splits(tmp_path):
@@ -198,7 +185,7 @@ def test_separators_of_other_kinds_are_text(tmp_path):
         ("stsb", [FILES["stsb"][0], FILES["stsb"][1][0].replace("0.250", "-1")], "score '-1'$"),
         ("stsb", [FILES["stsb"][0], FILES["stsb"][1][0].replace("0.250", "")], "score ''$"),
         ("qqp", [FILES["qqp"][0], "1\t2\t3\tA?\tB?\t1\tmore"], r"6 columns.*line 2, which has 7$"),
-        ("sst2", ["sentence\tlabel"], r"rows below its header.*line 1"),
+        ("sst2", ["sentence\tlabel"], r"at least one good entry in a TSV.*none$"),
         ("sst2", [], r"is empty\. Received: file='.*train\.tsv'$"),
     ],
 )  # fmt: skip
@@ -219,13 +206,6 @@ def test_bad_lines_can_be_left_out_and_listed(tmp_path):
     assert [message.split("line ")[-1] for message in skipped] == ["3, which has 1", "4, label '7'"]
 
 
-def test_the_line_that_is_not_utf8_is_named(tmp_path):
-    path = write_task(tmp_path, "cola")
-    path.write_bytes(path.read_bytes() + "gj04\t1\t\tcaf\u00e9".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"in UTF-8.*train\.tsv', line 3, first bad byte"):
-        read("cola", tmp_path)
-
-
 def test_another_number_of_rows_than_the_official_one_is_refused(tmp_path):
     write_task(tmp_path, "rte")
     with pytest.raises(ValueError, match=r"has 2490 rows.*check_counts=False.*Received: .*2 rows$"):
@@ -235,21 +215,14 @@ def test_another_number_of_rows_than_the_official_one_is_refused(tmp_path):
     assert len(read_glue("wnli", tmp_path, "dev").indices) == 71
 
 
-def test_an_unknown_task_is_answered_with_the_list():
+def test_what_is_not_there_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"one of \['cola', .*Received: task='snli'$"):
         read_glue("snli", "anywhere", "train")
-
-
-def test_a_missing_file_is_named(tmp_path):
     (tmp_path / "RTE").mkdir()
     with pytest.raises(ValueError, match=r"'train\.tsv' is missing\. Received: source='.*RTE'$"):
         read("rte", tmp_path)
     with pytest.raises(ValueError, match=r"must be 'tfds' or a folder.*nowhere'$"):
         read("rte", tmp_path / "nowhere")
-    with pytest.raises(
-        TypeError, match=r"must be 'tfds' or the path.*Received: source of type int"
-    ):
-        read("rte", 5)
 
 
 def test_tfds_that_is_not_installed_is_answered_with_what_to_do(monkeypatch):

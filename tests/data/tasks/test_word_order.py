@@ -44,7 +44,8 @@ def test_pairs_are_the_same_pieces_in_another_order(pairs):
         assert (intact != disturbed).sum() == 2
 
 
-def test_exactly_two_neighbouring_words_are_exchanged(pairs):
+def test_exactly_two_neighbouring_words_are_exchanged_at_any_place(pairs):
+    places = set()
     for intact, disturbed in zip(pairs.texts[::2], pairs.texts[1::2], strict=True):
         before, after = intact.split(), disturbed.split()
         first, second = (i for i in range(len(before)) if before[i] != after[i])
@@ -53,17 +54,11 @@ def test_exactly_two_neighbouring_words_are_exchanged(pairs):
         assert [word.strip("(),.") for word in (after[first], after[second])] == words[::-1]
         assert words[0].lower() != words[1].lower()
         # punctuation stays where it was
-        assert re.findall(r"[^\w\s]", intact) == re.findall(r"[^\w\s]", disturbed)
-        assert [m.end() for m in re.finditer(r"[,.)]", intact)] == [
-            m.end() for m in re.finditer(r"[,.)]", disturbed)
+        marks = [[(m[0], m.end()) for m in re.finditer(r"[,.()]", x)] for x in (intact, disturbed)]
+        assert [mark for mark in marks[0] if mark[0] != "("] == [
+            mark for mark in marks[1] if mark[0] != "("
         ]
-
-
-def test_every_place_without_punctuation_between_is_exchanged_somewhere(pairs):
-    places = set()
-    for intact, disturbed in zip(pairs.texts[::2], pairs.texts[1::2], strict=True):
-        before, after = intact.split(), disturbed.split()
-        places.add(next(i for i in range(len(before)) if before[i] != after[i]))
+        places.add(first)
     # Every old CAT, | I said, | VERB the young BIRD that VERB | (almost) | one DOG.
     assert places == {0, 1, 3, 5, 6, 7, 8, 9, 12}
 
@@ -83,6 +78,8 @@ def test_the_choice_depends_on_seed_and_sentence_alone(pairs):
     again = word_order_pairs(documents[::-1] + documents[:9], tokenize, **IDS, seed=5)
     assert again.texts == pairs.texts
     np.testing.assert_array_equal(again.token_ids, pairs.token_ids)
+    few = word_order_pairs(documents, tokenize, **IDS, seed=5, num_pairs=7)
+    assert few.texts == pairs.texts[:14]
     fewer = word_order_pairs(documents[:200], tokenize, **IDS, seed=5)
     assert set(zip(fewer.texts[::2], fewer.texts[1::2], strict=True)) <= set(
         zip(pairs.texts[::2], pairs.texts[1::2], strict=True)
@@ -91,11 +88,6 @@ def test_the_choice_depends_on_seed_and_sentence_alone(pairs):
     assert sorted(other.texts[::2]) == sorted(pairs.texts[::2])
     assert other.texts[::2] != pairs.texts[::2]
     assert sorted(other.texts[1::2]) != sorted(pairs.texts[1::2])
-
-
-def test_the_first_pairs_are_taken(pairs):
-    few = word_order_pairs(make_documents(), tokenize, **IDS, seed=5, num_pairs=7)
-    assert few.texts == pairs.texts[:14]
 
 
 def test_sentences_of_the_wrong_size_are_left_out():
@@ -122,45 +114,37 @@ def test_words_that_differ_in_nothing_but_case_are_not_exchanged():
     assert all(re.fullmatch(r"(the The ){5}the (\w+) The\.", text) for text in texts[1::2])
 
 
-def test_pairs_that_the_tokenizer_cannot_tell_apart_are_left_out():
+def test_text_that_gives_no_pairs_is_refused():
     def all_unknown(sentences):
         return [[1] * 14 for _ in sentences]
 
     with pytest.raises(ValueError, match=r"needs sentences of 10 to 40 words.*Received: 4"):
         word_order_pairs(make_documents(400), all_unknown, **IDS, seed=0)
-
-
-def test_text_without_such_sentences_is_refused():
     with pytest.raises(ValueError, match=r"Received: 0 such sentences, length=32, num_pairs=None$"):
         word_order_pairs(["Too short."], tokenize, **IDS, seed=0)
-
-
-def test_rows_without_room_are_refused():
     with pytest.raises(ValueError, match=r"at least 14.*Received: length=13$"):
         word_order_pairs(make_documents(), tokenize, **IDS, seed=0, length=13)
 
 
-def test_batches_hold_whole_pairs_and_an_epoch_each_pair_once_in_the_generators_order(pairs):
+def test_batches_hold_whole_pairs_and_an_epoch_each_pair_once_in_an_order_of_its_own(pairs):
     masks = np.random.default_rng(0).integers(0, 2, pairs.padding_mask.shape, "int32")
     pairs = dataclasses.replace(pairs, padding_mask=masks)
     rows = WordOrderRows(pairs, batch_size=64, seed=3)
-    count = len(pairs.labels) // 2
-    generator = np.random.default_rng(3)
+    places = {row.tobytes(): number for number, row in enumerate(pairs.token_ids)}
+    count, orders = len(pairs.labels) // 2, []
     for epoch in range(3):
-        order = generator.permutation(count)[: 32 * rows.num_batches]
-        assert count - len(order) < 32
-        for place in range(rows.num_batches):
-            inputs, labels, weights = rows.batch(epoch * rows.num_batches + place)
-            chosen = order[32 * place : 32 * (place + 1)]
-            for version in (0, 1):  # intact, disturbed
-                np.testing.assert_array_equal(
-                    inputs["token_ids"][version::2], pairs.token_ids[2 * chosen + version]
-                )
-                np.testing.assert_array_equal(
-                    inputs["padding_mask"][version::2], pairs.padding_mask[2 * chosen + version]
-                )
-            assert labels.tolist() == [0, 1] * 32
+        chosen = []
+        for step in range(epoch * rows.num_batches, (epoch + 1) * rows.num_batches):
+            inputs, labels, weights = rows.batch(step)
+            numbers = np.array([places[row.tobytes()] for row in inputs["token_ids"]])
+            np.testing.assert_array_equal(inputs["padding_mask"], masks[numbers])
+            np.testing.assert_array_equal(numbers[1::2], numbers[::2] + 1)
+            assert labels.tolist() == (numbers % 2).tolist() == [0, 1] * 32
             assert weights.tolist() == [1.0] * 64
+            chosen += (numbers[::2] // 2).tolist()
+        assert len(set(chosen)) == len(chosen) > count - 32
+        orders.append(chosen)
+    assert orders[0][:9] != orders[1][:9] != orders[2][:9] != orders[0][:9]
 
 
 def test_batches_come_by_their_number_alone_also_through_tf_data(pairs):
@@ -181,8 +165,7 @@ def test_batches_come_by_their_number_alone_also_through_tf_data(pairs):
 
 def test_the_parts_of_the_workers_are_the_batch(pairs):
     rows = WordOrderRows(pairs, batch_size=60, seed=3)
-    whole = rows.batch(7)
-    parts = [rows.shard(index, 3).batch(7) for index in range(3)]
+    whole, parts = rows.batch(7), [rows.shard(index, 3).batch(7) for index in range(3)]
     for name, ids in whole[0].items():
         np.testing.assert_array_equal(np.concatenate([p[0][name] for p in parts]), ids)
     for place in (1, 2):
@@ -191,16 +174,10 @@ def test_the_parts_of_the_workers_are_the_batch(pairs):
     assert part.signature[1] == ((30,), "int32")
     ids = part.shard(1, 2).batch(7)[0]["token_ids"]
     np.testing.assert_array_equal(ids, whole[0]["token_ids"][45:])
-    for index, count, told in ((0, 7, "count=7"), (2, 2, "index=2"), (-1, 2, "index=-1")):
-        with pytest.raises(ValueError, match=f"Received: .*{told}$"):
-            rows.shard(index, count)
 
 
 def test_few_pairs_are_a_batch_and_a_pair_is_never_cut(pairs):
     rows = WordOrderRows(pairs, batch_size=10**6, seed=0)
     assert (rows.batch_size, rows.num_batches) == (len(pairs.labels), 1)
-    for batch_size in (0, 7):
-        with pytest.raises(ValueError, match=f"even integer >= 2.*batch_size={batch_size}"):
-            WordOrderRows(pairs, batch_size=batch_size, seed=0)
     with pytest.raises(ValueError, match="Received: step=-1"):
         rows.batch(-1)

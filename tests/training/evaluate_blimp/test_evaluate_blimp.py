@@ -117,7 +117,7 @@ def test_bad_lines_and_limits_leave_pairs_out(preset, data, tmp_path):
     file.write_text("{}\n" + json.dumps(long) + "\n" + file.read_text())
     out = tmp_path / "out"
     refused = cases.failure(preset, broken, out)
-    assert "agreement.jsonl', line 1, without text" in refused
+    assert "agreement.jsonl', line 1, $: keys []" in refused
     file.write_text(file.read_text().removeprefix("{}\n"))
     refused = cases.failure(preset, broken, out)
     assert "must fit into the 8 tokens" in refused
@@ -130,7 +130,7 @@ def test_bad_lines_and_limits_leave_pairs_out(preset, data, tmp_path):
     assert "line 1" in results["skipped"]["first"][0]
     assert "'The cat sat on the dog.'" in results["skipped"]["first"][1]
     assert shares(results["paradigms"])["agreement"] == (1.0, 1)
-    assert "Left out: 2. The first: A line of BLiMP" in ended.out
+    assert "Left out: 2. The first: There must be" in ended.out
 
 
 def test_all_mistakes_of_a_command_line_are_named_at_once(tmp_path):

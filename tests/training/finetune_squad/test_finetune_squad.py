@@ -167,7 +167,7 @@ def test_files_that_are_no_squad_are_both_named(parts, tmp_path):
     (tmp_path / "dev.json").write_text(json.dumps(unanswered))
     files = tmp_path / "train.json", tmp_path / "dev.json"
     message = cases.failure(parts[0], *files, tmp_path / "out").splitlines()
-    assert message[0].startswith("finetune_squad: --train: A file of SQuAD v1.1 (JSON) must have")
+    assert message[0].startswith("finetune_squad: --train: There must be an object at this")
     assert "finetune_squad: --dev: A question of SQuAD v1.1 must have an answer" in message[1]
     found = read_questions(Settings(train=parts[1], dev=files[1], skip_bad=True))
     assert (len(found["dev"].questions), len(found["dev"].skipped)) == (8, 4)

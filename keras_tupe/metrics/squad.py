@@ -3,8 +3,43 @@
 import collections
 import collections.abc
 import dataclasses
+import re
+import string
 
-from keras_tupe.metrics.normalize_answer import normalize_answer
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE = re.compile(r"\b(?:an?|the)\b")
+
+
+def normalize_answer(text):
+    """Returns an answer as SQuAD v1.1's official scorer compares it.
+
+    In this order: lower case; the 32 punctuation characters of ASCII dropped, nothing put in
+    their place ("U.S." becomes "us", "well-known" "wellknown"); the words a, an and the dropped;
+    words joined by single spaces. Punctuation beyond ASCII stays, as do full-width characters and
+    accents; their spaces, such as U+00A0 and U+3000, count as white space.
+
+    Args:
+        text: string.
+
+    Returns:
+        String, possibly empty.
+
+    Raises:
+        TypeError: if `text` is not a string.
+
+    Example:
+        >>> normalize_answer(" The  U.S. Army's band, a-ha!")
+        'us armys band aha'
+
+    References:
+        As `squad_scores`.
+    """
+    if not isinstance(text, str):
+        raise TypeError(
+            f"An answer must be a string. Received: answer of type {type(text).__name__}"
+        )
+    text = text.lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLE.sub(" ", text).split())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +76,7 @@ def squad_scores(questions, predictions):
         A `SquadScores`.
 
     Raises:
-        TypeError: if `predictions` is no dict, or a prediction or gold answer is no string.
+        TypeError: if `predictions` is not a dict, or a prediction or gold answer not a string.
         ValueError: if there are no questions, two have one id, one has no gold answer, or not a
             single one has a prediction.
 
@@ -55,17 +90,36 @@ def squad_scores(questions, predictions):
         Rajpurkar et al. SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP 2016,
         section 6.1, and the scorer at https://rajpurkar.github.io/SQuAD-explorer/
     """
-    questions = list(questions)
-    _check(questions, predictions)
+    if not isinstance(predictions, collections.abc.Mapping):
+        raise TypeError(
+            "`predictions` must be a dict from a question's id to its answer. "
+            f"Received: predictions of type {type(predictions).__name__}"
+        )
     per_question, unanswered = {}, []
     for question in questions:
+        if question.id in per_question:
+            raise ValueError(
+                "Two questions have one id, so that their answers cannot be told apart. "
+                f"Received: id={question.id!r}"
+            )
+        if not question.answers:
+            raise ValueError(
+                "Each question needs at least one gold answer; questions without belong to SQuAD "
+                f"v2.0. Received: answers=(), question {question.id!r}"
+            )
         if question.id in predictions:
             per_question[question.id] = _best(question, predictions[question.id])
         else:
             per_question[question.id] = (0, 0.0)
             unanswered.append(question.id)
+    if len(unanswered) == len(per_question):
+        raise ValueError(
+            "There must be questions, and a prediction for at least one; are the predictions of "
+            f"another file? Received: {len(per_question)} questions, the first "
+            f"{next(iter(per_question), None)!r}; {len(predictions)} predictions"
+        )
     exact, shares = zip(*per_question.values(), strict=True)
-    count = len(questions)
+    count = len(per_question)
     return SquadScores(
         100 * sum(exact) / count, 100 * sum(shares) / count, per_question, tuple(unanswered)
     )
@@ -83,32 +137,3 @@ def _best(question, prediction):
 def _word_f1(said, gold):
     common = (collections.Counter(said) & collections.Counter(gold)).total()
     return 2 * common / (len(said) + len(gold)) if common else 0.0
-
-
-def _check(questions, predictions):
-    if not isinstance(predictions, collections.abc.Mapping):
-        raise TypeError(
-            "`predictions` must be a dict from a question's id to its answer. "
-            f"Received: predictions of type {type(predictions).__name__}"
-        )
-    if not questions:
-        raise ValueError("There must be at least one question. Received: questions=[]")
-    ids = collections.Counter(question.id for question in questions)
-    repeated = [name for name, count in ids.items() if count > 1]
-    if repeated:
-        raise ValueError(
-            "Two questions have one id, so that their answers cannot be told apart. "
-            f"Received: id={repeated[0]!r}"
-        )
-    for question in questions:
-        if not question.answers:
-            raise ValueError(
-                "Each question needs at least one gold answer; questions without belong to SQuAD "
-                f"v2.0. Received: answers=(), question {question.id!r}"
-            )
-    if not any(name in predictions for name in ids):
-        raise ValueError(
-            "Not a single question has a prediction; are the predictions of another file? "
-            f"Received: {len(ids)} questions, the first {next(iter(ids))!r}; "
-            f"{len(predictions)} predictions"
-        )

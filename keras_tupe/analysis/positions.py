@@ -1,9 +1,12 @@
-"""Logits of the first block when the tokens say nothing: positions alone."""
+"""What a method makes of positions alone: logits of the first block, tables by distance."""
+
+import dataclasses
 
 import numpy as np
 from keras import ops
 
 from keras_tupe.analysis._checks import check_whole_rows
+from keras_tupe.layers import RelativePositionTable
 from keras_tupe.layers._checks import is_integer
 
 
@@ -48,32 +51,6 @@ def position_logits(backbone, length, token_ids=None):
         >>> position_logits(backbone, 7).shape
         (2, 7, 7)
     """
-    _check_length(backbone, length)
-    trunk = backbone.trunk
-    if token_ids is None:
-        width = backbone.embedding_dim or backbone.hidden_dim
-        x = ops.zeros((1, length, width), dtype=backbone.compute_dtype)
-    else:
-        ids = _checked_ids(token_ids, backbone.vocabulary_size)
-        x = backbone.token_embedding(np.repeat(ids[:, None], length, axis=1))  # (t, n, m)
-    x = trunk.position_embedding(x) if trunk.position_embedding else x
-    x = trunk.projection(x) if trunk.projection else x
-    bias = trunk.position_bias and _checked_bias(trunk.position_bias(x), backbone, len(x), length)
-    shared = trunk.shared_positions and trunk.shared_positions(x)
-    attention = backbone.blocks[0].attention
-    query, key = (dense(x) for dense in (attention.query_dense, attention.key_dense))
-    logits = ops.convert_to_numpy(attention.all_logits(query, key, bias, shared))
-    expected = (len(x), attention.num_heads, length, length)
-    if logits.shape != expected:
-        raise ValueError(
-            f"The attention of the method {backbone.position!r} must return logits of the shape "
-            f"(batch, num_heads, length, length) = {expected}. Received: logits of shape "
-            f"{logits.shape}"
-        )
-    return logits.mean(axis=0)
-
-
-def _check_length(backbone, length):
     check_whole_rows(backbone)
     if not is_integer(length) or length < 1:
         raise ValueError(f"`length` must be a positive integer. Received: length={length!r}")
@@ -82,6 +59,25 @@ def _check_length(backbone, length):
             f"The method {backbone.position!r} has positions for at most max_sequence_length="
             f"{backbone.max_sequence_length} tokens. Received: length={length}"
         )
+    trunk, attention = backbone.trunk, backbone.blocks[0].attention
+    if token_ids is None:
+        width = backbone.embedding_dim or backbone.hidden_dim
+        x = ops.zeros((1, length, width), dtype=backbone.compute_dtype)
+    else:
+        ids = _checked_ids(token_ids, backbone.vocabulary_size)
+        x = backbone.token_embedding(np.repeat(ids[:, None], length, axis=1))  # (t, n, m)
+    x = trunk.position_embedding(x) if trunk.position_embedding else x
+    x = trunk.projection(x) if trunk.projection else x
+    bias = None
+    if trunk.position_bias:
+        bias, pairs = trunk.position_bias(x), (len(backbone.config.heads_of_any), length, length)
+        _check_shape("bias layer", backbone, bias, [(1, *pairs), (len(x), *pairs)])
+    shared = trunk.shared_positions and trunk.shared_positions(x)
+    query, key = (dense(x) for dense in (attention.query_dense, attention.key_dense))
+    logits = ops.convert_to_numpy(attention.all_logits(query, key, bias, shared))
+    pairs = (attention.num_heads, length, length)
+    _check_shape("attention", backbone, logits, [(len(x), *pairs)])
+    return logits.mean(axis=0)
 
 
 def _checked_ids(token_ids, vocabulary_size):
@@ -96,12 +92,55 @@ def _checked_ids(token_ids, vocabulary_size):
     return ids.astype("int32")
 
 
-def _checked_bias(bias, backbone, batch, length):
-    expected = (1, len(backbone.config.heads_of_any), length, length)
-    shape = tuple(bias.shape)
-    if shape not in (expected, (batch, *expected[1:])):
+def _check_shape(layer, backbone, tensor, expected):
+    if tuple(tensor.shape) not in expected:
         raise ValueError(
-            f"The bias layer of the method {backbone.position!r} must return the shape (1, "
-            f"num_heads, length, length) = {expected}. Received: a bias of shape {shape}"
+            f"The {layer} of the method {backbone.position!r} must return the shape (batch, "
+            f"num_heads, length, length) = {expected[0]}. Received: shape {tuple(tensor.shape)}"
         )
-    return bias
+
+
+@dataclasses.dataclass(frozen=True)
+class DistanceTable:
+    """The rows that a method has learned for the distances from -k to k.
+
+    Attributes:
+        values: array `(heads or 1, 2k + 1, width)`; row r belongs to distance r - k, key minus
+            query. One head: the table is shared by all heads. Width 1: a scalar per
+            distance.
+        cls: array `(2, heads or 1, width)`: what the row and the column of an untied [CLS]
+            have instead of a distance; `None` if [CLS] is tied.
+    """
+
+    values: np.ndarray
+    cls: np.ndarray | None = None
+
+
+def distance_tables(backbone):
+    """Returns the tables of the method that are indexed by distance, by the name of their owner.
+
+    Found is every `RelativePositionTable` that an attention layer has as `position_table`, and
+    every one that the blocks share. Biases are no such tables: see `position_logits`.
+
+    Args:
+        backbone: a `TupeBackbone`.
+
+    Returns:
+        Dictionary of `DistanceTable`, by "block_0", "block_1", ... or "shared_positions"; empty if
+        the method has none.
+
+    Example:
+        >>> distance_tables(keras_tupe.TupeBackbone(100, 1, 2, 16, 32, position="tupe_a"))
+        {}
+    """
+    found = {
+        block.name: getattr(block.attention, "position_table", None) for block in backbone.blocks
+    }
+    found |= {layer.name: layer for layer in backbone.layers if layer.name not in found}
+    tables = {}
+    for name, layer in found.items():
+        if isinstance(layer, RelativePositionTable):
+            rows = layer(ops.zeros((1, 1, 1)))  # of any sequence: they do not depend on it
+            rows = {key: ops.convert_to_numpy(value) for key, value in rows.items()}
+            tables[name] = DistanceTable(rows["distances"].swapaxes(0, 1), rows.get("cls"))
+    return tables

@@ -1,0 +1,176 @@
+"""Scores of classes and of numbers."""
+
+import math
+
+import numpy as np
+
+from keras_tupe.metrics._checks import pair
+
+
+def accuracy(labels, predictions):
+    """Returns the share of predictions that equal their label.
+
+    Args:
+        labels, predictions: class ids `(n,)`.
+
+    Returns:
+        Float in [0, 1]. Saying always the same class gives the share of that class.
+
+    Raises:
+        TypeError: if the ids are not numbers.
+        ValueError: if there are none, shapes differ, or an id is not a finite whole number.
+
+    Example:
+        >>> accuracy([0, 1, 2, 2], [0, 1, 2, 0])
+        0.75
+    """
+    labels, predictions = _classes(labels, predictions)
+    return float(np.mean(labels == predictions))
+
+
+def f1(labels, predictions, positive=1):
+    """Returns the harmonic mean of precision and recall of a class.
+
+    Equation:
+
+        F1 = 2 TP / (2 TP + FP + FN)
+
+    where TP counts the examples that have the class and are given it, FP those given it only, and
+    FN those that have it only. Huang et al. report it for MRPC and QQP.
+
+    Args:
+        labels, predictions: class ids `(n,)`.
+        positive: id of the class. The others count as one. Defaults to 1.
+
+    Returns:
+        Float in [0, 1]; 0 if no example has the class or is given it, where the formula says 0/0.
+        Giving everyone the class yields 2 p / (1 + p), with p the share that has it.
+
+    Raises:
+        ValueError, TypeError: as `accuracy`, or if `positive` is not an integer.
+
+    Example:
+        >>> f1([1, 1, 1, 0], [1, 1, 0, 0])
+        0.8
+    """
+    labels, predictions = _classes(labels, predictions)
+    if not isinstance(positive, int | np.integer):
+        raise TypeError(
+            f"`positive` must be a class id, an integer. Received: positive={positive!r}"
+        )
+    has, given = labels == positive, predictions == positive
+    either = int(np.count_nonzero(has) + np.count_nonzero(given))  # 2 TP + FP + FN
+    return 2 * int(np.count_nonzero(has & given)) / either if either else 0.0
+
+
+def matthews(labels, predictions):
+    """Returns Matthews' correlation coefficient of two or more classes.
+
+    Equation (Gorodkin 2004; with two classes, that of Matthews 1975), for n examples of which c
+    are right, t_k have class k and p_k are given it:
+
+        (n c - sum_k t_k p_k) / sqrt((n^2 - sum_k t_k^2) (n^2 - sum_k p_k^2))
+
+    Args:
+        labels, predictions: class ids `(n,)`.
+
+    Returns:
+        Float in [-1, 1]; 1 if all are right, about 0 for guesses. It is 0 where the formula says
+        0/0: predictions all of one class, or labels all of one class.
+
+    Raises:
+        ValueError, TypeError: as `accuracy`.
+
+    Example:
+        >>> matthews([1, 1, 0, 0], [1, 1, 0, 0])
+        1.0
+        >>> matthews([1, 1, 1, 0], [1, 1, 1, 1])
+        0.0
+
+    References:
+        Matthews. Comparison of the predicted and observed secondary structure of T4 phage
+        lysozyme. Biochimica et Biophysica Acta 405, 1975.
+        Gorodkin. Comparing two K-category assignments by a K-category correlation coefficient.
+        Computational Biology and Chemistry 28, 2004.
+    """
+    labels, predictions = _classes(labels, predictions)
+    count, right = len(labels), int(np.count_nonzero(labels == predictions))
+    names, ids = np.unique(np.concatenate([labels, predictions]), return_inverse=True)
+    has, given = (np.bincount(part, minlength=len(names)) for part in np.split(ids, 2))
+    spread = float(count**2 - has @ has) * float(count**2 - given @ given)
+    return float((count * right - has @ given) / math.sqrt(spread)) if spread else 0.0
+
+
+def pearson(labels, predictions):
+    """Returns Pearson's coefficient of linear correlation.
+
+    Equation, with a and b the labels and predictions less their means:
+
+        sum(a b) / sqrt(sum(a^2) sum(b^2))
+
+    Args:
+        labels, predictions: numbers `(n,)`, n >= 2.
+
+    Returns:
+        Float in [-1, 1]. It is 0 if the predictions are all equal, or the labels are, where the
+        formula says 0/0 and SciPy answers NaN.
+
+    Raises:
+        TypeError: if they are not real numbers.
+        ValueError: if there are fewer than two, shapes differ or a number is not finite.
+
+    Example:
+        >>> round(pearson([0.0, 1.0, 5.0], [10.0, 11.0, 15.0]), 6)
+        1.0
+        >>> pearson([0.0, 1.0, 5.0], [2.0, 2.0, 2.0])
+        0.0
+    """
+    return _correlation(*pair(labels, predictions, smallest=2))
+
+
+def spearman(labels, predictions):
+    """Returns Spearman's coefficient: Pearson's of the ranks; equal numbers share their mean rank.
+
+    Args:
+        labels, predictions: numbers `(n,)`, n >= 2.
+
+    Returns:
+        Float in [-1, 1]; 1 if larger labels always have larger predictions, 0 as by `pearson`.
+
+    Raises:
+        ValueError, TypeError: as `pearson`.
+
+    Example:
+        >>> round(spearman([0.0, 1.0, 5.0], [-3.0, 0.0, 900.0]), 6)
+        1.0
+    """
+    import scipy.stats  # takes a second, and importing this package should not
+
+    return _correlation(*map(scipy.stats.rankdata, pair(labels, predictions, smallest=2)))
+
+
+def _classes(labels, predictions):
+    labels, predictions = pair(labels, predictions)
+    for values, name in ((labels, "labels"), (predictions, "predictions")):
+        fractions = values[values != np.floor(values)] if values.dtype.kind == "f" else ()
+        if len(fractions):
+            raise ValueError(
+                f"`{name}` must hold class ids, which are whole numbers; take the argmax of "
+                f"logits or probabilities first. Received: {name} with the entry "
+                f"{float(fractions[0])!r}"
+            )
+    return labels, predictions
+
+
+def _correlation(first, second):
+    first, second = _centered(first), _centered(second)
+    spread = np.sqrt(np.sum(first**2) * np.sum(second**2))
+    return float(np.clip(np.sum(first * second) / spread, -1, 1)) if spread else 0.0
+
+
+def _centered(values):
+    """Returns numbers less their mean, up to a factor."""
+    values = values.astype("float64")
+    values -= values[0]  # equal numbers become 0 and not what rounding leaves of them
+    values /= np.abs(values).max() or 1  # so that squares neither overflow nor vanish
+    return values - values.mean()
