@@ -25,7 +25,6 @@ ONLY_SAVED = (
 )
 WHOLE, SETTINGS, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
 SPECIAL_MAP, ADDED = "special_tokens_map.json", "added_tokens.json"
-_MAX_PIECE_BYTES = 256  # as in keras_tupe.tokenizers.WordPiece
 # Their tokens are never cut; ours cuts all text, also that of special tokens.
 _WHOLE_TOKENS = (
     *("additional_special_tokens", "extra_special_tokens", "never_split", "added_tokens_decoder"),
@@ -163,14 +162,12 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
     if not (frame.spare_mask and is_spare):
         checked_size(pieces, vocabulary_size, folder / (WHOLE if missing else kind.files[0]))
     if "vocab" in _part(files[WHOLE], "model") and not missing:
-        other = kind.other(files[WHOLE], vocabulary)
-        different[WHOLE] += [other] if other else []
+        different[WHOLE] += _other_content(kind, files[WHOLE], vocabulary)
     if frame.cuts_words and any(map(_is_word, pieces)):
         different[where].append("pieces of several Chinese characters")
     if _said(different):
         return _refusal(different)
-    special = frame.special.values()
-    tokenizer, notes = _tokenizer(vocabulary, lowercase, where, kind, special)
+    tokenizer, notes = _tokenizer(vocabulary, lowercase, where, kind)
     if tokenizer is None:
         return None, notes
     if getattr(tokenizer, "start_token", None) not in (None, frame.start):
@@ -256,8 +253,7 @@ def checked_size(pieces, vocabulary_size, path):
 
 def wordpiece_tokenizer(pieces, lowercase, path):
     """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report."""
-    kind, special = _KINDS[BERT.kind], BERT.special.values()
-    return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), kind, special)
+    return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), _KINDS[BERT.kind])
 
 
 def _is_word(piece):
@@ -283,17 +279,29 @@ def _read_json(path):
         ) from None
 
 
-def _tokenizer(vocabulary, lowercase, where, kind, special):
+def _tokenizer(vocabulary, lowercase, where, kind):
     """Returns our tokenizer or `None`, and notes; without TensorFlow it can only be saved."""
-    reason = kind.why_unusable(vocabulary, special)
-    if reason is not None:
-        return _unusable(where, reason)
     if not can_read_text():
         return kept_tokenizer(kind.name, kind.contents(vocabulary), lowercase), (ONLY_SAVED,)
     try:
         return kind.make(vocabulary, lowercase), ()
     except (ValueError, TypeError, RuntimeError) as error:  # as the op says
         return _unusable(where, next(iter(str(error).splitlines()), type(error).__name__))
+
+
+def _other_content(kind, whole, vocabulary):
+    """Returns what `tokenizer.json` has other than the older files, in words, a list."""
+    try:
+        theirs = kind.of_whole(whole)
+    except ValueError:
+        theirs = Vocabulary([])
+    if theirs.pieces != vocabulary.pieces:
+        return [f"other pieces than {kind.files[0]}"]
+    if "merges" in whole["model"] and theirs.merges != vocabulary.merges:
+        return [f"other merges than {kind.files[-1]}"]
+    scores = zip(theirs.scores or (), vocabulary.scores or (), strict=True)
+    is_other = any(abs(one - another) > 1e-3 for one, another in scores)
+    return [f"other scores than {kind.files[0]}"] if is_other else []
 
 
 # What the files ask for, compared with what ours does and would write
@@ -306,14 +314,14 @@ def _differences(files, frame, kind, lowercase):
     if not isinstance(lowercase, bool):
         name = "do_lower_case" if "do_lower_case" in settings else "lowercase"
         found[SETTINGS if name in settings else WHOLE].append(f"{name}={lowercase!r}")
-    found[SETTINGS] += _unlike(settings, {**kind.settings(lowercase), "auto_map": None})
+    found[SETTINGS] += unlike(settings, {**kind.settings(lowercase), "auto_map": None})
     if any(line.startswith("strip_accents") for line in found[SETTINGS]):
         found[SETTINGS].append(f"do_lower_case={lowercase!r}")
     ours = kind.template(frame, lowercase)
     for name in ("normalizer", "pre_tokenizer"):
         if name in whole:
             found[WHOLE] += _other_steps(name, _steps(whole, name), _steps(ours, name), kind.free)
-    found[WHOLE] += _unlike(_part(whole, "model"), ours["model"])
+    found[WHOLE] += unlike(_part(whole, "model"), ours["model"])
     around, _ = _around(_part(whole, "post_processor"))
     if around not in (None, frame.around):
         words = " ".join(map(repr, around)) or "nothing"
@@ -352,7 +360,7 @@ def _other_steps(name, theirs, ours, free):
     if types[0] != types[1]:
         words = " and ".join(map(repr, types[0])) or None
         return [f"{name} of type {words}"]
-    return [word for pair in zip(theirs, ours, strict=True) for word in _unlike(*pair)]
+    return [word for pair in zip(theirs, ours, strict=True) for word in unlike(*pair)]
 
 
 def _steps(whole, name):
@@ -391,7 +399,7 @@ def _kept_whole(name, tokens, special):
     return [f"{name} {', '.join(map(repr, tokens[:3]))}{more}"] if tokens else []
 
 
-def _unlike(content, ours):
+def unlike(content, ours):
     """Returns the entries that are there, say anything, and not what ours does."""
     return [
         f"{name}={content[name]!r}, not {value!r}"
@@ -498,14 +506,6 @@ class _Kind:
     def lowercase(self, whole):
         """Returns what `tokenizer.json` says, or `None`."""
 
-    def why_unusable(self, vocabulary, special):
-        """Returns what our op would refuse, where it is not there to say so, or `None`."""
-
-    def other(self, whole, vocabulary):
-        """Returns what `tokenizer.json` has other than the older files, in words, or `None`."""
-        theirs = self.of_whole(whole)
-        return None if theirs.pieces == vocabulary.pieces else f"other pieces than {self.files[0]}"
-
     def notes_on(self, whole, vocabulary):
         """Returns more sentences for the report."""
         return []
@@ -538,21 +538,6 @@ class _WordPiece(_Kind):
                 "max_input_chars_per_word": 100,
             },
         }
-
-    def why_unusable(self, vocabulary, special):
-        places = {}
-        for place, piece in enumerate(vocabulary.pieces):
-            if not piece or any(character.isspace() for character in piece):
-                return f"line {place + 1} {'has white space in it' if piece else 'is empty'}"
-            if "\0" in piece:
-                return f"line {place + 1} has a NUL in it"
-            if piece in places:
-                return f"line {place + 1} repeats {piece!r} of line {places[piece] + 1}"
-            if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:
-                return f"line {place + 1} has more than {_MAX_PIECE_BYTES} bytes"
-            places[piece] = place
-        missing = [piece for piece in dict.fromkeys(special) if piece not in places]
-        return f"it lacks {', '.join(missing)}" if missing else None
 
     def of_files(self, folder):
         return Vocabulary(read_pieces(folder / "vocab.txt"))
@@ -616,14 +601,6 @@ class _BytePairs(_Kind):
                 f"{type(merges).__name__}"
             )
         return Vocabulary(_pieces_of(whole), [tuple(one) for one in pairs])
-
-    def other(self, whole, vocabulary):
-        model, places = _part(whole, "model"), vocabulary.places
-        known = _part(model, "vocab")  # special tokens need not be among them
-        if not known or any(places.get(piece) != place for piece, place in known.items()):
-            return "other pieces than vocab.json"
-        same = "merges" not in model or self.of_whole(whole).merges == vocabulary.merges
-        return None if same else "other merges than merges.txt"
 
     def make(self, vocabulary, lowercase):
         return TupeTokenizer(byte_pairs=(vocabulary.places, vocabulary.merges))
@@ -722,13 +699,6 @@ class _SentencePiece(_Kind):
             content += _field(1, entry + (b"\x18\x02" if place == unknown else b""))
         content += _field(3, _field(2, characters)) if characters else b""
         return Vocabulary(pieces, None, scores, characters, content)
-
-    def other(self, whole, vocabulary):
-        scores = zip(self.of_whole(whole).scores, vocabulary.scores, strict=False)
-        is_other = any(abs(one - another) > 1e-3 for one, another in scores)
-        return super().other(whole, vocabulary) or (
-            "other scores than spiece.model" if is_other else None
-        )
 
     def notes_on(self, whole, vocabulary):
         found, scored = [], _list(_part(whole, "model").get("vocab"))

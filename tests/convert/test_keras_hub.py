@@ -114,7 +114,7 @@ def without_vocabulary_size(content):
             "registered_name='keras_hub>AlbertBackbone'",
         ),
         ("config.json", without_vocabulary_size, "vocabulary_size is missing"),
-        ("config.json", lambda content: content[:-9], "must hold a JSON object"),
+        ("config.json", lambda content: content[:-9], "config.json must be JSON"),
         (
             "config.json",
             lambda content: content.replace(b'"num_layers": 2', b'"num_layers": 3'),
