@@ -52,17 +52,19 @@ def test_method_4_replaces_the_absolute_table_and_nothing_else():
         ("shaw", "shaw", {"attention"}, {"attention"}),
     ],
 )
-def test_weights_of_methods_are_never_kept(old, new, dropped, fresh):
-    model = scrambled(TupeBackbone(13, 1, 3, 15, 8, old, max_sequence_length=9))
+def test_weights_of_methods_are_never_kept_and_a_head_is(old, new, dropped, fresh):
+    backbone = TupeBackbone(13, 1, 3, 15, 8, old, max_sequence_length=9)
+    model = scrambled(TupeTextClassifier(backbone, 4, dropout=0.3))
     grafted, report = graft_position(model, new)
     check_report(model, grafted, report)
+    assert (grafted.num_classes, grafted.dropout) == (4, 0.3)
 
     def parts(paths):
         return {path.removeprefix("block_0/").split("/")[0] for path in paths}
 
     assert parts(report.dropped) == dropped
     assert parts(report.new) == fresh
-    trunk = {"token_embedding/embeddings", "block_0/attention/value/kernel", "pooled_dense/bias"}
+    trunk = {"token_embedding/embeddings", "block_0/attention/value/kernel", "logits/bias"}
     assert trunk <= set(report.kept)
 
 
@@ -78,15 +80,6 @@ def test_the_new_method_may_have_longer_tables():
     for length in (0, -1, 2.5, True):
         with pytest.raises(ValueError, match="`max_sequence_length` must be"):
             graft_position(model, "qkr_4", max_sequence_length=length)
-
-
-def test_a_classifier_keeps_its_head():
-    backbone = TupeBackbone(13, 1, 3, 15, 8, "absolute", max_sequence_length=9)
-    model = scrambled(TupeTextClassifier(backbone, 4, dropout=0.3))
-    grafted, report = graft_position(model, "t5")
-    check_report(model, grafted, report)
-    assert {"logits/kernel", "logits/bias"} <= set(report.kept)
-    assert (grafted.num_classes, grafted.dropout) == (4, 0.3)
 
 
 def test_a_preprocessor_stays_if_it_fits():
