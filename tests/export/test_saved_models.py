@@ -9,6 +9,7 @@ from position_cases import METHOD_NAMES, Case, encoder, scramble
 from served_cases import LENGTH, MAX_LENGTH, PIECES, example, made, preprocessor
 
 from keras_tupe.export import export_encoder, export_text_model
+from keras_tupe.export import text as text_exports
 from keras_tupe.export.text import text_functions
 from keras_tupe.tokenizers import WordPiece
 from training.query import answers as query
@@ -138,7 +139,9 @@ def test_strings_fill_blanks_and_are_embedded(tmp_path, capsys):
     assert "a [MASK] c\n    " in capsys.readouterr().out
 
 
-def test_a_text_is_computed_in_the_shortest_rows_that_hold_it():
+@pytest.mark.parametrize("longest", [512, 20], ids="one trace or four of {}".format)
+def test_a_text_is_computed_in_the_shortest_rows_that_hold_it(longest, monkeypatch):
+    monkeypatch.setattr(text_exports, "LONGEST_WHOLE", longest)
     model = made("", max_sequence_length=70)
     functions = text_functions(model, preprocessor(model, 70))
     texts = [" ".join("a" * count) for count in (80, 1, 14, 15, 30, 31, 62, 63, 3)]
