@@ -13,7 +13,6 @@ from keras_tupe import (
     TupeTokenizer,
 )
 from keras_tupe.export import export_preprocessor, export_text_model
-from training.presets.load import load_preset
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]
 
@@ -95,19 +94,3 @@ def test_more_candidates_than_words_are_refused(tmp_path):
 def test_what_is_no_tokenizer_is_refused(given, tmp_path):
     with pytest.raises(TypeError, match="A tokenizer must be.*Received: tokenizer="):
         export_preprocessor(given, tmp_path / "preprocessor")
-
-
-def test_a_preset_saved_in_mixed_precision_can_be_loaded_anywhere(tmp_path):
-    _, preprocessor = classifier(sequence_length=8, truncate="waterfall")
-    mixed = TupeTextClassifier(
-        TupeBackbone(len(PIECES), 1, 2, 6, 11, num_segments=2, dtype="mixed_bfloat16"),
-        3,
-        preprocessor=preprocessor,
-    )
-    mixed.save_to_preset(str(tmp_path / "preset"))
-    loaded = TupeTextClassifier.from_preset(str(tmp_path / "preset"))
-    assert loaded.backbone.dtype_policy.name == "float32"
-    for ours, theirs in zip(loaded.get_weights(), mixed.get_weights(), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    _, again = load_preset(tmp_path / "preset")
-    assert (again.truncate, again.sequence_length) == ("waterfall", 8)
