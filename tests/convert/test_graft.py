@@ -1,13 +1,12 @@
 import keras
 import numpy as np
 import pytest
-from bert_cases import PIECES, scrambled, tiny_inputs, tiny_model
+from bert_cases import PIECES, scrambled, tiny_model
 
 from keras_tupe.convert import graft_position
 from keras_tupe.convert._weights import weights_by_path
 from keras_tupe.models import (
     TupeBackbone,
-    TupeMaskedLM,
     TupeMaskedLMPreprocessor,
     TupeTextClassifier,
     TupeTokenizer,
@@ -95,21 +94,6 @@ def test_a_preprocessor_stays_if_it_fits():
     grafted, report = graft_position(model, "tupe_r")  # frees [CLS] from positions
     assert grafted.preprocessor is None
     assert "add_start_token=False" in report.notes[0]
-
-
-@pytest.mark.filterwarnings("ignore:Gradients do not exist for variables .'pooled_dense")
-def test_a_grafted_model_learns():
-    sizes = {"max_sequence_length": 9, "num_segments": 2, "dropout": 0.0}
-    source = TupeMaskedLM(TupeBackbone(13, 1, 3, 15, 8, "absolute", **sizes))
-    model, _ = graft_position(source, "qkr_4")
-    table = model.backbone.get_layer("block_0").attention.position_table.distance_embeddings
-    before = keras.ops.convert_to_numpy(table)
-    inputs = tiny_inputs(model)
-    model.compile(optimizer=keras.optimizers.Adam(0.02), run_eagerly=True)
-    labels = inputs["token_ids"]
-    history = model.fit(inputs, labels, epochs=8, batch_size=3, shuffle=False, verbose=0)
-    assert history.history["loss"][-1] < 0.7 * history.history["loss"][0]
-    assert np.abs(table - before).max() > 1e-3, "the new positions take part"
 
 
 def frozen(model):
