@@ -1,7 +1,6 @@
 import json
 import shutil
 
-import keras
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -13,55 +12,11 @@ from bert_cases import (
     tiny_model,
     write_hf,
 )
-from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
-from hf_cases import check_equal, hidden_states, values
+from golden_cases import GOLDEN
+from hf_cases import check_equal, values
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert._folder import read_hf_weights
-
-NAMES = {
-    "bert_absolute": "absolute",
-    "bert_relative_key": "shaw",
-    "bert_relative_key_query": "qkr_4",
-}
-
-
-def golden_folder(name, golden, dtype, folder):
-    """Returns the released folder in float32, or one with the float64 arrays it was made from."""
-    if dtype == "float32":
-        return GOLDEN / name
-    released = {
-        key.removeprefix("weight/"): golden[key] for key in golden if key.startswith("weight/")
-    }
-    assert {value.dtype for value in released.values()} == {np.dtype("float64")}
-    return write_hf(folder, json.loads(str(golden["config"])), released)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
-def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tolerance, tmp_path):
-    skip_float64_on_jax(dtype)
-    golden = np.load(GOLDEN / f"{name}.npz")
-    folder = golden_folder(name, golden, dtype, tmp_path / "bert")
-    model, report = from_hf(folder, dtype=dtype)
-    assert model.backbone.position == NAMES[name]
-    assert model.backbone.layer_norm_epsilon == 1e-12
-    inputs = {
-        key: golden[key].astype("int32") for key in ("token_ids", "padding_mask", "segment_ids")
-    }
-    real = inputs["padding_mask"].astype(bool)
-    assert not real.all(), "the fixture has padding"
-    found = hidden_states(model, inputs)
-    for ours, theirs in zip(found, golden["hidden_states"], strict=True):
-        assert_close(ours[real], theirs[real], tolerance)
-    places = np.tile(np.arange(real.shape[1], dtype="int32"), (len(real), 1))
-    logits = keras.ops.convert_to_numpy(model({**inputs, "mask_positions": places}))
-    assert_close(logits[real], golden["mlm_logits"][real], tolerance)
-    # the released model has no pooler, and a table that relative positions do not use
-    assert set(report.new) == {"pooled_dense/kernel", "pooled_dense/bias"}
-    assert len(report.kept) + len(report.new) == len(model.weights)
-    unused = "bert.embeddings.position_embeddings.weight"
-    assert (unused in report.dropped) == (name != "bert_absolute")
 
 
 def test_a_backbone_alone_becomes_a_bert_without_a_head(tmp_path):
@@ -113,55 +68,6 @@ def test_weights_in_parts_are_put_together(plain, tmp_path):
     index = {"metadata": {"total_size": 0}, "weight_map": files}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     check_equal(values(from_hf(folder)[0]), plain)
-
-
-def old_names(weights):
-    """The names of 2018, when normalizations were called as in TensorFlow."""
-    return {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-            "LayerNorm.bias", "LayerNorm.beta"
-        ): value
-        for name, value in weights.items()
-    }
-
-
-def with_tied_twins(weights):
-    """What pickled checkpoints hold beside the weights themselves."""
-    twins = {
-        "cls.predictions.decoder.weight": weights["bert.embeddings.word_embeddings.weight"],
-        "cls.predictions.decoder.bias": weights["cls.predictions.bias"],
-        "bert.embeddings.position_ids": np.arange(5)[None],
-    }
-    return {**weights, **twins}
-
-
-def bias_of_the_decoder_only(weights):
-    renamed = {"cls.predictions.bias": "cls.predictions.decoder.bias"}
-    return {renamed.get(name, name): value for name, value in weights.items()}
-
-
-TWINS = {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
-HEADS = {"cls.seq_relationship.weight", "classifier.bias", "qa_outputs.bias"}
-
-
-def with_other_heads(weights):
-    return {**weights, **{name: np.ones((2, 6), "f") for name in HEADS}}
-
-
-@pytest.mark.parametrize(
-    ("change", "dropped"),
-    [
-        (old_names, set()),
-        (with_tied_twins, {*TWINS, "bert.embeddings.position_ids"}),
-        (bias_of_the_decoder_only, set()),
-        (with_other_heads, HEADS),
-    ],
-)
-def test_all_spellings_of_a_checkpoint_give_the_same_model(change, dropped, plain, tmp_path):
-    model, report = from_hf(write_hf(tmp_path / "bert", weights=change(released_weights())))
-    assert set(report.dropped) == dropped
-    assert len(report.kept) == len(model.weights)
-    check_equal(values(model), plain)
 
 
 def test_a_bare_encoder_without_prefix_gets_a_new_head(tmp_path):
