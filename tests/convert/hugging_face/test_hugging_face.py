@@ -1,6 +1,9 @@
+"""Folders of BERT, GPT-2 and Longformer: parts, what is new in them, and what has no effect."""
+
 import json
 import shutil
 
+import keras
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -8,15 +11,17 @@ from bert_cases import (
     PIECES,
     outputs,
     released_weights,
+    scrambled,
     tiny_inputs,
     tiny_model,
     write_hf,
 )
-from golden_cases import GOLDEN
-from hf_cases import check_equal, values
+from golden_cases import GOLDEN, assert_close
+from hf_cases import check_equal, golden_copy, values
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert._folder import read_hf_weights
+from keras_tupe.models import TupeBackbone
 
 
 def test_a_backbone_alone_becomes_a_bert_without_a_head(tmp_path):
@@ -112,3 +117,40 @@ def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp
     assert (tmp_path / "again" / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
     again, _ = from_hf(tmp_path / "again")
     assert again.preprocessor.tokenizer.lowercase == lowercase
+
+
+WINDOW = {"position": "absolute", "attention_pattern": "sliding_window", "max_sequence_length": 9}
+
+
+def test_global_tokens_with_the_same_projections_get_copies(tmp_path):
+    options = {"window": 2, "num_global": 1}
+    backbone = TupeBackbone(13, 1, 3, 15, 8, pattern_options=options, **WINDOW)
+    scrambled(backbone)
+    to_hf(backbone, tmp_path / "long", "longformer")
+    again, _ = from_hf(tmp_path / "long")
+    assert again.backbone.pattern_options["separate_global"]
+    inputs = {"token_ids": np.arange(9)[None] % 7, "padding_mask": np.ones((1, 9), "int32")}
+    found = [
+        keras.ops.convert_to_numpy(each(inputs)["sequence_output"])
+        for each in (backbone, again.backbone)
+    ]
+    assert_close(found[1], found[0], 1e-6)
+
+
+def test_one_window_may_be_written_as_a_number(tmp_path):
+    model, _ = from_hf(golden_copy("longformer", tmp_path / "long", {"attention_window": 8}))
+    assert model.backbone.pattern_options["window"] == 4
+
+
+def test_the_inner_width_is_four_times_the_outer_unless_given(tmp_path):
+    folder = golden_copy("gpt2", tmp_path / "gpt2", {"n_inner": None})
+    with pytest.raises(ValueError, match=r"c_fc.weight: shape \(12, 20\), expected \(12, 48\)"):
+        from_hf(folder)
+
+
+def test_rates_that_differ_are_noted_and_upcasting_is_none_of_ours(tmp_path):
+    changes = {"attn_pdrop": 0.2, "reorder_and_upcast_attn": True, "what": 1}
+    _, report = from_hf(golden_copy("gpt2", tmp_path / "gpt2", changes))
+    notes = " ".join(report.notes)
+    assert "dropout is 0.1 everywhere, one rate; attn_pdrop=0.2" in notes
+    assert "not looked at: what" in notes

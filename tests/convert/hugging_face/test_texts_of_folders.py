@@ -1,6 +1,7 @@
-"""BART: what it writes in transformers, and its texts."""
+"""Texts of GPT-2, BART and Longformer: read and written as in transformers."""
 
 import functools
+import importlib.util
 import json
 
 import keras
@@ -10,7 +11,13 @@ from golden_cases import GOLDEN, skip_float64_on_jax
 from hf_cases import check_equal, golden_copy, values
 
 from keras_tupe.convert import from_hf, to_hf
-from keras_tupe.models import BeamSearch, TupeSeq2SeqBackbone, TupeSeq2SeqLM
+from keras_tupe.models import (
+    BeamSearch,
+    TupeCausalLM,
+    TupeSeq2SeqBackbone,
+    TupeSeq2SeqLM,
+    TupeTokenizer,
+)
 
 SIZES = {"position": "absolute", "num_decoder_layers": 1, "max_sequence_length": 9}
 NOT_ON_JAX = pytest.mark.skipif(
@@ -21,8 +28,7 @@ NOT_ON_JAX = pytest.mark.skipif(
 
 @functools.cache
 def golden(name):
-    """Returns the numbers of transformers for a golden folder."""
-    return dict(np.load(GOLDEN / "bart" / f"{name}.npz"))
+    return dict(np.load(GOLDEN / f"{name}.npz"))
 
 
 # transformers drops an end that is not among the `num_beams` likeliest tokens of its step, which
@@ -39,7 +45,7 @@ def golden(name):
     ],
 )
 def test_it_writes_the_tokens_that_it_writes_in_transformers(name, kind, sampler):
-    numbers = golden(name)
+    numbers = golden(f"bart/{name}")
     theirs, shape = numbers[kind], numbers["greedy"].shape
     ids, mask = np.zeros(shape, "int32"), np.zeros(shape, "int32")
     ids[:, 0], mask[:, :2] = 2, 1  # targets begin with `</s><s>`
@@ -63,7 +69,7 @@ def with_text(folder, **changes):
 
 @NOT_ON_JAX
 def test_it_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_path):
-    numbers = golden("text")
+    numbers = golden("bart/text")
     model, report = from_hf(with_text(tmp_path / "bart"))
     assert any("special token" in note for note in report.notes)
     texts = numbers["texts"].tolist()
@@ -127,3 +133,57 @@ def test_a_vocabulary_may_have_a_mask_more(tensorflow, tmp_path):
     assert again.preprocessor.tokenizer.vocabulary_size() == 481
     with pytest.raises(ValueError, match="which is 479"):
         from_hf(with_text(tmp_path / "other", config={"vocab_size": 479}))
+
+
+def test_gpt_2_writes_the_text_that_it_writes_in_transformers(tensorflow, tmp_path):
+    model, report = from_hf(golden_copy("gpt2", tmp_path / "gpt2", with_text=True))
+    assert any("special token" in note for note in report.notes)
+    model.compile(sampler="greedy")
+    texts = golden("gpt2")["texts"].tolist()
+    # it pads with the token that ends a text, which must not end it here
+    assert model.preprocessor.tokenizer.pad_token_id == model.preprocessor.tokenizer.end_token_id
+    for options in ({}, {"stop_token_ids": None}):
+        written = model.generate(texts, max_length=30, **options)
+        assert written == golden("gpt2")["written"].tolist()
+    end = model.preprocessor.tokenizer("\t")[0]
+    cut = model.generate(texts, max_length=30, stop_token_ids=[int(end)])
+    assert [text.count("\t") for text in cut] == [1, 1, 1]
+    model.save_to_preset(str(tmp_path / "preset"))
+    again = TupeCausalLM.from_preset(str(tmp_path / "preset"))
+    again.compile(sampler="greedy")
+    assert again.generate(texts[:1], max_length=30) == written[:1]
+
+
+def test_without_tensorflow_the_vocabulary_is_saved_with_the_model(tensorflow, tmp_path):
+    folder = golden_copy("gpt2", tmp_path / "gpt2", with_text=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.util, "find_spec", lambda name: None)
+        model, report = from_hf(folder)
+    assert any("not installed here" in note for note in report.notes)
+    assert not model.preprocessor.tokenizer.has_vocabulary
+    model.save_to_preset(str(tmp_path / "preset"))
+    tokenizer = TupeTokenizer.from_preset(str(tmp_path / "preset"))
+    assert tokenizer.detokenize(tokenizer(["It's  日本"])) == ["It's  日本"]
+    to_hf(model, tmp_path / "again")
+    assert (tmp_path / "again" / "merges.txt").read_bytes() == (folder / "merges.txt").read_bytes()
+
+
+def test_a_vocabulary_of_another_frame_is_left_out(tensorflow, tmp_path):
+    folder = golden_copy("gpt2", tmp_path / "gpt2", with_text=True)
+    content = (folder / "vocab.json").read_text("utf-8").replace("<|endoftext|>", "<end>")
+    (folder / "vocab.json").write_text(content, encoding="utf-8")
+    model, report = from_hf(folder)
+    assert model.preprocessor is None
+    assert any("ours cannot use vocab.json" in note for note in report.notes)
+
+
+def test_the_vocabulary_of_a_longformer_is_robertas(tensorflow, tmp_path):
+    folder = golden_copy("longformer", tmp_path / "long", with_text=True)
+    settings = {"tokenizer_class": "LongformerTokenizer", "mask_token": "<mask>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    model, _ = from_hf(folder)
+    ids = json.loads((GOLDEN / "byte_pairs" / "ids.json").read_text("utf-8"))
+    assert model.preprocessor.tokenizer(ids["texts"]) == ids["roberta"]
+    settings["tokenizer_class"] = "GPT2Tokenizer"
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    assert from_hf(folder)[0].preprocessor is None
