@@ -14,7 +14,8 @@ import pathlib
 import shutil
 import struct
 
-from keras_tupe import _json_file
+from keras_tupe.check import is_number
+from keras_tupe.convert._folder import read_json
 from keras_tupe.models import TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 
@@ -139,7 +140,7 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
     """Returns the tokenizer of a folder, if ours can do what it asks for, and notes."""
     folder, kind = pathlib.Path(folder), _KINDS[frame.kind]
     names = (CONFIG, SETTINGS, WHOLE, SPECIAL_MAP, ADDED)
-    files = {name: _read_json(folder / name) for name in names}
+    files = {x: read_json(folder / x) if (folder / x).is_file() else {} for x in names}
     missing = [name for name in kind.files if not (folder / name).is_file()]
     if missing and not files[WHOLE]:
         return None, (f"there is no {' and no '.join([*missing, WHOLE])}, so {IDS_ONLY}",)
@@ -193,7 +194,7 @@ def vocabulary_problems(tokenizer, backbone, frame):
     """Returns why a tokenizer cannot be written: a list, empty for `None`."""
     if tokenizer is not None and tokenizer.kind != frame.kind:
         return [
-            f"a {tokenizer.kind} tokenizer, where {_KINDS[frame.kind].title}; set "
+            f"a {tokenizer.kind} tokenizer, where a {frame.kind} one belongs; set "
             "`model.preprocessor = None` to write the weights alone"
         ]
     if tokenizer is None or not tokenizer.has_vocabulary:
@@ -266,17 +267,6 @@ class _UnusableError(ValueError):
 
 def _unusable(where, reason):
     return None, (f"ours cannot use {where}: {reason}; so {IDS_ONLY}",)
-
-
-def _read_json(path):
-    if not path.is_file():
-        return {}
-    try:
-        return _json_file.read_json_object(path)
-    except ValueError as error:
-        raise ValueError(
-            f"The file must hold a JSON object: {error}. Received: {os.fspath(path)!r}"
-        ) from None
 
 
 def _tokenizer(vocabulary, lowercase, where, kind):
@@ -485,12 +475,17 @@ def _pieces_of(whole):
         if isinstance(one, dict) and isinstance(one.get("content"), str):
             places.setdefault(one["content"], one.get("id"))
     ids = [place for place in places.values() if type(place) is int]
-    if not places or sorted(ids) != list(range(len(places))):
-        raise ValueError(
-            f"The pieces in {WHOLE} must be a dictionary from each piece to its id, from 0 on, "
-            f"without gaps. Received: a `vocab` of {type(vocabulary).__name__}"
-        )
+    is_whole = bool(places) and sorted(ids) == list(range(len(places)))
+    _check(is_whole, "pieces", "a dictionary to ids from 0 on, without gaps", vocabulary)
     return sorted(places, key=places.get)
+
+
+def _check(is_so, what, expected, value):
+    """Raises `ValueError` about a part of `tokenizer.json`."""
+    if not is_so:
+        raise ValueError(
+            f"The {what} in {WHOLE} must be {expected}. Received: {type(value).__name__}"
+        )
 
 
 class _Kind:
@@ -512,7 +507,7 @@ class _Kind:
 
 
 class _WordPiece(_Kind):
-    name, title, files = "wordpiece", "WordPiece belongs", ("vocab.txt",)
+    name, files = "wordpiece", ("vocab.txt",)
     notes = ("marks and punctuation newer than the tables of BERT's own tokenizer are such here",)
 
     def lowercase(self, whole):
@@ -556,7 +551,7 @@ class _WordPiece(_Kind):
 
 
 class _BytePairs(_Kind):
-    name, title, files = "byte_pair", "byte pairs belong", ("vocab.json", "merges.txt")
+    name, files = "byte_pair", ("vocab.json", "merges.txt")
     has_case = False
     notes = (
         "ours takes a special token that is written in the text for text, never for that token; "
@@ -580,7 +575,7 @@ class _BytePairs(_Kind):
         }
 
     def of_files(self, folder):
-        places = _read_json(folder / "vocab.json")
+        places = read_json(folder / "vocab.json")
         ids = [place for place in places.values() if type(place) is int]
         if sorted(ids) != list(range(len(places))):
             raise _UnusableError("the ids of a vocabulary must be 0, 1, 2, ..., each once")
@@ -592,14 +587,8 @@ class _BytePairs(_Kind):
     def of_whole(self, whole):
         merges = _part(whole, "model").get("merges")
         pairs = [one.split(" ") if isinstance(one, str) else one for one in _list(merges)]
-        if not isinstance(merges, list) or not all(
-            isinstance(one, list) and len(one) == 2 and all(isinstance(x, str) for x in one)
-            for one in pairs
-        ):
-            raise ValueError(
-                f"The merges in {WHOLE} must be a list of pairs of pieces. Received: `merges` of "
-                f"{type(merges).__name__}"
-            )
+        is_list = isinstance(merges, list) and all(_is_pair(one, str) for one in pairs)
+        _check(is_list, "merges", "pairs of pieces", merges)
         return Vocabulary(_pieces_of(whole), [tuple(one) for one in pairs])
 
     def make(self, vocabulary, lowercase):
@@ -615,7 +604,7 @@ class _BytePairs(_Kind):
 
 
 class _SentencePiece(_Kind):
-    name, title, files = "sentencepiece", "SentencePiece belongs", ("spiece.model",)
+    name, files = "sentencepiece", ("spiece.model",)
     notes = (
         "ours folds case where ALBERT's own tokenizer lower-cases, so that a sharp s is ss and a "
         "final sigma one like any other, and takes a special token in the text for text",
@@ -670,22 +659,13 @@ class _SentencePiece(_Kind):
     def of_whole(self, whole):
         """Makes a SentencePiece model of pieces, scores and table of characters."""
         scored, unknown = (_part(whole, "model").get(name) for name in ("vocab", "unk_id"))
-        if not isinstance(scored, list) or not all(
-            isinstance(one, list)
-            and len(one) == 2
-            and isinstance(one[0], str)
-            and type(one[1]) in (int, float)
-            and abs(one[1]) < 1e30
+        is_scored = isinstance(scored, list) and all(
+            _is_pair(one, int | float) and is_number(one[1]) and abs(one[1]) < 1e30
             for one in scored
-        ):
-            raise ValueError(
-                f"The pieces in {WHOLE} must be a list of pairs of a piece and its score. "
-                f"Received: a `vocab` of {type(scored).__name__}"
-            )
-        if type(unknown) is not int or not 0 <= unknown < len(scored):
-            raise ValueError(
-                f"`unk_id` in {WHOLE} must be the id of the unknown piece. Received: {unknown!r}"
-            )
+        )
+        _check(is_scored, "pieces", "pairs of a piece and its score", scored)
+        is_place = type(unknown) is int and 0 <= unknown < len(scored)
+        _check(is_place, "`unk_id`", "the id of the unknown piece", unknown)
         scores = [
             score + _COMMAS if _is_comma(piece) and score <= -_COMMAS else score
             for piece, score in scored
@@ -729,6 +709,12 @@ class _SentencePiece(_Kind):
         }
 
 
+def _is_pair(value, of_second):
+    """Returns whether a value is a list of a text and one of a type."""
+    is_list = isinstance(value, list) and len(value) == 2
+    return is_list and isinstance(value[0], str) and isinstance(value[1], of_second)
+
+
 def _is_comma(piece):
     return piece.endswith(",") and piece[-2:-1].isdigit()
 
@@ -737,10 +723,7 @@ def _table(text):
     try:
         return base64.b64decode(text, validate=True)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"`precompiled_charsmap` in {WHOLE} must be a text in base64. "
-            f"Received: {type(text).__name__}"
-        ) from None
+        return _check(False, "`precompiled_charsmap`", "a text in base64", text)
 
 
 def _fields(data):
