@@ -604,7 +604,8 @@ def _lost(converter, head, model, backbone, config):
     if problems:
         return problems
     known = converter.plain(backbone.get_config())
-    arguments = {**_defaults(type(backbone)), **arguments}
+    parameters = inspect.signature(type(backbone).__init__).parameters.values()
+    arguments = {x.name: x.default for x in parameters if x.default is not x.empty} | arguments
     for registry, kind in ((positions, "position"), (attention_patterns, "attention_pattern")):
         name = f"{kind.removeprefix('attention_')}_options"
         if kind in arguments:
@@ -621,11 +622,6 @@ def _lost(converter, head, model, backbone, config):
         both = isinstance(ours, dict) and isinstance(value, dict)
         parts += [(x, ours.get(x), value[x]) for x in value] if both else [(name, ours, value)]
     return [f"{name}={ours!r} must be {value!r}" for name, ours, value in parts if ours != value]
-
-
-def _defaults(kind):
-    parameters = inspect.signature(kind.__init__).parameters.values()
-    return {x.name: x.default for x in parameters if x.default is not x.empty}
 
 
 def _arrays(converter, head, model, backbone, config, problems):

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 
@@ -164,7 +165,7 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
         checked_size(pieces, vocabulary_size, folder / (WHOLE if missing else kind.files[0]))
     if "vocab" in _part(files[WHOLE], "model") and not missing:
         different[WHOLE] += _other_content(kind, files[WHOLE], vocabulary)
-    if frame.cuts_words and any(map(_is_word, pieces)):
+    if frame.cuts_words and any(re.fullmatch("[\u4e00-\u9fff]{2,}", piece) for piece in pieces):
         different[where].append("pieces of several Chinese characters")
     if _said(different):
         return _refusal(different)
@@ -255,10 +256,6 @@ def checked_size(pieces, vocabulary_size, path):
 def wordpiece_tokenizer(pieces, lowercase, path):
     """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report."""
     return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), _KINDS[BERT.kind])
-
-
-def _is_word(piece):
-    return len(piece) > 1 and all("\u4e00" <= character <= "\u9fff" for character in piece)
 
 
 class _UnusableError(ValueError):

@@ -14,14 +14,8 @@ from keras_tupe.convert.architectures.electra import WIDTH
 from keras_tupe.convert.tokenizer_files import ROFORMER
 
 
-def _kernel(array, shape):
-    found = array.T.reshape(shape)
-    return np.concatenate([found[..., ::2], found[..., 1::2]], axis=-1)
-
-
-def _bias(array, shape):
-    found = array.reshape(shape)
-    return np.concatenate([found[..., ::2], found[..., 1::2]], axis=-1)
+def _halves(array):
+    return np.concatenate([array[..., ::2], array[..., 1::2]], axis=-1)
 
 
 def _pairs(array):
@@ -29,8 +23,13 @@ def _pairs(array):
     return np.stack([array[..., :half], array[..., half:]], axis=-1).reshape(array.shape)
 
 
-KERNEL = Form(_kernel, lambda array: _pairs(array).reshape(array.shape[0], -1).T)
-BIAS = Form(_bias, lambda array: _pairs(array).reshape(-1))
+KERNEL = Form(
+    lambda array, shape: _halves(array.T.reshape(shape)),
+    lambda array: _pairs(array).reshape(array.shape[0], -1).T,
+)
+BIAS = Form(
+    lambda array, shape: _halves(array.reshape(shape)), lambda array: _pairs(array).reshape(-1)
+)
 
 
 def waves(backbone):
