@@ -155,7 +155,7 @@ def make(converter, config, arguments, weights, source, dtype=None, tokenizer=No
     if tokenizer is not None:
         preprocessor = task.preprocessor_cls(tokenizer, **head.rows(backbone, config))
     model = task(backbone, preprocessor, **head.options(arguments))
-    dropped |= _not_ours(converter, found, config, backbone, spelled)
+    dropped |= _not_ours(converter, found, config, backbone, spelled, source)
     values, new = values_of(
         *(model, found, lambda path: _place(converter, head, path), spelled, dropped),
         *(converter.absent, source),
@@ -378,7 +378,7 @@ def _task_of(converter, found):
     return next(iter(converter.heads))
 
 
-def _not_ours(converter, found, config, backbone, spelled):
+def _not_ours(converter, found, config, backbone, spelled, source):
     """Returns what ours computes or has not; cuts rows that no token has off position tables."""
     skipped, dropped = converter.skipped(config), {}
     for name, array in converter.constants(backbone).items():
@@ -391,7 +391,7 @@ def _not_ours(converter, found, config, backbone, spelled):
             raise ValueError(
                 "This weight must be what is computed here; another one has no place. Received: "
                 f"{spelled[name]!r} of shape {found[name].shape}, which differs from one of shape "
-                f"{array.shape}"
+                f"{array.shape}; {source}"
             )
         dropped[name] = "a constant, which is computed"
     for module, reason in converter.unused(backbone).items():

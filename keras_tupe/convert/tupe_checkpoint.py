@@ -55,6 +55,24 @@ _ROWS = Form(  # there is no row for position 0, which is [CLS]; ours is not use
     lambda table, shape: np.concatenate([np.zeros_like(table[:1]), table[2:]]),
     lambda ours: np.zeros((len(ours) + 1, ours.shape[1])),
 )
+
+
+def released_buckets(length):
+    """Returns the table of buckets that later released code keeps: integers, query by key."""
+    places = np.arange(length)
+    buckets = relative_buckets(places[None] - places[:, None], NUM_BUCKETS, MAX_DISTANCE)
+    table = np.array(ops.convert_to_numpy(buckets))
+    table[:, 0] = TO_CLS
+    table[0] = FROM_CLS
+    return table
+
+
+def constants(backbone):
+    """Returns the table of buckets of a TUPE-R."""
+    is_relative = backbone.position == "tupe_r"
+    return {_BUCKETS: released_buckets(backbone.max_sequence_length)} if is_relative else {}
+
+
 CONVERTER = Converter(
     title="TUPE checkpoint",
     model_type="tupe",
@@ -125,6 +143,7 @@ CONVERTER = Converter(
     ),
     tied={f"{_HEAD}.weight": _EMBEDDING},
     dropped=dict.fromkeys(("decoder.version", f"{_ENCODER}.version"), "a version number"),
+    constants=constants,
     frame=None,
     ids={},
 )
@@ -198,15 +217,6 @@ def model_of_released_weights(args, weights, source, dtype=None):
     arguments, config, notes = read_config(CONVERTER, config, source)
     length, dropped = arguments["max_sequence_length"], dict(CONVERTER.dropped)
     pooler, reason = _pooler(weights, _plain(args.get("pooler_activation_fn", "tanh")), dropped)
-    if config["rel_pos"] and _BUCKETS in weights:
-        table = weights[_BUCKETS]
-        if table.shape != (length, length) or (table != released_buckets(length)).any():
-            raise ValueError(
-                "The table of distance buckets must be the one of TUPE's released code (32 "
-                "buckets, up to 128 tokens, two for [CLS]). "
-                f"Received: another {_BUCKETS!r} of shape {table.shape}; {source}"
-            )
-        dropped[_BUCKETS] = "a constant, not a weight"
     names = {**CONVERTER.names, **pooler}
     converter = dataclasses.replace(CONVERTER, names=names, dropped=dropped)
     model, report = make(converter, config, arguments, weights, source, dtype)
@@ -250,16 +260,6 @@ def _pooler(weights, ends_in, dropped):
     for head in heads:
         dropped |= {general(f"{head}.dense.{kind}"): reason for kind in ("weight", "bias")}
     return {}, reason
-
-
-def released_buckets(length):
-    """Returns the table of buckets that later released code keeps: integers, query by key."""
-    places = np.arange(length)
-    buckets = relative_buckets(places[None] - places[:, None], NUM_BUCKETS, MAX_DISTANCE)
-    table = np.array(ops.convert_to_numpy(buckets))
-    table[:, 0] = TO_CLS
-    table[0] = FROM_CLS
-    return table
 
 
 def _parts(checkpoint, source):

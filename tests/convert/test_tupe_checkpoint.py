@@ -279,7 +279,7 @@ def test_another_table_of_buckets_is_named(tmp_path, table):
     weights, args = one_layer()
     weights[f"{ENCODER}relative_attention_bias.weight"] = np.ones((33, 3), "f4")
     weights[f"{ENCODER}rp_bucket"] = table
-    refused(tmp_path, "buckets must be the one of", weights, {**args, "rel_pos": True})
+    refused(tmp_path, "weight must be what is computed here", weights, {**args, "rel_pos": True})
 
 
 def test_other_entries_of_a_checkpoint_are_named(tmp_path):
