@@ -46,34 +46,6 @@ def test_a_folder_without_its_files_is_named(tmp_path):
         assert "must hold a JSON object" in refused(folder)
 
 
-LAYER = "bert.encoder.layer.0"
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {f"{LAYER}.output.dense.bias": None, WORDS: np.ones((10, 6), "f"), "lora": np.ones(1)},
-            [
-                "encoder.layer.0.output.dense.bias: missing",
-                f"{WORDS}: shape (10, 6), expected (11, 6)",
-                "lora: left over",
-            ],
-        ),
-        # a table that the configuration does not speak of
-        (
-            {f"{LAYER}.attention.self.distance_embedding.weight": np.ones((9, 3), "f")},
-            [f"{LAYER}.attention.self.distance_embedding.weight: left over"],
-        ),
-    ],
-)
-def test_weights_that_do_not_fit_are_all_listed(changes, expected, tmp_path):
-    message = refused(write_hf(tmp_path / "bert", weights=released_weights(**changes)))
-    for part in expected:
-        assert part in message
-    assert message.count(";") == len(expected) - 1, "nothing else is listed"
-
-
 @pytest.mark.parametrize("entry", ["vocab_size", "num_hidden_layers", "max_position_embeddings"])
 def test_a_configuration_far_larger_than_the_weights_makes_no_model(entry, tmp_path):
     message = refused(write_hf(tmp_path / "bert", {entry: 10**12}))

@@ -343,14 +343,6 @@ def test_a_damaged_sentencepiece_model_is_named(content, expected, tensorflow, t
         TupeTokenizer(sentencepiece=content)
 
 
-def test_a_comma_behind_a_digit_is_a_piece_of_its_own(tensorflow):
-    tokenizer, _ = read("albert")
-    pieces = tokenizer.get_vocabulary()
-    joined = next(piece for piece in pieces if piece[-1] == "," and piece[-2:-1].isdigit())
-    (found,) = tokenizer([f"in {joined.lstrip(chr(0x2581))}"])
-    assert [pieces[index] for index in found][-1] == ","
-
-
 def test_offsets_of_albert_are_in_the_text_itself(tensorflow):
     text = "``na\u00efve'' caf\u00e9s"
     tokenizer, _ = read("albert")
