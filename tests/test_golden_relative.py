@@ -1,6 +1,6 @@
 """Parity of XLNet and DeBERTa with released implementations.
 
-Shaw's method and Huang's method 4 are compared in `convert/hugging_face/test_hugging_face.py`.
+Shaw's method and Huang's method 4 are compared in `convert/hugging_face/test_golden_folders.py`.
 """
 
 import numpy as np

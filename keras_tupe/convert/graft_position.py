@@ -63,18 +63,25 @@ def graft_position(model, position, position_options=None, max_sequence_length=N
     if max_sequence_length is not None:
         changes["max_sequence_length"] = max_sequence_length
     grafted = TupeBackbone.from_config({**backbone.get_config(), **changes})
-    trunk = _trunk_paths(backbone)
-    notes = []
+    width, notes = backbone.num_heads, []
+    none = {"position": "none", "position_options": None}
+    sizes = {"vocabulary_size": 1, "hidden_dim": width, "intermediate_dim": 1}
+    trunk = TupeBackbone.from_config({**backbone.get_config(), **sizes, **none})
     if model is not backbone:
-        config = {**model.get_config(), "backbone": grafted}
-        config["preprocessor"] = _preprocessor_that_fits(model.preprocessor, grafted, notes)
+        preprocessor = model.preprocessor
+        try:
+            check_preprocessor(preprocessor, grafted)
+        except ValueError as error:
+            notes.append(f"the preprocessor is left out: {error}")
+            preprocessor = None
+        config = {**model.get_config(), "backbone": grafted, "preprocessor": preprocessor}
         config.pop("trainable", None)
         grafted = type(model)(**config)
     of_methods = {
         path
         for each in (backbone, getattr(grafted, "backbone", grafted))
         for path in weights_by_path(each)
-    } - trunk
+    } - set(weights_by_path(trunk))
     old, new = weights_by_path(model), weights_by_path(grafted)
     kept = [
         path
@@ -98,22 +105,3 @@ def graft_position(model, position, position_options=None, max_sequence_length=N
         tuple(notes),
     )
     return grafted, report
-
-
-def _trunk_paths(backbone):
-    """Returns the paths of what the encoder has without positions, from a small model."""
-    width = backbone.num_heads
-    sizes = {"vocabulary_size": 1, "hidden_dim": width, "intermediate_dim": 1}
-    none = {"position": "none", "position_options": None}
-    return set(
-        weights_by_path(TupeBackbone.from_config({**backbone.get_config(), **sizes, **none}))
-    )
-
-
-def _preprocessor_that_fits(preprocessor, backbone, notes):
-    try:
-        check_preprocessor(preprocessor, backbone)
-    except ValueError as error:
-        notes.append(f"the preprocessor is left out: {error}")
-        return None
-    return preprocessor

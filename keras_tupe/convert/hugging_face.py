@@ -155,7 +155,7 @@ def make(converter, config, arguments, weights, source, dtype=None, tokenizer=No
     if tokenizer is not None:
         preprocessor = task.preprocessor_cls(tokenizer, **head.rows(backbone, config))
     model = task(backbone, preprocessor, **head.options(arguments))
-    dropped |= _not_ours(converter, found, config, backbone, spelled)
+    dropped |= _not_ours(converter, found, config, backbone, spelled, source)
     values, new = values_of(
         *(model, found, lambda path: _place(converter, head, path), spelled, dropped),
         *(converter.absent, source),
@@ -378,7 +378,7 @@ def _task_of(converter, found):
     return next(iter(converter.heads))
 
 
-def _not_ours(converter, found, config, backbone, spelled):
+def _not_ours(converter, found, config, backbone, spelled, source):
     """Returns what ours computes or has not; cuts rows that no token has off position tables."""
     skipped, dropped = converter.skipped(config), {}
     for name, array in converter.constants(backbone).items():
@@ -391,7 +391,7 @@ def _not_ours(converter, found, config, backbone, spelled):
             raise ValueError(
                 "This weight must be what is computed here; another one has no place. Received: "
                 f"{spelled[name]!r} of shape {found[name].shape}, which differs from one of shape "
-                f"{array.shape}"
+                f"{array.shape}; {source}"
             )
         dropped[name] = "a constant, which is computed"
     for module, reason in converter.unused(backbone).items():
@@ -604,7 +604,8 @@ def _lost(converter, head, model, backbone, config):
     if problems:
         return problems
     known = converter.plain(backbone.get_config())
-    arguments = {**_defaults(type(backbone)), **arguments}
+    parameters = inspect.signature(type(backbone).__init__).parameters.values()
+    arguments = {x.name: x.default for x in parameters if x.default is not x.empty} | arguments
     for registry, kind in ((positions, "position"), (attention_patterns, "attention_pattern")):
         name = f"{kind.removeprefix('attention_')}_options"
         if kind in arguments:
@@ -621,11 +622,6 @@ def _lost(converter, head, model, backbone, config):
         both = isinstance(ours, dict) and isinstance(value, dict)
         parts += [(x, ours.get(x), value[x]) for x in value] if both else [(name, ours, value)]
     return [f"{name}={ours!r} must be {value!r}" for name, ours, value in parts if ours != value]
-
-
-def _defaults(kind):
-    parameters = inspect.signature(kind.__init__).parameters.values()
-    return {x.name: x.default for x in parameters if x.default is not x.empty}
 
 
 def _arrays(converter, head, model, backbone, config, problems):

@@ -1,6 +1,5 @@
 """BERTs of KerasHub."""
 
-import os
 import pathlib
 
 import keras
@@ -15,19 +14,17 @@ from keras_tupe.convert.tokenizer_files import (
     IDS_ONLY,
     checked_size,
     read_pieces,
+    unlike,
     wordpiece_tokenizer,
 )
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor
-from keras_tupe.models.presets import check_inside, check_sizes, weight_shapes
+from keras_tupe.models.presets import check_inside, check_preset, weight_shapes
 
 # Its layers have it fixed; its masked-LM head has Keras's default instead.
 _EPSILON, _EPSILON_OF_HEAD = 1e-12, 1e-5
 _OTHER_LAYERS = ("reversible_embedding", "position_embedding", "embedding", "dense")
-_OTHER_LAYERS += ("layer_normalization",)
+_OTHER_LAYERS += ("layer_normalization", "transformer_encoder")
 _VOCABULARY = pathlib.Path("assets", "tokenizer", "vocabulary.txt")
-_MODELS = ("config.json", "task.json")  # what KerasHub makes; the rest is read here
-_WEIGHTS = ("model.weights.h5", "model.weights.json")
-_FILES = (*_MODELS, *_WEIGHTS, "task.weights.h5", "tokenizer.json", _VOCABULARY)
 # A part of a path of ours, and what stands in place of it there.
 _NAMES = (
     ("block_", "transformer_layer_"),
@@ -56,6 +53,9 @@ _FIXED = {"split": True, "split_on_cjk": True, "suffix_indicator": "##", "oov_to
 _GELU = (
     "KerasHub's BERT has the tanh approximation of gelu in its blocks, this model the exact one, "
     "which differs from it by up to 0.0005"
+)
+_OF_HEAD = (
+    f"layer normalization of the masked-LM head has epsilon {_EPSILON}, not {_EPSILON_OF_HEAD}"
 )
 
 
@@ -89,28 +89,24 @@ def from_keras_hub_bert(folder, dtype=None):
     """
     # absolute, since KerasHub reads a plain name as one of its own presets first
     folder = pathlib.Path(folder).resolve()
+    check_preset(str(folder))
     arguments = _arguments(folder)
-    shapes = _checked_shapes(folder, arguments)
     tokenizer, notes = _tokenizer(folder, arguments["vocabulary_size"])
     backbone = TupeBackbone(**arguments, dtype=dtype)
     rows = {"sequence_length": backbone.max_sequence_length, "segments": True}
     text = None if tokenizer is None else TupeMaskedLMPreprocessor(tokenizer, **rows)
     model = TupeMaskedLM(backbone, text)
     theirs, dropped = _load(folder, backbone.dtype_policy.variable_dtype)
-    _check_nothing_is_left(folder, shapes, getattr(theirs, "backbone", theirs))
+    _check_nothing_is_left(folder, getattr(theirs, "backbone", theirs))
     found = {
         path: keras.ops.convert_to_numpy(weight) for path, weight in weights_by_path(theirs).items()
     }
-    notes = [*notes, _GELU]
-    if any(name.startswith("mlm_head/") for name in found):
-        notes.append(
-            f"layer normalization of the masked-LM head has epsilon {_EPSILON}, not "
-            f"{_EPSILON_OF_HEAD}"
-        )
+    has_head = any(name.startswith("mlm_head/") for name in found)
     names = {name: name for name in (*found, *dropped)}
     values, new = values_of(model, found, lambda path: (_their_path(path), SAME), names, dropped)
     assign(model, values, new)
-    return model, Report(tuple(values), dropped, new, tuple(notes))
+    notes = (*notes, _GELU, *([_OF_HEAD] if has_head else []))
+    return model, Report(tuple(values), dropped, new, notes)
 
 
 def _their_path(path):
@@ -153,71 +149,38 @@ def _load(folder, dtype):
     return theirs, dropped
 
 
-def _checked_shapes(folder, arguments):
-    """Returns the shapes of the encoder's weights, or refuses a folder that should not be read."""
-    configs, shapes = [arguments], {}
-    for name in _FILES:
-        path = folder / name
-        if not os.path.lexists(path):
-            continue
-        check_inside(folder, path)
-        if name in _MODELS:
-            configs.append(_nested(read_json(path), "config", "backbone", "config"))
-        elif name in _WEIGHTS:
-            shapes |= weight_shapes(path)
-    for config in configs:
-        check_sizes(config, shapes.values(), repr(str(folder)), slack=2)
-    return shapes
-
-
-def _nested(content, *names):
-    for name in names:
-        content = content.get(name) if isinstance(content, dict) else None
-    return content if isinstance(content, dict) else {}
-
-
-def _check_nothing_is_left(folder, shapes, backbone):
+def _check_nothing_is_left(folder, backbone):
     """Refuses files with more weights than the encoder has: Keras would leave them unread."""
-    found = [name for name in shapes if "seed_generator" not in name]
-    count = len(backbone.weights)
-    if len(found) > count:
-        layers = {"transformer_encoder", *_OTHER_LAYERS}
-        layers |= {f"transformer_encoder_{index}" for index in range(1, backbone.num_layers)}
+    files = [folder / "model.weights.h5", folder / "model.weights.json"]
+    found = [name for file in files if file.is_file() for name in weight_shapes(file)]
+    found = [name for name in found if "seed_generator" not in name]
+    layers = {*_OTHER_LAYERS, *(f"transformer_encoder_{n}" for n in range(1, backbone.num_layers))}
+    if len(found) > len(backbone.weights):
         rest = [name for name in found if not layers & set(name.split("/"))]
         raise ValueError(
-            f"The encoder that the configuration describes has {count} weights, the file more. "
-            f"Left over: {', '.join(rest) or 'unknown'}. Received: {len(found)} weights in "
-            f"{str(folder)!r}"
+            f"The encoder that the configuration describes has {len(backbone.weights)} weights, "
+            f"the file more. Left over: {', '.join(rest) or 'unknown'}. Received: {len(found)} "
+            f"weights in {str(folder)!r}"
         )
 
 
 def _tokenizer(folder, vocabulary_size):
-    path = folder / _VOCABULARY
-    if not path.is_file() or not (folder / "tokenizer.json").is_file():
-        return None, (f"there is no tokenizer, so {IDS_ONLY}",)
-    pieces = read_pieces(path)
-    checked_size(pieces, vocabulary_size, path)
-    config = read_json(folder / "tokenizer.json").get("config")
+    files = [folder / _VOCABULARY, folder / "tokenizer.json"]
+    for file in files:
+        if not file.is_file():
+            return None, (f"there is no tokenizer, so {IDS_ONLY}",)
+        check_inside(folder, file)
+    pieces = read_pieces(files[0])
+    checked_size(pieces, vocabulary_size, files[0])
+    config = read_json(files[1]).get("config")
     config = config if isinstance(config, dict) else {}
-    different = [
-        f"{name}={config[name]!r}"
-        for name, expected in _FIXED.items()
-        if config.get(name, expected) != expected
-    ]
-    if different:
+    if different := unlike(config, _FIXED):
         return None, (
             f"the tokenizer has {', '.join(different)}, which ours cannot do, so {IDS_ONLY}",
         )
     lowercase = bool(config.get("lowercase", False))
-    tokenizer, notes = wordpiece_tokenizer(pieces, lowercase, path)
+    tokenizer, notes = wordpiece_tokenizer(pieces, lowercase, files[0])
     if tokenizer is not None and bool(config.get("strip_accents", False)) != lowercase:
-        notes = (
-            *notes,
-            "KerasHub's tokenizer "
-            + (
-                "keeps accents, ours strips them"
-                if lowercase
-                else "strips accents, ours keeps them"
-            ),
-        )
+        does = "keeps accents, ours strips" if lowercase else "strips accents, ours keeps"
+        notes = (*notes, f"KerasHub's tokenizer {does} them")
     return tokenizer, notes

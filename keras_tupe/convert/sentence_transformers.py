@@ -22,7 +22,6 @@ _MODE = "pooling_mode"
 _KINDS = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 _TRANSFORMER_FILES = tuple(f"sentence_{kind}_config.json" for kind in _KINDS)
 _PROMPTS_FILE = "config_sentence_transformers.json"
-_TOKENIZER_FILE = "tokenizer_config.json"
 
 
 def from_sentence_transformers(folder, dtype=None):
@@ -59,32 +58,35 @@ def from_sentence_transformers(folder, dtype=None):
     References:
         Reimers, Gurevych. Sentence-BERT. EMNLP 2019. https://arxiv.org/abs/1908.10084
     """
-    settings, received = read_settings(folder), f"Received: {os.fspath(pathlib.Path(folder))!r}"
-    kind = read_json(settings.transformer / "config.json").get("model_type")
+    folder = pathlib.Path(folder)
+    received = f"Received: {os.fspath(folder)!r}"
+    places, pooling, length, lowercase, notes = read_settings(folder)
+    encoder = folder / places["Transformer"]
+    kind = read_json(encoder / "config.json").get("model_type")
     options = by_type()[kind].alone if isinstance(kind, str) and kind in by_type() else {}
-    model, report = from_hf(settings.transformer, dtype=dtype, **options)
+    model, report = from_hf(encoder, dtype=dtype, **options)
     backbone, tokenizer = model.backbone, getattr(model.preprocessor, "tokenizer", None)
     if not isinstance(backbone, TupeBackbone) or backbone.is_causal:
         raise ValueError(
             "Texts are embedded by encoders, whose tokens see the whole text. "
             f"{received} with model_type={kind!r}"
         )
-    if settings.lowercase and tokenizer is not None and not tokenizer.lowercase:
+    if lowercase and tokenizer is not None and not tokenizer.lowercase:
         raise ValueError(
             "A text must be read as it is written, or lower-cased by the tokenizer itself. "
             f"{received} with do_lower_case=True for a tokenizer that keeps upper case"
         )
-    preprocessor, notes = None, settings.notes
+    preprocessor = None
     if tokenizer is not None:
         longest = backbone.max_sequence_length
         preprocessor = TupeTextClassifierPreprocessor(
             tokenizer,
-            sequence_length=min(settings.length or longest, longest),
+            sequence_length=min(length or longest, longest),
             segments=bool(backbone.num_segments),
         )
         if tokenizer.kind == "byte_pair":
-            notes += ("white space at both ends of a text is dropped there, and read here",)
-    embedder = TupeTextEmbedder(backbone, preprocessor, settings.pooling, settings.normalize)
+            notes.append("white space at both ends of a text is dropped there, and read here")
+    embedder = TupeTextEmbedder(backbone, preprocessor, pooling, "Normalize" in places)
     known = weights_by_path(embedder)  # which has no head of a masked LM
     report = dataclasses.replace(
         report,
@@ -174,60 +176,18 @@ def to_sentence_transformers(model, folder, model_type=None):
             write_json(partial / name, content)
 
 
-@dataclasses.dataclass(frozen=True)
-class EmbedderSettings:
-    """What a folder says beside its encoder.
-
-    Attributes:
-        transformer: folder of the encoder, a `pathlib.Path`.
-        pooling: `"mean"`, `"cls"` or `"max"`.
-        normalize: whether vectors are scaled to length 1.
-        length: longest text, in tokens, special ones included, or `None` if nothing says so.
-        lowercase: whether text is lower-cased before the tokenizer gets it.
-        notes: sentences for the report.
-    """
-
-    transformer: pathlib.Path
-    pooling: str
-    normalize: bool
-    length: int | None
-    lowercase: bool
-    notes: tuple
-
-
 def read_settings(folder):
-    """Returns the `EmbedderSettings` of a folder."""
-    folder = pathlib.Path(folder)
+    """Returns places of modules, pooling, longest text, whether it is lower-cased, and notes."""
     places = _places(folder)
     pooling, problems = _pooling(_read(folder, places["Pooling"] / "config.json"))
-    notes, more = _prompts(_first(folder, [pathlib.Path(_PROMPTS_FILE)]))
-    entries = _first(folder, [places["Transformer"] / name for name in _TRANSFORMER_FILES])
-    tokenizer = _first(folder, [places["Transformer"] / _TOKENIZER_FILE])
-    lengths = {
-        "max_seq_length": entries.get("max_seq_length"),
-        "model_max_length": tokenizer.get("model_max_length"),
-    }
-    problems += more + [
-        f"{name} must be an integer > 0, not {value!r}"
-        for name, value in lengths.items()
-        if value is not None and not ((is_integer(value) or value == 1e30) and value > 0)
-    ]
-    lowercase = entries.get("do_lower_case")
-    if not isinstance(lowercase, bool | None):
-        problems.append(f"do_lower_case must be true or false, not {lowercase!r}")
-    if problems:
+    notes, more = _prompts(_first(folder, [_PROMPTS_FILE]))
+    length, lowercase, others = _texts(folder, places["Transformer"])
+    if problems := problems + more + others:
         raise ValueError(
             "This sentence-transformers folder has no counterpart here: "
             f"{'; '.join(problems)}. Received: {os.fspath(folder)!r}"
         )
-    return EmbedderSettings(
-        transformer=folder / places["Transformer"],
-        pooling=pooling,
-        normalize="Normalize" in places,
-        length=next((int(x) for x in lengths.values() if x is not None and x < 10**9), None),
-        lowercase=bool(lowercase),
-        notes=tuple(notes),
-    )
+    return places, pooling, length, lowercase, notes
 
 
 def _places(folder):
@@ -242,31 +202,27 @@ def _places(folder):
         modules = _json_file.read_json(path)
     except ValueError as error:
         raise ValueError(f"{MODULES} must be JSON: {error}. Received: {str(path)!r}") from None
-    fields = ("type", "path")
-    if not isinstance(modules, list) or not all(
-        isinstance(one, dict) and all(isinstance(one.get(field), str) for field in fields)
-        for one in modules
-    ):
+    listed = modules if isinstance(modules, list) else [None]
+    found = [(x.get("type"), x.get("path")) if isinstance(x, dict) else (None,) for x in listed]
+    if not all(isinstance(x, str) for one in found for x in one):
         raise ValueError(
             f"{MODULES} must list modules with a `type` and a `path`. Received: {str(path)!r}"
         )
-    names = tuple(
-        one["type"].rsplit(".", 1)[-1] if one["type"].startswith("sentence_transformers.") else None
-        for one in modules
-    )
-    if names not in _KNOWN:
-        received = ", ".join(f"{one['type']} ({one['path']!r})" for one in modules)
+    names = [kind.rpartition(".")[2] for kind, _ in found]
+    is_theirs = all(kind.startswith("sentence_transformers.") for kind, _ in found)
+    if not is_theirs or tuple(names) not in _KNOWN:
+        received = ", ".join(f"{kind} ({place!r})" for kind, place in found)
         raise ValueError(
             "The modules of a sentence-transformers folder must be a Transformer, a Pooling and, "
             "if vectors are normalized, a Normalize; others, such as a Dense after the pooling, "
             f"have no counterpart here. Received: {str(path)!r} with {received}"
         )
-    for one in modules:  # a list must not make us read files elsewhere
-        if not _is_inside(folder, one["path"]):
+    for _, place in found:  # a list must not make us read files elsewhere
+        if not _is_inside(folder, place):
             raise ValueError(
-                f"A module must lie in its folder. Received: {str(path)!r} with {one['path']!r}"
+                f"A module must lie in its folder. Received: {str(path)!r} with {place!r}"
             )
-    return {name: pathlib.Path(one["path"]) for name, one in zip(names, modules, strict=True)}
+    return {name: pathlib.Path(place) for name, (_, place) in zip(names, found, strict=True)}
 
 
 def _is_inside(folder, path):
@@ -274,6 +230,29 @@ def _is_inside(folder, path):
         return (folder / path).resolve().is_relative_to(folder.resolve())
     except (ValueError, OSError):  # what no file can be called, and links in a circle
         return False
+
+
+def _texts(folder, place):
+    """Returns the longest text, whether text is lower-cased first, and a list of problems."""
+    entries = _first(folder, [place / name for name in _TRANSFORMER_FILES])
+    tokenizer = _first(folder, [place / "tokenizer_config.json"])
+    lowercase, lengths = (
+        entries.get("do_lower_case"),
+        {
+            "max_seq_length": entries.get("max_seq_length"),
+            "model_max_length": tokenizer.get("model_max_length"),
+        },
+    )
+    lengths = {name: x for name, x in lengths.items() if x is not None}
+    problems = [
+        f"{name} must be an integer > 0, not {x!r}"
+        for name, x in lengths.items()
+        if not ((is_integer(x) or x == 1e30) and x > 0)
+    ]
+    if not isinstance(lowercase, bool | None):
+        problems.append(f"do_lower_case must be true or false, not {lowercase!r}")
+    known = [int(x) for x in lengths.values() if not problems and x < 10**9]
+    return next(iter(known), None), lowercase, problems
 
 
 def _pooling(config):

@@ -1,7 +1,6 @@
 """One door for weights of every kind: what a file or folder holds is seen from its files."""
 
 import dataclasses
-import inspect
 import os
 import pathlib
 from collections.abc import Callable
@@ -53,10 +52,7 @@ def load(source, dtype=None, **options):
             f"What is converted must be one of: {'; '.join(one.looks for one in SOURCES)}. "
             f"Received: {os.fspath(source)!r}{'' if path.exists() else ', which is not there'}"
         )
-    owners = {}
-    for one in SOURCES:
-        for name, titles in one.options().items():
-            owners.setdefault(name, []).extend(titles)
+    owners = {name: whose for one in SOURCES for name, whose in one.options().items()}
     given = {name: x for name, x in options.items() if x is not None and x is not False}
     check_options(given, kind.options(), owners, repr(os.fspath(source)))
     return kind.read(path, dtype=dtype, **given)
@@ -67,23 +63,16 @@ class Source:
     """A kind of source.
 
     Attributes:
-        title: what it is, in words.
         looks: what it looks like, in words.
         fits: function of a path -> whether it is of this kind.
         read: function of a path, `dtype` and options -> model and report.
-        many: function -> whose the options are, by name; those of `read` where it is `None`.
+        options: function -> of what each option is, by name, lists of words.
     """
 
-    title: str
     looks: str
     fits: Callable
     read: Callable
-    many: Callable | None = None
-
-    def options(self):
-        """Returns whose each option is: name -> list of titles."""
-        names = list(inspect.signature(self.read).parameters)[1:]
-        return self.many() if self.many else {x: [self.title] for x in names if x != "dtype"}
+    options: Callable = dict
 
 
 def _entry(path, name):
@@ -115,31 +104,27 @@ def _dtype(folder):
 
 SOURCES = (
     Source(
-        "TUPE checkpoint",
         "a .pt file of TUPE's code",
         lambda path: path.is_file(),
         from_tupe_checkpoint,
+        lambda: {"dictionary": ["TUPE checkpoint"]},
     ),
     Source(
-        "folder of sentence-transformers",
         f"a folder with the {MODULES} of sentence-transformers",
         lambda path: (path / MODULES).is_file(),
         from_sentence_transformers,
     ),
     Source(
-        "preset of this package",
         "a preset of this package",
         lambda path: _entry(path, "registered_name").startswith("keras_tupe>"),
         _preset,
     ),
     Source(
-        "preset of KerasHub",
         "a preset of KerasHub's BERT",
         lambda path: _entry(path, "registered_name").startswith(("keras_hub>", "keras_nlp>")),
         from_keras_hub_bert,
     ),
     Source(
-        "model of Hugging Face",
         "a folder of Hugging Face with `model_type` in its config.json",
         lambda path: _entry(path, "model_type") != "",
         from_hf,

@@ -11,10 +11,12 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 
-from keras_tupe import _json_file
+from keras_tupe.check import is_number
+from keras_tupe.convert._folder import read_json
 from keras_tupe.models import TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
 
@@ -25,7 +27,6 @@ ONLY_SAVED = (
 )
 WHOLE, SETTINGS, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
 SPECIAL_MAP, ADDED = "special_tokens_map.json", "added_tokens.json"
-_MAX_PIECE_BYTES = 256  # as in keras_tupe.tokenizers.WordPiece
 # Their tokens are never cut; ours cuts all text, also that of special tokens.
 _WHOLE_TOKENS = (
     *("additional_special_tokens", "extra_special_tokens", "never_split", "added_tokens_decoder"),
@@ -140,7 +141,7 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
     """Returns the tokenizer of a folder, if ours can do what it asks for, and notes."""
     folder, kind = pathlib.Path(folder), _KINDS[frame.kind]
     names = (CONFIG, SETTINGS, WHOLE, SPECIAL_MAP, ADDED)
-    files = {name: _read_json(folder / name) for name in names}
+    files = {x: read_json(folder / x) if (folder / x).is_file() else {} for x in names}
     missing = [name for name in kind.files if not (folder / name).is_file()]
     if missing and not files[WHOLE]:
         return None, (f"there is no {' and no '.join([*missing, WHOLE])}, so {IDS_ONLY}",)
@@ -163,14 +164,12 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
     if not (frame.spare_mask and is_spare):
         checked_size(pieces, vocabulary_size, folder / (WHOLE if missing else kind.files[0]))
     if "vocab" in _part(files[WHOLE], "model") and not missing:
-        other = kind.other(files[WHOLE], vocabulary)
-        different[WHOLE] += [other] if other else []
-    if frame.cuts_words and any(map(_is_word, pieces)):
+        different[WHOLE] += _other_content(kind, files[WHOLE], vocabulary)
+    if frame.cuts_words and any(re.fullmatch("[\u4e00-\u9fff]{2,}", piece) for piece in pieces):
         different[where].append("pieces of several Chinese characters")
     if _said(different):
         return _refusal(different)
-    special = frame.special.values()
-    tokenizer, notes = _tokenizer(vocabulary, lowercase, where, kind, special)
+    tokenizer, notes = _tokenizer(vocabulary, lowercase, where, kind)
     if tokenizer is None:
         return None, notes
     if getattr(tokenizer, "start_token", None) not in (None, frame.start):
@@ -196,7 +195,7 @@ def vocabulary_problems(tokenizer, backbone, frame):
     """Returns why a tokenizer cannot be written: a list, empty for `None`."""
     if tokenizer is not None and tokenizer.kind != frame.kind:
         return [
-            f"a {tokenizer.kind} tokenizer, where {_KINDS[frame.kind].title}; set "
+            f"a {tokenizer.kind} tokenizer, where a {frame.kind} one belongs; set "
             "`model.preprocessor = None` to write the weights alone"
         ]
     if tokenizer is None or not tokenizer.has_vocabulary:
@@ -256,12 +255,7 @@ def checked_size(pieces, vocabulary_size, path):
 
 def wordpiece_tokenizer(pieces, lowercase, path):
     """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report."""
-    kind, special = _KINDS[BERT.kind], BERT.special.values()
-    return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), kind, special)
-
-
-def _is_word(piece):
-    return len(piece) > 1 and all("\u4e00" <= character <= "\u9fff" for character in piece)
+    return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), _KINDS[BERT.kind])
 
 
 class _UnusableError(ValueError):
@@ -272,28 +266,29 @@ def _unusable(where, reason):
     return None, (f"ours cannot use {where}: {reason}; so {IDS_ONLY}",)
 
 
-def _read_json(path):
-    if not path.is_file():
-        return {}
-    try:
-        return _json_file.read_json_object(path)
-    except ValueError as error:
-        raise ValueError(
-            f"The file must hold a JSON object: {error}. Received: {os.fspath(path)!r}"
-        ) from None
-
-
-def _tokenizer(vocabulary, lowercase, where, kind, special):
+def _tokenizer(vocabulary, lowercase, where, kind):
     """Returns our tokenizer or `None`, and notes; without TensorFlow it can only be saved."""
-    reason = kind.why_unusable(vocabulary, special)
-    if reason is not None:
-        return _unusable(where, reason)
     if not can_read_text():
         return kept_tokenizer(kind.name, kind.contents(vocabulary), lowercase), (ONLY_SAVED,)
     try:
         return kind.make(vocabulary, lowercase), ()
     except (ValueError, TypeError, RuntimeError) as error:  # as the op says
         return _unusable(where, next(iter(str(error).splitlines()), type(error).__name__))
+
+
+def _other_content(kind, whole, vocabulary):
+    """Returns what `tokenizer.json` has other than the older files, in words, a list."""
+    try:
+        theirs = kind.of_whole(whole)
+    except ValueError:
+        theirs = Vocabulary([])
+    if theirs.pieces != vocabulary.pieces:
+        return [f"other pieces than {kind.files[0]}"]
+    if "merges" in whole["model"] and theirs.merges != vocabulary.merges:
+        return [f"other merges than {kind.files[-1]}"]
+    scores = zip(theirs.scores or (), vocabulary.scores or (), strict=True)
+    is_other = any(abs(one - another) > 1e-3 for one, another in scores)
+    return [f"other scores than {kind.files[0]}"] if is_other else []
 
 
 # What the files ask for, compared with what ours does and would write
@@ -306,14 +301,14 @@ def _differences(files, frame, kind, lowercase):
     if not isinstance(lowercase, bool):
         name = "do_lower_case" if "do_lower_case" in settings else "lowercase"
         found[SETTINGS if name in settings else WHOLE].append(f"{name}={lowercase!r}")
-    found[SETTINGS] += _unlike(settings, {**kind.settings(lowercase), "auto_map": None})
+    found[SETTINGS] += unlike(settings, {**kind.settings(lowercase), "auto_map": None})
     if any(line.startswith("strip_accents") for line in found[SETTINGS]):
         found[SETTINGS].append(f"do_lower_case={lowercase!r}")
     ours = kind.template(frame, lowercase)
     for name in ("normalizer", "pre_tokenizer"):
         if name in whole:
             found[WHOLE] += _other_steps(name, _steps(whole, name), _steps(ours, name), kind.free)
-    found[WHOLE] += _unlike(_part(whole, "model"), ours["model"])
+    found[WHOLE] += unlike(_part(whole, "model"), ours["model"])
     around, _ = _around(_part(whole, "post_processor"))
     if around not in (None, frame.around):
         words = " ".join(map(repr, around)) or "nothing"
@@ -352,7 +347,7 @@ def _other_steps(name, theirs, ours, free):
     if types[0] != types[1]:
         words = " and ".join(map(repr, types[0])) or None
         return [f"{name} of type {words}"]
-    return [word for pair in zip(theirs, ours, strict=True) for word in _unlike(*pair)]
+    return [word for pair in zip(theirs, ours, strict=True) for word in unlike(*pair)]
 
 
 def _steps(whole, name):
@@ -391,7 +386,7 @@ def _kept_whole(name, tokens, special):
     return [f"{name} {', '.join(map(repr, tokens[:3]))}{more}"] if tokens else []
 
 
-def _unlike(content, ours):
+def unlike(content, ours):
     """Returns the entries that are there, say anything, and not what ours does."""
     return [
         f"{name}={content[name]!r}, not {value!r}"
@@ -477,12 +472,17 @@ def _pieces_of(whole):
         if isinstance(one, dict) and isinstance(one.get("content"), str):
             places.setdefault(one["content"], one.get("id"))
     ids = [place for place in places.values() if type(place) is int]
-    if not places or sorted(ids) != list(range(len(places))):
-        raise ValueError(
-            f"The pieces in {WHOLE} must be a dictionary from each piece to its id, from 0 on, "
-            f"without gaps. Received: a `vocab` of {type(vocabulary).__name__}"
-        )
+    is_whole = bool(places) and sorted(ids) == list(range(len(places)))
+    _check(is_whole, "pieces", "a dictionary to ids from 0 on, without gaps", vocabulary)
     return sorted(places, key=places.get)
+
+
+def _check(is_so, what, expected, value):
+    """Raises `ValueError` about a part of `tokenizer.json`."""
+    if not is_so:
+        raise ValueError(
+            f"The {what} in {WHOLE} must be {expected}. Received: {type(value).__name__}"
+        )
 
 
 class _Kind:
@@ -498,21 +498,13 @@ class _Kind:
     def lowercase(self, whole):
         """Returns what `tokenizer.json` says, or `None`."""
 
-    def why_unusable(self, vocabulary, special):
-        """Returns what our op would refuse, where it is not there to say so, or `None`."""
-
-    def other(self, whole, vocabulary):
-        """Returns what `tokenizer.json` has other than the older files, in words, or `None`."""
-        theirs = self.of_whole(whole)
-        return None if theirs.pieces == vocabulary.pieces else f"other pieces than {self.files[0]}"
-
     def notes_on(self, whole, vocabulary):
         """Returns more sentences for the report."""
         return []
 
 
 class _WordPiece(_Kind):
-    name, title, files = "wordpiece", "WordPiece belongs", ("vocab.txt",)
+    name, files = "wordpiece", ("vocab.txt",)
     notes = ("marks and punctuation newer than the tables of BERT's own tokenizer are such here",)
 
     def lowercase(self, whole):
@@ -539,21 +531,6 @@ class _WordPiece(_Kind):
             },
         }
 
-    def why_unusable(self, vocabulary, special):
-        places = {}
-        for place, piece in enumerate(vocabulary.pieces):
-            if not piece or any(character.isspace() for character in piece):
-                return f"line {place + 1} {'has white space in it' if piece else 'is empty'}"
-            if "\0" in piece:
-                return f"line {place + 1} has a NUL in it"
-            if piece in places:
-                return f"line {place + 1} repeats {piece!r} of line {places[piece] + 1}"
-            if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:
-                return f"line {place + 1} has more than {_MAX_PIECE_BYTES} bytes"
-            places[piece] = place
-        missing = [piece for piece in dict.fromkeys(special) if piece not in places]
-        return f"it lacks {', '.join(missing)}" if missing else None
-
     def of_files(self, folder):
         return Vocabulary(read_pieces(folder / "vocab.txt"))
 
@@ -571,7 +548,7 @@ class _WordPiece(_Kind):
 
 
 class _BytePairs(_Kind):
-    name, title, files = "byte_pair", "byte pairs belong", ("vocab.json", "merges.txt")
+    name, files = "byte_pair", ("vocab.json", "merges.txt")
     has_case = False
     notes = (
         "ours takes a special token that is written in the text for text, never for that token; "
@@ -595,7 +572,7 @@ class _BytePairs(_Kind):
         }
 
     def of_files(self, folder):
-        places = _read_json(folder / "vocab.json")
+        places = read_json(folder / "vocab.json")
         ids = [place for place in places.values() if type(place) is int]
         if sorted(ids) != list(range(len(places))):
             raise _UnusableError("the ids of a vocabulary must be 0, 1, 2, ..., each once")
@@ -607,23 +584,9 @@ class _BytePairs(_Kind):
     def of_whole(self, whole):
         merges = _part(whole, "model").get("merges")
         pairs = [one.split(" ") if isinstance(one, str) else one for one in _list(merges)]
-        if not isinstance(merges, list) or not all(
-            isinstance(one, list) and len(one) == 2 and all(isinstance(x, str) for x in one)
-            for one in pairs
-        ):
-            raise ValueError(
-                f"The merges in {WHOLE} must be a list of pairs of pieces. Received: `merges` of "
-                f"{type(merges).__name__}"
-            )
+        is_list = isinstance(merges, list) and all(_is_pair(one, str) for one in pairs)
+        _check(is_list, "merges", "pairs of pieces", merges)
         return Vocabulary(_pieces_of(whole), [tuple(one) for one in pairs])
-
-    def other(self, whole, vocabulary):
-        model, places = _part(whole, "model"), vocabulary.places
-        known = _part(model, "vocab")  # special tokens need not be among them
-        if not known or any(places.get(piece) != place for piece, place in known.items()):
-            return "other pieces than vocab.json"
-        same = "merges" not in model or self.of_whole(whole).merges == vocabulary.merges
-        return None if same else "other merges than merges.txt"
 
     def make(self, vocabulary, lowercase):
         return TupeTokenizer(byte_pairs=(vocabulary.places, vocabulary.merges))
@@ -638,7 +601,7 @@ class _BytePairs(_Kind):
 
 
 class _SentencePiece(_Kind):
-    name, title, files = "sentencepiece", "SentencePiece belongs", ("spiece.model",)
+    name, files = "sentencepiece", ("spiece.model",)
     notes = (
         "ours folds case where ALBERT's own tokenizer lower-cases, so that a sharp s is ss and a "
         "final sigma one like any other, and takes a special token in the text for text",
@@ -693,22 +656,13 @@ class _SentencePiece(_Kind):
     def of_whole(self, whole):
         """Makes a SentencePiece model of pieces, scores and table of characters."""
         scored, unknown = (_part(whole, "model").get(name) for name in ("vocab", "unk_id"))
-        if not isinstance(scored, list) or not all(
-            isinstance(one, list)
-            and len(one) == 2
-            and isinstance(one[0], str)
-            and type(one[1]) in (int, float)
-            and abs(one[1]) < 1e30
+        is_scored = isinstance(scored, list) and all(
+            _is_pair(one, int | float) and is_number(one[1]) and abs(one[1]) < 1e30
             for one in scored
-        ):
-            raise ValueError(
-                f"The pieces in {WHOLE} must be a list of pairs of a piece and its score. "
-                f"Received: a `vocab` of {type(scored).__name__}"
-            )
-        if type(unknown) is not int or not 0 <= unknown < len(scored):
-            raise ValueError(
-                f"`unk_id` in {WHOLE} must be the id of the unknown piece. Received: {unknown!r}"
-            )
+        )
+        _check(is_scored, "pieces", "pairs of a piece and its score", scored)
+        is_place = type(unknown) is int and 0 <= unknown < len(scored)
+        _check(is_place, "`unk_id`", "the id of the unknown piece", unknown)
         scores = [
             score + _COMMAS if _is_comma(piece) and score <= -_COMMAS else score
             for piece, score in scored
@@ -722,13 +676,6 @@ class _SentencePiece(_Kind):
             content += _field(1, entry + (b"\x18\x02" if place == unknown else b""))
         content += _field(3, _field(2, characters)) if characters else b""
         return Vocabulary(pieces, None, scores, characters, content)
-
-    def other(self, whole, vocabulary):
-        scores = zip(self.of_whole(whole).scores, vocabulary.scores, strict=False)
-        is_other = any(abs(one - another) > 1e-3 for one, another in scores)
-        return super().other(whole, vocabulary) or (
-            "other scores than spiece.model" if is_other else None
-        )
 
     def notes_on(self, whole, vocabulary):
         found, scored = [], _list(_part(whole, "model").get("vocab"))
@@ -759,6 +706,12 @@ class _SentencePiece(_Kind):
         }
 
 
+def _is_pair(value, of_second):
+    """Returns whether a value is a list of a text and one of a type."""
+    is_list = isinstance(value, list) and len(value) == 2
+    return is_list and isinstance(value[0], str) and isinstance(value[1], of_second)
+
+
 def _is_comma(piece):
     return piece.endswith(",") and piece[-2:-1].isdigit()
 
@@ -767,10 +720,7 @@ def _table(text):
     try:
         return base64.b64decode(text, validate=True)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"`precompiled_charsmap` in {WHOLE} must be a text in base64. "
-            f"Received: {type(text).__name__}"
-        ) from None
+        return _check(False, "`precompiled_charsmap`", "a text in base64", text)
 
 
 def _fields(data):

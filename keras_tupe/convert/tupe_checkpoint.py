@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import pathlib
 import re
 
 import numpy as np
@@ -19,6 +18,7 @@ from keras_tupe.convert.architectures._record import (
     Head,
 )
 from keras_tupe.convert.hugging_face import general, make, read_config
+from keras_tupe.convert.tokenizer_files import read_pieces
 from keras_tupe.layers.relative_bucket_bias import relative_buckets
 
 _NOT_WEIGHTS = (
@@ -55,6 +55,24 @@ _ROWS = Form(  # there is no row for position 0, which is [CLS]; ours is not use
     lambda table, shape: np.concatenate([np.zeros_like(table[:1]), table[2:]]),
     lambda ours: np.zeros((len(ours) + 1, ours.shape[1])),
 )
+
+
+def released_buckets(length):
+    """Returns the table of buckets that later released code keeps: integers, query by key."""
+    places = np.arange(length)
+    buckets = relative_buckets(places[None] - places[:, None], NUM_BUCKETS, MAX_DISTANCE)
+    table = np.array(ops.convert_to_numpy(buckets))
+    table[:, 0] = TO_CLS
+    table[0] = FROM_CLS
+    return table
+
+
+def constants(backbone):
+    """Returns the table of buckets of a TUPE-R."""
+    is_relative = backbone.position == "tupe_r"
+    return {_BUCKETS: released_buckets(backbone.max_sequence_length)} if is_relative else {}
+
+
 CONVERTER = Converter(
     title="TUPE checkpoint",
     model_type="tupe",
@@ -125,6 +143,7 @@ CONVERTER = Converter(
     ),
     tied={f"{_HEAD}.weight": _EMBEDDING},
     dropped=dict.fromkeys(("decoder.version", f"{_ENCODER}.version"), "a version number"),
+    constants=constants,
     frame=None,
     ids={},
 )
@@ -198,15 +217,6 @@ def model_of_released_weights(args, weights, source, dtype=None):
     arguments, config, notes = read_config(CONVERTER, config, source)
     length, dropped = arguments["max_sequence_length"], dict(CONVERTER.dropped)
     pooler, reason = _pooler(weights, _plain(args.get("pooler_activation_fn", "tanh")), dropped)
-    if config["rel_pos"] and _BUCKETS in weights:
-        table = weights[_BUCKETS]
-        if table.shape != (length, length) or (table != released_buckets(length)).any():
-            raise ValueError(
-                "The table of distance buckets must be the one of TUPE's released code (32 "
-                "buckets, up to 128 tokens, two for [CLS]). "
-                f"Received: another {_BUCKETS!r} of shape {table.shape}; {source}"
-            )
-        dropped[_BUCKETS] = "a constant, not a weight"
     names = {**CONVERTER.names, **pooler}
     converter = dataclasses.replace(CONVERTER, names=names, dropped=dropped)
     model, report = make(converter, config, arguments, weights, source, dtype)
@@ -252,36 +262,20 @@ def _pooler(weights, ends_in, dropped):
     return {}, reason
 
 
-def released_buckets(length):
-    """Returns the table of buckets that later released code keeps: integers, query by key."""
-    places = np.arange(length)
-    buckets = relative_buckets(places[None] - places[:, None], NUM_BUCKETS, MAX_DISTANCE)
-    table = np.array(ops.convert_to_numpy(buckets))
-    table[:, 0] = TO_CLS
-    table[0] = FROM_CLS
-    return table
-
-
 def _parts(checkpoint, source):
     """Returns the settings, the weights, and the names of all else in a checkpoint."""
-    if type(checkpoint) is not dict or not {"args", "model"} <= set(checkpoint):
-        raise ValueError(
-            "A checkpoint of TUPE's released code must be a dictionary with `args`, its settings, "
-            f"and `model`, its weights. Received: {_named(checkpoint)}; {source}"
-        )
-    args, weights = checkpoint["args"], checkpoint["model"]
-    if not isinstance(args, torch_file.InertObject) or args.class_name != "argparse.Namespace":
-        raise ValueError(
-            "The settings in a checkpoint, `args`, must be an argparse.Namespace, as in TUPE's "
-            f"released code. Received: args of type {type(args).__name__}; {source}"
-        )
-    is_plain = type(weights) is dict and all(
+    whole = checkpoint if type(checkpoint) is dict else {}
+    args, weights = whole.get("args"), whole.get("model")
+    is_known = getattr(args, "class_name", None) == "argparse.Namespace"
+    if not (is_known and type(weights) is dict) or not all(
         type(name) is str and isinstance(value, np.ndarray) for name, value in weights.items()
-    )
-    if not is_plain:
+    ):
+        what = f"a dictionary with the keys {[str(name)[:50] for name in list(whole)[:10]]}"
         raise ValueError(
-            "`model` in a checkpoint must be a dictionary from names of weights to tensors. "
-            f"Received: {source}"
+            "A checkpoint of TUPE's released code must be a dictionary with `args`, an "
+            "argparse.Namespace of its settings, and `model`, a dictionary from names of weights "
+            f"to tensors. Received: {what if whole else _plain(checkpoint)}, with args of type "
+            f"{type(args).__name__} and a model of type {type(weights).__name__}; {source}"
         )
     others = [name for name in checkpoint if name not in ("args", "model")]
     unknown = [name for name in others if name not in _NOT_WEIGHTS]
@@ -293,42 +287,25 @@ def _parts(checkpoint, source):
     return args.attributes, weights, others
 
 
-def _named(checkpoint):
-    if type(checkpoint) is dict:
-        return f"a dictionary with the keys {[str(name)[:50] for name in list(checkpoint)[:10]]}"
-    return f"an object of type {type(checkpoint).__name__}"
-
-
 def read_fairseq_dictionary(path):
     """Returns the tokens in the lines of a `dict.txt`: a token, a space and a count each."""
-    path = pathlib.Path(path)
-    if not path.is_file():
+    received = f"Received: dictionary={os.fspath(path)!r}"
+    if not os.path.isfile(path):
         raise FileNotFoundError(
             "There is no such dictionary; expected the path of fairseq's dict.txt, or None. "
-            f"Received: dictionary={str(path)!r}"
+            f"{received}"
         )
-    try:
-        lines = path.read_bytes().decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            "A dictionary must be a text in UTF-8. "
-            f"Received: dictionary={str(path)!r}, first bad byte at offset {error.start}"
-        ) from None
-    if not lines[-1]:
-        lines.pop()
     tokens = []
-    for number, line in enumerate(lines, 1):
-        token, space, count = line.removesuffix("\r").rpartition(" ")
+    for number, line in enumerate(read_pieces(path), 1):
+        token, space, count = line.rpartition(" ")
         if not space or not (count.isascii() and count.isdigit()):
             raise ValueError(
                 "A line of a dictionary must be a token, one space and a count, as fairseq writes "
-                f"them. Received: dictionary={str(path)!r}, line {number}: {line[:100]!r}"
+                f"them. {received}, line {number}: {line[:100]!r}"
             )
         tokens.append(token)
     if not tokens:
-        raise ValueError(
-            f"A dictionary must have at least one line. Received: dictionary={str(path)!r}"
-        )
+        raise ValueError(f"A dictionary must have at least one line. {received}")
     return tuple(tokens)
 
 

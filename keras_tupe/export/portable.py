@@ -125,24 +125,21 @@ def export_onnx(model, path):
 def export_litert(model, path):
     """Writes a model as a LiteRT (TensorFlow Lite) file for any batch and length, in float32.
 
-    The file has one signature, `serving_default`; its inputs and outputs, their names, types and
-    shapes are those of `export_onnx`. It has LiteRT's own ops only: an interpreter without
-    TensorFlow's ops ("Flex") runs it, such as that of the package `ai-edge-litert`, which runs
-    the converted model at several lengths and batches before it is written.
+    The file has one signature, `serving_default`; its inputs and outputs are those of
+    `export_onnx`, and compared likewise. It has LiteRT's own ops only: an interpreter without
+    TensorFlow's ops ("Flex") runs it, such as that of the package `ai-edge-litert`.
     `model.export(path, format="litert")` does the same.
 
-    A sequence above `max_sequence_length` is an error in the runtime, for methods with a table
-    that ends there; so is an id or a position outside its range, a negative one too. After an
-    error the interpreter of `ai-edge-litert` repeats it at the front of the message of the next:
-    make a new interpreter, or read the end.
+    A sequence above `max_sequence_length` is an error as there, and so is an id or a position
+    outside its range. After an error the interpreter of `ai-edge-litert` repeats it at the front
+    of the message of the next: make a new interpreter, or read the end.
 
     Args:
         model: a `TupeBackbone`, or a task with one.
         path: file to make; its name ends with `.tflite`.
 
     Returns:
-        Record of the file with `path`, `bytes`, `seconds` of the conversion and `worst`, the
-        worst difference.
+        As `export_onnx`.
 
     Raises:
         ImportError, TypeError, ValueError, RuntimeError: as `export_onnx`.
@@ -334,13 +331,8 @@ def _name_axes(tensor, output):
 @contextlib.contextmanager
 def _reported_errors(logger):
     """Yields a list to which every error in the log of a package is added."""
-    errors = []
-
-    class Collector(logging.Handler):
-        def emit(self, record):
-            errors.append(record.getMessage())
-
-    handler = Collector(level=logging.ERROR)
+    errors, handler = [], logging.Handler(logging.ERROR)
+    handler.emit = lambda record: errors.append(record.getMessage())
     logging.getLogger(logger).addHandler(handler)
     try:
         yield errors
@@ -427,20 +419,16 @@ def check_parity(model, run, expected):
             "The converted model does not answer as it does in Keras, so nothing was written. "
             f"Expected differences of at most {TOLERANCE} x max(1, |value|). Received: {worst}"
         )
-    if backbone.has_length_limit and _runs(run, random_inputs(model, 1, longest + 1)):
+    if backbone.has_length_limit:
+        try:
+            run(random_inputs(model, 1, longest + 1))
+        except Exception:  # each runtime has errors of its own
+            return worst
         raise RuntimeError(
             f"The converted model has positions for {longest} tokens and does not refuse more, so "
             f"nothing was written. Received: an answer at length={longest + 1}"
         )
     return worst
-
-
-def _runs(run, inputs):
-    try:
-        run(inputs)
-    except Exception:  # each runtime has errors of its own
-        return False
-    return True
 
 
 def random_inputs(model, batch, length, predictions=3):

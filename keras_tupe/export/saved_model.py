@@ -7,7 +7,6 @@ from keras_tupe.export.folder import new_export
 from keras_tupe.export.served import (
     HUB_NAMES,
     answers,
-    backbone_of,
     check_length,
     check_model,
     input_names,
@@ -70,7 +69,10 @@ def export_encoder(model, path, length=None):
     with new_export(path) as folder, tracing_for("saved"):
         root = _reusable(backbone)
         root.with_head = [variable.value for variable in model.variables]
-        tf.saved_model.save(root, str(folder), _signatures(model, length))
+        signatures = {"serving_default": _signature(backbone, backbone, length)}
+        if name := task_signature(model):
+            signatures[name] = _signature(model, backbone, length)
+        tf.saved_model.save(root, str(folder), signatures)
         write_backbone_config(backbone, folder)
 
 
@@ -79,14 +81,6 @@ def task_signature(model):
     if isinstance(model, TupeTask) and type(model).served is not TupeTask.served:
         return "mlm" if model.positions_input else model.signature
     return None
-
-
-def _signatures(model, length):
-    encoder, name = backbone_of(model), task_signature(model)
-    found = {"serving_default": _signature(encoder, encoder, length)}
-    if name:
-        found[name] = _signature(model, encoder, length)
-    return found
 
 
 def _signature(model, encoder, length):

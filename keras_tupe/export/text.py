@@ -10,6 +10,7 @@ from keras_tupe.export.saved_model import as_float32, task_signature
 from keras_tupe.export.served import answers, backbone_of, check_length, check_model, known_inputs
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._tracing import tracing_for
+from keras_tupe.layers.attention.core import LONGEST_WHOLE
 
 SHORTEST_ROWS = 16  # tokens; of texts that have no more
 NO_TOKEN = "A text to embed must have at least one token"
@@ -136,15 +137,16 @@ class _TextModel:
         fewest = max(SHORTEST_ROWS, backbone_of(model).pattern_options.get("num_global", 0), 1)
         lengths = [fewest * 2**n for n in range(length.bit_length())]
         self.lengths = [*(n for n in lengths if n < length), length]
-        self.encode = tf.function(self._encode, autograph=False)  # one trace for each length
+        self.encode = tf.function(self._encode, autograph=False)
 
     def _encode(self, rows):
         backbone = backbone_of(self.model)
         with tracing_for("saved"):
             outputs = backbone(known_inputs(self.model, rows), training=False)
         outputs = as_float32({name: outputs[name] for name in ("sequence_output", "pooled_output")})
-        short = self.length - rows["token_ids"].shape[1]
+        short = self.length - tf.shape(rows["token_ids"])[1]
         states = tf.pad(outputs["sequence_output"], [[0, 0], [0, short], [0, 0]])
+        states = tf.ensure_shape(states, (None, self.length, None))
         return states, outputs["pooled_output"]
 
     def _encoded(self, *texts, masks=False):
@@ -152,7 +154,6 @@ class _TextModel:
         tokenize = self.tokenizer.tokenize_with_masks if masks else self.tokenizer.tokenize
         rows = self.packing.rows([tokenize(text) for text in texts], self.length)
         states, pooled = in_buckets(self.encode, self.lengths, rows)
-        states = tf.ensure_shape(states, (None, self.length, None))
         return rows, {"sequence_output": states, "pooled_output": pooled}
 
     def serve(self, text):
@@ -209,15 +210,16 @@ def in_buckets(function, lengths, rows):
     for number, length in enumerate(lengths):
         index = tf.where(tf.equal(fits, number))[:, 0]
         part = {name: tf.gather(x, index)[:, :length] for name, x in rows.items()}
-        part = {name: tf.ensure_shape(x, (None, length)) for name, x in part.items()}
-        specs = {name: tf.TensorSpec((None, length), tf.int32) for name in part}
-        shapes = [x.shape[1:] for x in function.get_concrete_function(specs).structured_outputs]
+        # one trace for all lengths whose logits are made at once, see `attend`
+        width = None if length <= LONGEST_WHOLE else length
+        specs = {name: tf.TensorSpec((None, width), tf.int32) for name in part}
+        run = function.get_concrete_function(specs)
 
-        def computed(part=part):
-            return function(part)
+        def computed(run=run, part=part):
+            return tuple(run(part))
 
-        def none(shapes=shapes):
-            return tuple(tf.zeros([0, *shape]) for shape in shapes)
+        def none(run=run):
+            return tuple(tf.zeros([0, *x.shape[1:]]) for x in run.structured_outputs)
 
         found.append(tf.cond(tf.size(index) > 0, computed, none))
         order.append(index)

@@ -71,24 +71,13 @@ def generator_functions(model, tokenizer, max_length=None, top_k=40):
         )
     backbone, packing, length = checked_parts(model, tokenizer, max_length)
     check_position_terms(backbone.config)
-    _check_top_k(top_k, backbone)
     writer = _Continued(model, packing, length, top_k)
     return {
-        "serving_default": text_signature(writer.serve),
-        "generate": text_signature(writer.serve),
+        "serving_default": text_signature(writer.generate),
+        "generate": text_signature(writer.generate),
         "generate_top_k": text_signature(writer.generate_top_k, **_DRAWN),
         "score": text_signature(writer.score),
     }
-
-
-def _check_top_k(top_k, backbone):
-    """Raises `ValueError` if there are not so many tokens to draw among."""
-    check_positive_integers(top_k=top_k)
-    if top_k > backbone.vocabulary_size:
-        raise ValueError(
-            f"`top_k` must not exceed the size of the vocabulary, {backbone.vocabulary_size}. "
-            f"Received: top_k={top_k}"
-        )
 
 
 def export_seq2seq(model, preprocessor, path, max_length=None, sampler=None, top_k=40):
@@ -103,14 +92,10 @@ def export_seq2seq(model, preprocessor, path, max_length=None, sampler=None, top
       length of the export; and `num_tokens` int32 `(batch,)`, special ones included.
     - `generate`: the same with the input `max_length` beside, an int32 scalar: tokens of a target,
       special ones included, at most as many as the export has.
-    - `generate_top_k`: the same with one of the `top_k` likeliest tokens, drawn by their
-      probabilities; inputs `max_length`, `temperature` (a float32 scalar above 0: the logits are
-      divided by it) and `seed` (an int32 scalar: the same seed gives the same targets for the same
-      batch) beside.
-    - `score`: with the input `target` beside, strings `(batch,)` -> `log_probability` float32
-      `(batch,)`, in nats, of whole targets with their end token, given their sources; `num_tokens`
-      int32 `(batch,)` that this is a sum over; `log_probabilities` float32 `(batch, length)` of
-      each of them, and their `tokens`, strings, empty behind the last.
+    - `generate_top_k`: as `generate`, and drawn as by `export_generator`, with `temperature` and
+      `seed` beside.
+    - `score`: with the input `target` beside, strings `(batch,)` -> what that of `export_generator`
+      gives, of whole targets, given their sources.
 
     A source without a token or longer than the preprocessor's rows, a target to score that is
     longer than the export's, and a `max_length` that has no room for a new token or is above the
@@ -157,12 +142,11 @@ def seq2seq_functions(model, preprocessor, max_length=None, sampler=None, top_k=
             f"Received: max_length={max_length}"
         )
     check_position_terms(model.backbone.decoder_trunk.config)
-    _check_top_k(top_k, model.backbone)
     length = {"max_length": tf.int32}
     return {
-        "serving_default": text_signature(writer.serve),
+        "serving_default": text_signature(writer.generate),
         "generate": text_signature(writer.generate, **length),
-        "generate_top_k": text_signature(writer.generate_top_k, **length, **_DRAWN),
+        "generate_top_k": text_signature(writer.generate_top_k, **_DRAWN, **length),
         "score": text_signature(writer.score, "text", "target"),
     }
 
@@ -183,11 +167,23 @@ class _Writer:
     """What writers of both kinds do: a call of `generate` with tests before it, and scores."""
 
     def __init__(self, model, tokenizer, length, sampler, top_k):
+        check_positive_integers(top_k=top_k)
+        if top_k > model.backbone.vocabulary_size:
+            raise ValueError(
+                "`top_k` must not exceed the size of the vocabulary, "
+                f"{model.backbone.vocabulary_size}. Received: top_k={top_k}"
+            )
         self.model, self.tokenizer, self.length = model, tokenizer, length
         self.sampler, self.top_k = sampler, top_k
 
-    def serve(self, text):
-        return self._written(text, self.sampler)
+    def generate(self, text, *more):
+        return self._written(text, self.sampler, *more)
+
+    def generate_top_k(self, text, temperature, seed, *more):
+        is_above = assertion(temperature > 0, "`temperature` must be above 0")
+        with tf.control_dependencies([is_above]):
+            temperature = tf.identity(temperature)
+        return self._written(text, SeededTopK(self.top_k, seed, temperature), *more)
 
     def _written(self, text, sampler, *more):
         with tf.control_dependencies(self._tests(text, *more)):
@@ -197,12 +193,6 @@ class _Writer:
         kept = tf.ragged.boolean_mask(ids, mask)
         number = tf.cast(kept.row_lengths(), tf.int32)
         return {"text": self.tokenizer.detokenize(kept), "num_tokens": number}
-
-    def _drawn(self, text, temperature, seed, *more):
-        is_above = assertion(temperature > 0, "`temperature` must be above 0")
-        with tf.control_dependencies([is_above]):
-            temperature = tf.identity(temperature)
-        return self._written(text, SeededTopK(self.top_k, seed, temperature), *more)
 
     def _scored(self, rows, labels, weights):
         """Returns the log-probability of each label that has a weight, int32 1 or 0."""
@@ -226,9 +216,6 @@ class _Continued(_Writer):
             model, packing.tokenizer, length, keras_hub.samplers.GreedySampler(), top_k
         )
         self.frame = packing.add_start_token, packing.add_end_token
-
-    def generate_top_k(self, text, temperature, seed):
-        return self._drawn(text, temperature, seed)
 
     def _tests(self, text):
         ids = self.tokenizer.tokenize(text)
@@ -268,12 +255,6 @@ class _Answered(_Writer):
     def fewest(self):
         """Tokens of the shortest target: what all begin with, and one."""
         return 2 + self.rows["starts_with_end"]
-
-    def generate(self, text, max_length):
-        return self._written(text, self.sampler, max_length)
-
-    def generate_top_k(self, text, max_length, temperature, seed):
-        return self._drawn(text, temperature, seed, max_length)
 
     def _tests(self, text, max_length=None):
         length = self.rows["source_length"]

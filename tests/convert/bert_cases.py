@@ -1,13 +1,14 @@
 """Small BERTs of ours and of Hugging Face, for tests of conversions."""
 
+import functools
 import json
-import shutil
+import tempfile
 
 import keras
 import numpy as np
 import safetensors.numpy
-from golden_cases import GOLDEN
 
+from keras_tupe.convert import to_hf
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
 
 CONFIG = {
@@ -58,36 +59,18 @@ def outputs(model, inputs):
     return {name: keras.ops.convert_to_numpy(value) for name, value in found.items()}
 
 
+@functools.cache
+def _released():
+    config = {"num_segments": 2, "max_sequence_length": 5, "layer_norm_epsilon": 1e-12}
+    model = scrambled(TupeMaskedLM(TupeBackbone(11, 1, 2, 6, 7, "absolute", **config)))
+    with tempfile.TemporaryDirectory() as folder:
+        to_hf(model, f"{folder}/bert", "bert")
+        return safetensors.numpy.load_file(f"{folder}/bert/model.safetensors")
+
+
 def released_weights(**changes):
     """Returns the weights of a `CONFIG` checkpoint, float32; `None` in `changes` removes one."""
-    width, inner = CONFIG["hidden_size"], CONFIG["intermediate_size"]
-    layer = "bert.encoder.layer.0"
-    shapes = {
-        "bert.embeddings.word_embeddings.weight": (CONFIG["vocab_size"], width),
-        "bert.embeddings.position_embeddings.weight": (CONFIG["max_position_embeddings"], width),
-        "bert.embeddings.token_type_embeddings.weight": (2, width),
-        "cls.predictions.bias": (CONFIG["vocab_size"],),
-    }
-    for name in (
-        *("bert.embeddings.LayerNorm", f"{layer}.attention.output.LayerNorm"),
-        *(f"{layer}.output.LayerNorm", "cls.predictions.transform.LayerNorm"),
-    ):
-        shapes |= {f"{name}.weight": (width,), f"{name}.bias": (width,)}
-    kernels = {
-        f"{layer}.attention.self.{side}": (width, width) for side in ("query", "key", "value")
-    }
-    kernels |= {
-        f"{layer}.attention.output.dense": (width, width),
-        f"{layer}.intermediate.dense": (inner, width),
-        f"{layer}.output.dense": (width, inner),
-        "bert.pooler.dense": (width, width),
-        "cls.predictions.transform.dense": (width, width),
-    }
-    for name, shape in kernels.items():
-        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    random = np.random.default_rng(2)
-    found = {name: random.standard_normal(shape).astype("f") for name, shape in shapes.items()}
-    found |= changes
+    found = {**_released(), **changes}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -103,12 +86,4 @@ def write_hf(folder, config=None, weights=None, pieces=None, settings=None):
         (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
     if settings is not None:
         (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    return folder
-
-
-def copy_golden(name, folder, *files):
-    """Copies files of a golden folder into a new one; returns it."""
-    folder.mkdir()
-    for file in files:
-        shutil.copy(GOLDEN / name / file, folder / file)
     return folder

@@ -1,4 +1,4 @@
-import json
+import shutil
 
 import h5py
 import keras
@@ -93,36 +93,29 @@ def test_their_vocabulary_becomes_our_tokenizer(lowercase, tmp_path):
 
 def changed(folder, preset, file, change):
     """Copies a preset with one changed file."""
-    for path in preset.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(preset, folder, dirs_exist_ok=True)
     (folder / file).write_bytes(change((folder / file).read_bytes()))
     return folder
 
 
-def without_vocabulary_size(content):
-    config = json.loads(content)
-    del config["config"]["vocabulary_size"]
-    return json.dumps(config).encode()
+def replaced(old, new):
+    return lambda content: content.replace(old, new)
 
 
 @pytest.mark.parametrize(
     ("file", "change", "expected"),
     [
+        ("config.json", replaced(b"hub>Bert", b"hub>Albert"), "keras_hub>AlbertBackbone'"),
+        ("config.json", replaced(b"vocabulary_size", b"size"), "vocabulary_size is missing"),
+        ("config.json", lambda content: content[:-9], "config.json must be JSON"),
         (
             "config.json",
-            lambda content: content.replace(b"hub>Bert", b"hub>Albert"),
-            "registered_name='keras_hub>AlbertBackbone'",
-        ),
-        ("config.json", without_vocabulary_size, "vocabulary_size is missing"),
-        ("config.json", lambda content: content[:-9], "must hold a JSON object"),
-        (
-            "config.json",
-            lambda content: content.replace(b'"num_layers": 2', b'"num_layers": 3'),
+            replaced(b'"num_layers": 2', b'"num_layers": 3'),
             "transformer_layer_2/feedforward_output_dense/kernel: missing",
         ),
         (
             "task.json",
-            lambda content: content.replace(b'"num_layers": 2', b'"num_layers": 1'),
+            replaced(b'"num_layers": 2', b'"num_layers": 1'),
             "Left over: layers/transformer_encoder_1/_feedforward_intermediate_dense/vars/0, ",
         ),
         ("model.weights.h5", lambda content: content[:500], "The weights file is damaged"),
@@ -149,11 +142,6 @@ def test_weights_that_are_not_numbers_are_refused(preset, tmp_path):
         weights["layers/dense/vars/1"][0] = np.nan
     with pytest.raises(ValueError, match="NaN or infinite"):
         from_keras_hub_bert(folder)
-
-
-def test_a_folder_that_is_no_preset_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"Received: .*config\.json"):
-        from_keras_hub_bert(tmp_path)
 
 
 def test_a_vocabulary_of_another_size_is_refused_with_both_sizes(preset, tmp_path):

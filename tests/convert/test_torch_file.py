@@ -5,8 +5,8 @@ import collections
 import contextlib
 import io
 import os
+import pathlib
 import pickle
-import random
 import re
 import struct
 import tracemalloc
@@ -22,6 +22,7 @@ from keras_tupe.convert import torch_file
 
 SIX = np.arange(6, dtype="<f4").tobytes()
 MEBIBYTE = 2**20
+REBUILD = ("torch._utils", "_rebuild_tensor_v2")
 
 
 def read(tmp_path, data):
@@ -88,10 +89,7 @@ def test_plain_data_of_every_protocol_is_read(tmp_path, protocol):
 
 def test_a_part_of_a_storage_in_the_older_format_is_read(tmp_path):
     storage = ("storage", named("torch", "FloatStorage"), "0", "cpu", 6, ("1", 2, 3))
-    hooks = called("collections", "OrderedDict")
-    value = called(
-        "torch._utils", "_rebuild_tensor_v2", outside(storage), 1, (2,), (1,), False, hooks
-    )
+    value = called(*REBUILD, outside(storage), 1, (2,), (1,), False, None)
     found = read(tmp_path, legacy_file(pickled(value), {"0": SIX}))
     assert found.tolist() == [3, 4]
 
@@ -119,9 +117,7 @@ def attacks(target):
         "in a persistent id": pickled(outside(("storage", run, "0", "cpu", 6))),
         "as a persistent id": pickled(outside(run)),
         "as a key": pickled({"a": 1, "b": {run: 1}}),
-        "as a size": pickled(
-            called("torch._utils", "_rebuild_tensor_v2", run, run, run, run, 0, 0)
-        ),
+        "as a size": pickled(called(*REBUILD, run, run, run, run, 0, 0)),
         "as an attribute": pickled(torch_cases.settings(x=run)),
         "INST": b"(" + text[0] + b"iposix\nsystem\n.",
         "OBJ": b"(cposix\nsystem\n" + text[0] + b"o.",
@@ -157,11 +153,11 @@ def test_an_attack_is_refused_and_does_not_run(tmp_path, name):
         assert not target.exists(), place
 
 
-@pytest.mark.parametrize("name", ["os.system, protocol 2", "eval, protocol 4", "nested", "INST"])
-def test_the_attacks_are_real(tmp_path, name):
-    target = tmp_path / "touched"
-    pickle.loads(attacks(target)[name])
-    assert target.exists()
+def test_the_attacks_are_real(tmp_path):
+    for name in ("os.system, protocol 2", "eval, protocol 4", "nested", "INST"):
+        target = tmp_path / name
+        pickle.loads(attacks(str(target).replace(" ", "_"))[name])
+        assert pathlib.Path(str(target).replace(" ", "_")).exists()
 
 
 @pytest.mark.parametrize(
@@ -183,46 +179,6 @@ def test_a_file_cut_at_any_byte_is_refused(tmp_path, name, step):
     data = (GOLDEN / name).read_bytes()
     for length in [*range(0, len(data), step), *range(len(data) - 100, len(data))]:
         refused(tmp_path, data[:length])
-
-
-def test_a_released_checkpoint_cut_anywhere_is_refused(tmp_path):
-    data = (GOLDEN / "fairseq_tupe_r.pt").read_bytes()
-    for length in range(0, len(data), 1499):
-        refused(tmp_path, data[:length])
-
-
-def outcome(tmp_path, data):
-    try:
-        read(tmp_path, data)
-    except ValueError as error:
-        named_so = str(error).startswith("This torch checkpoint was not read: ")
-        return "refused" if named_so else f"an error of another kind: {error}"
-    return "read"
-
-
-@pytest.mark.parametrize("name", ["torch_zip.pt", "torch_legacy.pt"])
-def test_damaged_bytes_give_a_named_error_or_other_numbers(tmp_path, name):
-    data, outcomes = (GOLDEN / name).read_bytes(), collections.Counter()
-    generator = random.Random(5)
-    with memory_below(8 * MEBIBYTE):
-        for _ in range(160):
-            damaged = bytearray(data)
-            for _ in range(generator.choice((1, 1, 2, 8))):
-                damaged[generator.randrange(len(data))] = generator.randrange(256)
-            outcomes[outcome(tmp_path, bytes(damaged))] += 1
-    assert set(outcomes) == {"read", "refused"}
-    assert min(outcomes.values()) > 10, outcomes
-
-
-def test_a_damaged_pickle_in_a_sound_archive_gives_a_named_error_or_other_data(tmp_path):
-    value = {"args": torch_cases.settings(a=1, b="x"), "model": {"w": tensor("0", 6, (2, 3))}}
-    data, generator, outcomes = pickled(value), random.Random(6), collections.Counter()
-    for _ in range(400):
-        damaged = bytearray(data)
-        damaged[generator.randrange(len(data))] = generator.randrange(256)
-        outcomes[outcome(tmp_path, zip_file(bytes(damaged), {"0": SIX}))] += 1
-    assert set(outcomes) == {"read", "refused"}
-    assert min(outcomes.values()) > 10, outcomes
 
 
 # Entries of a tensor in a storage of six float32: count, size, and what else is wrong.
@@ -253,9 +209,6 @@ def test_a_stride_that_torch_ignores_may_be_anything(tmp_path):
         lambda legacy: tensor("0", 6, (1, 6), stride=(2**61, 1), legacy=legacy)
     ):
         assert read(tmp_path, data).tolist() == [[0, 1, 2, 3, 4, 5]]
-
-
-REBUILD = ("torch._utils", "_rebuild_tensor_v2")
 
 
 @pytest.mark.parametrize(
@@ -351,13 +304,11 @@ def test_a_flipped_bit_in_the_weights_of_an_archive_is_found(tmp_path):
 
 
 def test_an_archive_of_something_else_is_named(tmp_path):
-    for names in ((), ("data.pkl",), ("a/b/data.pkl",), ("a/data.pkl", "b/data.pkl")):
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("other.txt", "text")
-            for name in names:
-                archive.writestr(name, pickled(1))
-        refused(tmp_path, file.getvalue(), "exactly one NAME/data.pkl")
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in ("other.txt", "data.pkl", "a/b/data.pkl", "a/data.pkl", "b/data.pkl"):
+            archive.writestr(name, pickled(1))
+    refused(tmp_path, file.getvalue(), "exactly one NAME/data.pkl")
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"text, not weights\n", b"\x93NUMPY"])
@@ -403,5 +354,3 @@ def test_an_older_file_must_begin_with_its_numbers(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such checkpoint.*Received: path='.*none.pt'"):
         torch_file.read(tmp_path / "none.pt")
-    with pytest.raises(FileNotFoundError, match="no such checkpoint"):
-        torch_file.read(tmp_path)

@@ -8,15 +8,6 @@ from keras_tupe.export import check_destination, replaceable_folder, write_card
 from keras_tupe.export.folder import new_export
 
 
-def test_a_new_folder_appears_when_it_is_complete(tmp_path):
-    path = tmp_path / "run"
-    with replaceable_folder(path) as folder:
-        (folder / "file.txt").write_text("content")
-        assert not path.exists()
-    assert (path / "file.txt").read_text() == "content"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
-
-
 def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path):
     path = tmp_path / "run"
     with replaceable_folder(path) as folder:

@@ -8,7 +8,9 @@ from made_once import made_once
 from position_cases import METHOD_NAMES, Case, encoder, scramble
 from served_cases import LENGTH, MAX_LENGTH, PIECES, example, made, preprocessor
 
-from keras_tupe.export import export_encoder, export_text_model
+from keras_tupe import TupeTextClassifierPreprocessor, TupeTokenizer
+from keras_tupe.export import export_encoder, export_preprocessor, export_text_model
+from keras_tupe.export import text as text_exports
 from keras_tupe.export.text import text_functions
 from keras_tupe.tokenizers import WordPiece
 from training.query import answers as query
@@ -112,7 +114,57 @@ def test_impossible_lengths_and_other_tokenizers_are_refused_and_nothing_is_writ
         export_text_model(model, WordPiece([*PIECES, "z"]), tmp_path / "text")
     with pytest.raises(ValueError, match="ordinary pieces, 10. Received: top=11"):
         export_text_model(made("masked_lm"), WordPiece(PIECES), tmp_path / "text", top=11)
+    for given in (None, "vocab.txt", 3):
+        with pytest.raises(TypeError, match="A tokenizer must be.*Received: tokenizer="):
+            export_preprocessor(given, tmp_path / "preprocessor")
+    with pytest.raises(ValueError, match="`length` must be at least 5.*Received: length=4"):
+        export_preprocessor(WordPiece(PIECES), tmp_path / "preprocessor", length=4)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_texts_and_pairs_become_rows_as_in_the_preprocessor(tmp_path):
+    model, kind = made("text_classifier"), TupeTextClassifierPreprocessor
+    packed = kind(TupeTokenizer(PIECES), 8, segments=True, truncate="waterfall")
+    export_text_model(model, packed, tmp_path / "text")
+    export_preprocessor(packed, tmp_path / "preprocessor")
+    texts = ["a b c d e f g h i j", "a [MASK] b", "", "a"]
+    pairs = ["j i h g f e d c b a", "[CLS] c", "b", "c d e f g h"]
+    first, second = tf.constant(texts), tf.constant(pairs)
+    loaded = tf.saved_model.load(str(tmp_path / "preprocessor"))
+    one, two = (packed(x, y=None) for x in (texts, (texts, pairs)))
+    rows = loaded.bert_pack_inputs([loaded.tokenize(first), loaded.tokenize(second)])
+    np.testing.assert_array_equal(rows["input_word_ids"], two["token_ids"])
+    np.testing.assert_array_equal(rows["input_type_ids"], two["segment_ids"])
+    np.testing.assert_array_equal(loaded(first)["input_mask"], one["padding_mask"])
+    signatures = tf.saved_model.load(str(tmp_path / "text")).signatures
+    answer = signatures["classify"](text=first)["probabilities"]
+    np.testing.assert_allclose(answer, model.served(model(one))["probabilities"], atol=1e-6)
+    answer = signatures["classify_pair"](text=first, text_pair=second)["probabilities"]
+    np.testing.assert_allclose(answer, model.served(model(two))["probabilities"], atol=1e-6)
+    norms = np.linalg.norm(signatures["embed"](text=first)["embedding"], axis=-1)
+    np.testing.assert_allclose(norms, [1, 1, 0, 1], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_rows_of_any_length_are_packed_and_too_short_ones_refused(tmp_path):
+    export_preprocessor(WordPiece(PIECES), tmp_path / "preprocessor", length=6)
+    loaded = tf.saved_model.load(str(tmp_path / "preprocessor"))
+    pieces = loaded.tokenize(tf.constant(["a b", "c"]))
+    assert pieces.dtype == tf.int32
+    nested = tf.ragged.constant([[[5], [6]], [[7]]], dtype=tf.int32)  # words of pieces
+    for given in (pieces, nested):
+        for length in (6, 9):
+            rows = loaded.bert_pack_inputs([given], seq_length=length)["input_word_ids"]
+            wanted = [[2, 5, 6, 3] + [0] * (length - 4), [2, 7, 3] + [0] * (length - 3)]
+            np.testing.assert_array_equal(rows, wanted)
+    with pytest.raises(InvalidArgument, match="must leave room"):
+        loaded.bert_pack_inputs([pieces], seq_length=2)
+    special = {k: int(v) for k, v in loaded.tokenize.get_special_tokens_dict().items()}
+    ends = {"start_of_sequence_id": 2, "end_of_segment_id": 3}
+    assert special == {"vocab_size": 15, "padding_id": 0, "mask_id": 4, **ends}
+    with pytest.raises(ValueError, match="exists and is not empty"):
+        export_preprocessor(WordPiece(PIECES), tmp_path / "preprocessor")
 
 
 def test_strings_fill_blanks_and_are_embedded(tmp_path, capsys):
@@ -138,7 +190,9 @@ def test_strings_fill_blanks_and_are_embedded(tmp_path, capsys):
     assert "a [MASK] c\n    " in capsys.readouterr().out
 
 
-def test_a_text_is_computed_in_the_shortest_rows_that_hold_it():
+@pytest.mark.parametrize("longest", [512, 20], ids="one trace or four of {}".format)
+def test_a_text_is_computed_in_the_shortest_rows_that_hold_it(longest, monkeypatch):
+    monkeypatch.setattr(text_exports, "LONGEST_WHOLE", longest)
     model = made("", max_sequence_length=70)
     functions = text_functions(model, preprocessor(model, 70))
     texts = [" ".join("a" * count) for count in (80, 1, 14, 15, 30, 31, 62, 63, 3)]

@@ -10,6 +10,7 @@ import keras_hub
 import numpy as np
 import torch_cases
 from fuzz_engine import Reader
+from golden_cases import GOLDEN
 
 from keras_tupe.convert import (
     from_hf,
@@ -90,7 +91,7 @@ def _read_hf_parts(folder):
 
 
 def _write_golden(folder, name):
-    sources = (bert_cases.GOLDEN / name, hf_cases.BYTE_PAIRS[name])
+    sources = (GOLDEN / name, hf_cases.BYTE_PAIRS[name])
     for file in (file for source in sources for file in source.iterdir()):
         (folder / file.name).write_bytes(file.read_bytes())
     classes = {"gpt2": "GPT2Tokenizer", "longformer": "LongformerTokenizer"}
@@ -99,7 +100,7 @@ def _write_golden(folder, name):
 
 
 def _write_sentence_transformers(folder):
-    shutil.copytree(bert_cases.GOLDEN / "sentence_transformers", folder, dirs_exist_ok=True)
+    shutil.copytree(GOLDEN / "sentence_transformers", folder, dirs_exist_ok=True)
 
 
 def _write_byte_pairs(folder):
@@ -128,7 +129,7 @@ def _write_fairseq(folder):
 
 def _write_tupe(folder):
     name = "fairseq_tupe_r.pt"
-    (folder / name).write_bytes((bert_cases.GOLDEN / name).read_bytes())
+    (folder / name).write_bytes((GOLDEN / name).read_bytes())
 
 
 def _read_tupe(folder):

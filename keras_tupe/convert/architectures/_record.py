@@ -184,7 +184,7 @@ class Converter:
     ids: Mapping
     others: tuple = ()
     fixed: Mapping = dataclasses.field(default_factory=dict)
-    ignored: frozenset = frozenset()
+    ignored: tuple = ()
     ours: Mapping = dataclasses.field(default_factory=dict)
     read: Callable = lambda config: {}
     write: Callable = lambda backbone, config, preprocessor: {}

@@ -1,8 +1,8 @@
 """ALBERT: layers that share blocks, and factorised embeddings (Lan et al. 2020)."""
 
 from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import SIZE, Converter, Entry, Head, built_as
-from keras_tupe.convert.tokenizer_files import ALBERT, BERT_IDS
+from keras_tupe.convert.architectures._record import SIZE, Entry, Head, built_as
+from keras_tupe.convert.tokenizer_files import ALBERT
 
 _LAYER = "encoder.albert_layer_groups.#.albert_layers.0"
 _NAMES = {
@@ -27,22 +27,16 @@ def read(config):
     return {}
 
 
-CONVERTER = Converter(
-    title="ALBERT",
-    model_type="albert",
-    trunk="AlbertModel",
+CONVERTER = bert.relative(
+    "ALBERT",
+    "Albert",
     heads={
         "TupeMaskedLM": Head(
             "AlbertForMaskedLM",
-            {
-                "mlm_head/dense": "predictions.dense",
-                "mlm_head/layer_norm": "predictions.LayerNorm",
-                "mlm_head/output_bias": "predictions.bias",
-            },
-            lambda arguments: {"head_activation": arguments["activation"]},
+            bert.mlm_head("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
+            bert.as_blocks,
         )
     },
-    others=bert.OTHERS,
     entries=bert.trunk(
         Entry(  # always projected there, also where both are one width
             *("embedding_size", "embedding_dim", SIZE, 128),
@@ -56,13 +50,8 @@ CONVERTER = Converter(
         hidden_act="gelu_new",
         hidden_dropout_prob=0.0,
     ),
-    fixed={
-        "is_decoder": (False, "decoders"),
-        "inner_group_num": (1, "groups of more than one layer"),
-        "position_embedding_type": ("absolute", "relative positions"),
-    },
-    ignored=frozenset({"classifier_dropout_prob"}),
-    ours={"position": "absolute"},
+    fixed={**bert.FIXED, "inner_group_num": (1, "groups of more than one layer")},
+    ignored=("classifier_dropout_prob",),
     read=read,
     suits=lambda backbone: built_as()(backbone) and getattr(backbone, "num_groups", None),
     names={
@@ -71,13 +60,10 @@ CONVERTER = Converter(
         "embeddings_projection": "encoder.embedding_hidden_mapping_in",
         "pooled_dense": "pooler",
     },
-    prefix="albert",
-    segments=2,
     tied={
         "predictions.decoder.weight": "embeddings.word_embeddings.weight",
         "predictions.decoder.bias": "predictions.bias",
     },
     dropped={**bert.DROPPED, "sop_classifier.": "the head of sentence order"},
     frame=ALBERT,
-    ids=BERT_IDS,
 )

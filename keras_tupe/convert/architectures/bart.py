@@ -123,15 +123,13 @@ CONVERTER = Converter(
         "normalize_embedding": (True, "embeddings that are not normalized"),
         "static_position_embeddings": (False, "sinusoids"),
     },
-    ignored=frozenset(
-        {
-            *("num_hidden_layers", "classif_dropout", "_num_labels", "forced_bos_token_id"),
-            *("prefix", "force_bos_token_to_be_generated", "save_step", "num_beams"),
-            *("early_stopping", "length_penalty", "max_length", "min_length"),
-            *("no_repeat_ngram_size", "do_sample", "forced_eos_token_id", "temperature"),
-            *("top_k", "top_p", "repetition_penalty", "bad_words_ids"),
-            *("num_return_sequences", "num_beam_groups"),
-        }
+    ignored=(
+        *("num_hidden_layers", "classif_dropout", "_num_labels", "forced_bos_token_id"),
+        *("prefix", "force_bos_token_to_be_generated", "save_step", "num_beams"),
+        *("early_stopping", "length_penalty", "max_length", "min_length"),
+        *("no_repeat_ngram_size", "do_sample", "forced_eos_token_id", "temperature"),
+        *("top_k", "top_p", "repetition_penalty", "bad_words_ids"),
+        *("num_return_sequences", "num_beam_groups"),
     ),
     ours={"position": "absolute", "layer_norm_epsilon": 1e-5},
     read=read,

@@ -41,11 +41,30 @@ NAMES = {
     "block_#/feedforward_layer_norm": "encoder.layer.#.output.LayerNorm",
     "pooled_dense": "pooler.dense",
 }
-HEAD = {
-    "mlm_head/dense": "cls.predictions.transform.dense",
-    "mlm_head/layer_norm": "cls.predictions.transform.LayerNorm",
-    "mlm_head/output_bias": "cls.predictions.bias",
+FIXED = {
+    "is_decoder": (False, "decoders"),
+    "position_embedding_type": ("absolute", "relative positions"),
 }
+
+
+def mlm_head(dense, layer_norm, bias):
+    """Returns the names of a masked-LM head: of its layers, and of its bias."""
+    names = {"dense": dense, "layer_norm": layer_norm, "output_bias": bias}
+    return {f"mlm_head/{ours}": theirs for ours, theirs in names.items()}
+
+
+def gelu(arguments):
+    """Returns the options of a masked LM whose head has gelu, whatever the blocks have."""
+    return {"head_activation": "gelu"}
+
+
+def as_blocks(arguments):
+    """Returns the options of a masked LM whose head has the activation of the blocks."""
+    return {"head_activation": arguments["activation"]}
+
+
+_HEAD = "cls.predictions.transform"
+HEAD = mlm_head(f"{_HEAD}.dense", f"{_HEAD}.LayerNorm", "cls.predictions.bias")
 TIED = {
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
@@ -88,6 +107,20 @@ def trunk(*more, **defaults):
     return tuple(entry for entry in found.values() if entry.kind is not None)
 
 
+def relative(title, name, **fields):
+    """Returns the record of a relative of BERT: what is not among `fields` is as BERT's.
+
+    Args:
+        title: what people call it.
+        name: beginning of its classes, in lower case its `model_type` and `prefix`.
+        **fields: more of `Converter`.
+    """
+    known = {"others": OTHERS, "names": NAMES, "tied": TIED, "dropped": DROPPED, "ids": BERT_IDS}
+    known |= {"segments": 2, "fixed": FIXED, "ours": {"position": "absolute"}}
+    known |= {"trunk": f"{name}Model", "model_type": name.lower(), "prefix": name.lower()}
+    return Converter(title=title, **{**known, **fields})
+
+
 def read(config):
     """Returns the arguments that follow from the type of positions."""
     kind = config["position_embedding_type"]
@@ -106,27 +139,23 @@ def write(backbone, config, preprocessor):
     return {"position_embedding_type": names.get(backbone.position, "absolute")}
 
 
-CONVERTER = Converter(
-    title="BERT",
-    model_type="bert",
-    trunk="BertModel",
+PAIRS = "cls.seq_relationship"
+CONVERTER = relative(
+    "BERT",
+    "Bert",
     heads={
-        "TupeMaskedLM": Head("BertForMaskedLM", HEAD, lambda _: {"head_activation": "gelu"}),
+        "TupeMaskedLM": Head("BertForMaskedLM", HEAD, gelu),
         "TupeMaskedPairLM": Head(
-            "BertForPreTraining",
-            {**HEAD, "pair_logits": "cls.seq_relationship"},
-            option="pair_head",
+            "BertForPreTraining", {**HEAD, "pair_logits": PAIRS}, option="pair_head"
         ),
     },
-    others=OTHERS,
     entries=trunk(Entry("position_embedding_type", None, TEXT, "absolute")),
-    ignored=frozenset(
-        {
-            *("directionality", "pooler_fc_size", "pooler_num_attention_heads"),
-            *("pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"),
-        }
+    ignored=(
+        *("directionality", "pooler_fc_size", "pooler_num_attention_heads"),
+        *("pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"),
     ),
     fixed={"is_decoder": (False, "decoders")},
+    ours={},
     read=read,
     write=write,
     names={
@@ -139,13 +168,9 @@ CONVERTER = Converter(
             lambda array: array[::-1, 0],
         )
     },
-    prefix="bert",
-    segments=2,
-    tied=TIED,
     dropped={
         **DROPPED,
-        "cls.seq_relationship.": "the head of next-sentence prediction; pair_head=True takes it",
+        f"{PAIRS}.": "the head of next-sentence prediction; pair_head=True takes it",
     },
     frame=BERT,
-    ids=BERT_IDS,
 )

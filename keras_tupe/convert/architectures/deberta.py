@@ -6,16 +6,8 @@ own under `cls.predictions`, which is what we write. The pooler ends in GELU, an
 """
 
 from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import (
-    COUNT,
-    FLAG,
-    Converter,
-    Entry,
-    Head,
-    Kind,
-    built_as,
-)
-from keras_tupe.convert.tokenizer_files import BERT_IDS, DEBERTA
+from keras_tupe.convert.architectures._record import COUNT, FLAG, Entry, Head, Kind, built_as
+from keras_tupe.convert.tokenizer_files import DEBERTA
 from keras_tupe.layers._checks import is_integer
 
 _SELF = "encoder.layer.#.attention.self"
@@ -69,18 +61,10 @@ def write(backbone, config, preprocessor):
     }
 
 
-CONVERTER = Converter(
-    title="DeBERTa",
-    model_type="deberta",
-    trunk="DebertaModel",
-    heads={
-        "TupeMaskedLM": Head(
-            "DebertaForMaskedLM",
-            bert.HEAD,
-            lambda arguments: {"head_activation": arguments["activation"]},
-        )
-    },
-    others=bert.OTHERS,
+CONVERTER = bert.relative(
+    "DeBERTa",
+    "Deberta",
+    heads={"TupeMaskedLM": Head("DebertaForMaskedLM", bert.HEAD, bert.as_blocks)},
     entries=bert.trunk(
         Entry("type_vocab_size", "num_segments", COUNT, 0),
         Entry("relative_attention", None, FLAG, False),
@@ -89,15 +73,10 @@ CONVERTER = Converter(
         Entry("pos_att_type", None, Kind("terms", lambda value: True), None),
         layer_norm_eps=1e-7,
     ),
-    fixed={
-        "is_decoder": (False, "decoders"),
-        "talking_head": (False, "heads that are mixed"),
-    },
-    ignored=frozenset(
-        {
-            *("legacy", "pooler_dropout", "pooler_hidden_act", "pooler_hidden_size"),
-            *("padding_idx", "embedding_size", "vocab_type"),
-        }
+    fixed={"is_decoder": (False, "decoders"), "talking_head": (False, "heads that are mixed")},
+    ignored=(
+        *("legacy", "pooler_dropout", "pooler_hidden_act", "pooler_hidden_size"),
+        *("padding_idx", "embedding_size", "vocab_type"),
     ),
     ours={"position": "deberta", "zero_padded_embeddings": True},
     read=read,
@@ -117,11 +96,9 @@ CONVERTER = Converter(
         "block_#/attention/distance_query": f"{_SELF}.pos_q_proj",
         "shared_positions": "encoder.rel_embeddings",
     },
-    prefix="deberta",
     fused={f"{_SELF}.in_proj": ("query", "key", "value")},
     fused_by_head=True,
     absent={"block_#/attention/key/bias": "DeBERTa's keys have no bias; zero"},
-    tied=bert.TIED,
     dropped={
         **bert.DROPPED,
         "embeddings.position_embeddings.": "not used by this model, whose positions are relative",
@@ -133,5 +110,5 @@ CONVERTER = Converter(
         (r"^lm_predictions\.lm_head\.bias$", "cls.predictions.bias"),
     ),
     frame=DEBERTA,
-    ids=BERT_IDS,
+    segments=0,
 )

@@ -1,8 +1,8 @@
 """ELECTRA: generators and discriminators, with factorised embeddings (Clark et al. 2020)."""
 
 from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import Converter, Entry, Head, built_as
-from keras_tupe.convert.tokenizer_files import BERT_IDS, ELECTRA
+from keras_tupe.convert.architectures._record import Entry, Head, built_as
+from keras_tupe.convert.tokenizer_files import ELECTRA
 
 WIDTH = Entry(  # of embeddings; ours is `None` where it is that of the states
     *("embedding_size", "embedding_dim"),
@@ -11,19 +11,17 @@ WIDTH = Entry(  # of embeddings; ours is `None` where it is that of the states
     write=lambda width, config: width or config["hidden_size"],
 )
 
-CONVERTER = Converter(
-    title="ELECTRA",
-    model_type="electra",
-    trunk="ElectraModel",
+CONVERTER = bert.relative(
+    "ELECTRA",
+    "Electra",
     heads={
         "TupeMaskedLM": Head(
             "ElectraForMaskedLM",
-            {
-                "mlm_head/dense": "generator_predictions.dense",
-                "mlm_head/layer_norm": "generator_predictions.LayerNorm",
-                "mlm_head/output_bias": "generator_lm_head.bias",
-            },
-            lambda _: {"head_activation": "gelu"},
+            bert.mlm_head(
+                *("generator_predictions.dense", "generator_predictions.LayerNorm"),
+                "generator_lm_head.bias",
+            ),
+            bert.gelu,
         ),
         "TupeTokenDiscriminator": Head(
             "ElectraForPreTraining",
@@ -34,19 +32,11 @@ CONVERTER = Converter(
             needs={"activation": "gelu"},  # its own is that of the blocks there, and gelu here
         ),
     },
-    others=bert.OTHERS,
     entries=bert.trunk(WIDTH),
-    fixed={
-        "is_decoder": (False, "decoders"),
-        "position_embedding_type": ("absolute", "relative positions"),
-    },
-    ignored=frozenset(
-        {
-            *("summary_type", "summary_use_proj", "summary_activation"),
-            *("summary_last_dropout", "summary_first_dropout"),
-        }
+    ignored=(
+        *("summary_type", "summary_use_proj", "summary_activation"),
+        *("summary_last_dropout", "summary_first_dropout"),
     ),
-    ours={"position": "absolute"},
     suits=lambda backbone: (
         built_as()(backbone)
         and getattr(backbone, "embedding_dim", None)
@@ -56,12 +46,7 @@ CONVERTER = Converter(
         **{path: name for path, name in bert.NAMES.items() if path != "pooled_dense"},
         "embeddings_projection": "embeddings_project",
     },
-    prefix="electra",
-    segments=2,
-    tied={
-        "generator_lm_head.weight": "embeddings.word_embeddings.weight",
-    },
+    tied={"generator_lm_head.weight": "embeddings.word_embeddings.weight"},
     dropped={**bert.DROPPED, "sequence_summary.": bert.DROPPED["classifier."]},
     frame=ELECTRA,
-    ids=BERT_IDS,
 )

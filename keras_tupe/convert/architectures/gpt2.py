@@ -63,12 +63,10 @@ CONVERTER = Converter(
         "scale_attn_weights": (True, "attention logits that are not divided by sqrt(head size)"),
         "scale_attn_by_inverse_layer_idx": (False, "logits divided by the number of the layer"),
     },
-    ignored=frozenset(
-        {
-            *("n_ctx", "is_decoder", "reorder_and_upcast_attn", "summary_activation"),
-            *("summary_type", "summary_first_dropout", "summary_proj_to_labels"),
-            *("summary_use_proj",),
-        }
+    ignored=(
+        *("n_ctx", "is_decoder", "reorder_and_upcast_attn", "summary_activation"),
+        *("summary_type", "summary_first_dropout", "summary_proj_to_labels"),
+        *("summary_use_proj",),
     ),
     ours={
         "position": "absolute",

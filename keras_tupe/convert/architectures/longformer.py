@@ -5,7 +5,7 @@ There, which tokens are global is an input of the model; here, a setting.
 
 from keras_tupe.check import is_integer
 from keras_tupe.convert.architectures import bert, roberta
-from keras_tupe.convert.architectures._record import Converter, Entry, Head, Kind, built_as
+from keras_tupe.convert.architectures._record import Entry, Head, Kind, built_as
 from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, LONGFORMER
 
 
@@ -49,27 +49,17 @@ def unused(backbone):
 _SELF = "encoder.layer.#.attention.self"
 _GLOBAL = {f"{_SELF}.{side}_global": f"{_SELF}.{side}" for side in ("query", "key", "value")}
 
-CONVERTER = Converter(
-    title="Longformer",
-    model_type="longformer",
-    trunk="LongformerModel",
-    heads={
-        "TupeMaskedLM": Head(
-            "LongformerForMaskedLM", roberta.HEAD, lambda _: {"head_activation": "gelu"}
-        )
-    },
-    others=bert.OTHERS,
+CONVERTER = bert.relative(
+    "Longformer",
+    "Longformer",
+    heads={"TupeMaskedLM": Head("LongformerForMaskedLM", roberta.HEAD, bert.gelu)},
     entries=bert.trunk(
         roberta.LENGTH,
         roberta.SEGMENTS,
         roberta.PAD,
         Entry("attention_window", None, Kind("windows", lambda value: True)),
     ),
-    fixed={
-        "is_decoder": (False, "decoders"),
-        "position_embedding_type": ("absolute", "relative positions"),
-    },
-    ignored=frozenset({"onnx_export", "attention_mode", "ignore_attention_mask"}),
+    ignored=("onnx_export", "attention_mode", "ignore_attention_mask"),
     ours={"position": "absolute", "attention_pattern": "sliding_window"},
     read=read,
     write=write,
@@ -86,11 +76,9 @@ CONVERTER = Converter(
             for side in ("query", "key", "value")
         },
     },
-    prefix="longformer",
     skipped=roberta.skipped,
     segments=1,
     tied=roberta.TIED,
-    dropped=bert.DROPPED,
     frame=LONGFORMER,
     ids=FAIRSEQ_IDS,
 )

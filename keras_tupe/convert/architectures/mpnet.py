@@ -4,22 +4,16 @@ The code has 32 buckets, and padding has the id 1, whatever the configuration sa
 """
 
 from keras_tupe.convert.architectures import bert, roberta
-from keras_tupe.convert.architectures._record import Converter, Entry, Head, Kind, built_as
+from keras_tupe.convert.architectures._record import Entry, Head, Kind, built_as
 from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, MPNET
 
 PAD, BUCKETS = 1, 32
 _ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}
 
-CONVERTER = Converter(
-    title="MPNet",
-    model_type="mpnet",
-    trunk="MPNetModel",
-    heads={
-        "TupeMaskedLM": Head(
-            "MPNetForMaskedLM", roberta.HEAD, lambda _: {"head_activation": "gelu"}
-        )
-    },
-    others=bert.OTHERS,
+CONVERTER = bert.relative(
+    "MPNet",
+    "MPNet",
+    heads={"TupeMaskedLM": Head("MPNetForMaskedLM", roberta.HEAD, bert.gelu)},
     entries=bert.trunk(
         roberta.LENGTH,
         Entry("type_vocab_size", None, None),  # it has no segments
@@ -45,10 +39,9 @@ CONVERTER = Converter(
         },
         "position_bias/relative": "encoder.relative_attention_bias",
     },
-    prefix="mpnet",
     skipped=roberta.skipped,
     tied=roberta.TIED,
-    dropped=bert.DROPPED,
+    segments=0,
     frame=MPNET,
     ids=FAIRSEQ_IDS,
 )

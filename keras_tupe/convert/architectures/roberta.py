@@ -1,14 +1,10 @@
 """RoBERTa: BERT without next sentences, with byte-level pieces (Liu et al. 2019)."""
 
 from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import COUNT, Converter, Entry, Head
+from keras_tupe.convert.architectures._record import COUNT, Entry, Head
 from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, ROBERTA
 
-HEAD = {
-    "mlm_head/dense": "lm_head.dense",
-    "mlm_head/layer_norm": "lm_head.layer_norm",
-    "mlm_head/output_bias": "lm_head.bias",
-}
+HEAD = bert.mlm_head("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
 TIED = {
     "lm_head.decoder.weight": "embeddings.word_embeddings.weight",
     "lm_head.decoder.bias": "lm_head.bias",
@@ -33,24 +29,14 @@ SEGMENTS = Entry(
 )
 PAD = Entry("pad_token_id", None, COUNT, 1)
 
-CONVERTER = Converter(
-    title="RoBERTa",
-    model_type="roberta",
-    trunk="RobertaModel",
-    heads={"TupeMaskedLM": Head("RobertaForMaskedLM", HEAD, lambda _: {"head_activation": "gelu"})},
-    others=bert.OTHERS,
+CONVERTER = bert.relative(
+    "RoBERTa",
+    "Roberta",
+    heads={"TupeMaskedLM": Head("RobertaForMaskedLM", HEAD, bert.gelu)},
     entries=bert.trunk(LENGTH, SEGMENTS, PAD),
-    fixed={
-        "is_decoder": (False, "decoders"),
-        "position_embedding_type": ("absolute", "relative positions"),
-    },
-    ours={"position": "absolute"},
-    names=bert.NAMES,
-    prefix="roberta",
     skipped=skipped,
     segments=1,
     tied=TIED,
-    dropped=bert.DROPPED,
     frame=ROBERTA,
     ids=FAIRSEQ_IDS,
 )

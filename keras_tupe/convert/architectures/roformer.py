@@ -9,19 +9,13 @@ import dataclasses
 import numpy as np
 
 from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import Converter, Entry, Form, Head, built_as
+from keras_tupe.convert.architectures._record import Entry, Form, Head, built_as
 from keras_tupe.convert.architectures.electra import WIDTH
-from keras_tupe.convert.tokenizer_files import BERT_IDS, ROFORMER
+from keras_tupe.convert.tokenizer_files import ROFORMER
 
 
-def _kernel(array, shape):
-    found = array.T.reshape(shape)
-    return np.concatenate([found[..., ::2], found[..., 1::2]], axis=-1)
-
-
-def _bias(array, shape):
-    found = array.reshape(shape)
-    return np.concatenate([found[..., ::2], found[..., 1::2]], axis=-1)
+def _halves(array):
+    return np.concatenate([array[..., ::2], array[..., 1::2]], axis=-1)
 
 
 def _pairs(array):
@@ -29,8 +23,13 @@ def _pairs(array):
     return np.stack([array[..., :half], array[..., half:]], axis=-1).reshape(array.shape)
 
 
-KERNEL = Form(_kernel, lambda array: _pairs(array).reshape(array.shape[0], -1).T)
-BIAS = Form(_bias, lambda array: _pairs(array).reshape(-1))
+KERNEL = Form(
+    lambda array, shape: _halves(array.T.reshape(shape)),
+    lambda array: _pairs(array).reshape(array.shape[0], -1).T,
+)
+BIAS = Form(
+    lambda array, shape: _halves(array.reshape(shape)), lambda array: _pairs(array).reshape(-1)
+)
 
 
 def waves(backbone):
@@ -52,26 +51,15 @@ def read(config):
     return {}
 
 
-CONVERTER = Converter(
-    title="RoFormer",
-    model_type="roformer",
-    trunk="RoFormerModel",
-    heads={
-        "TupeMaskedLM": Head(
-            "RoFormerForMaskedLM",
-            bert.HEAD,
-            lambda arguments: {"head_activation": arguments["activation"]},
-        )
-    },
-    others=bert.OTHERS,
+CONVERTER = bert.relative(
+    "RoFormer",
+    "RoFormer",
+    heads={"TupeMaskedLM": Head("RoFormerForMaskedLM", bert.HEAD, bert.as_blocks)},
     entries=bert.trunk(
         dataclasses.replace(WIDTH, default=None),
         Entry("max_position_embeddings", "max_sequence_length", default=1536),
     ),
-    fixed={
-        "is_decoder": (False, "decoders"),
-        "rotary_value": (False, "values that are rotated"),
-    },
+    fixed={"is_decoder": (False, "decoders"), "rotary_value": (False, "values that are rotated")},
     ours={"position": "rope"},
     read=read,
     suits=built_as(position="rope"),
@@ -88,11 +76,6 @@ CONVERTER = Converter(
         for side in ("query", "key")
         for part, form in (("kernel", KERNEL), ("bias", BIAS))
     },
-    prefix="roformer",
-    segments=2,
-    tied=bert.TIED,
-    dropped=bert.DROPPED,
     constants=waves,
     frame=ROFORMER,
-    ids=BERT_IDS,
 )

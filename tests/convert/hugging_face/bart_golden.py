@@ -13,43 +13,25 @@ import sys
 
 import numpy as np
 
+
+def sizes(layers, width, vocabulary, heads, inner, rows=15, **more):
+    """Returns a configuration, of `layers` of the encoder and of the decoder."""
+    both = {"attention_heads": heads, "ffn_dim": inner}
+    return {
+        **{f"{side}_{name}": x for side in ("encoder", "decoder") for name, x in both.items()},
+        **dict(zip(("encoder_layers", "decoder_layers"), layers, strict=True)),
+        "d_model": width,
+        "vocab_size": vocabulary,
+        "max_position_embeddings": rows,
+        **more,
+    }
+
+
 # The configuration of each, by name.
 CASES = {
-    "small": {
-        "encoder_layers": 1,
-        "decoder_layers": 1,
-        "d_model": 12,
-        "vocab_size": 23,
-        "encoder_attention_heads": 3,
-        "decoder_attention_heads": 3,
-        "encoder_ffn_dim": 20,
-        "decoder_ffn_dim": 20,
-        "max_position_embeddings": 15,
-    },
-    "deep": {
-        "encoder_layers": 2,
-        "decoder_layers": 3,
-        "d_model": 16,
-        "vocab_size": 29,
-        "encoder_attention_heads": 2,
-        "decoder_attention_heads": 2,
-        "encoder_ffn_dim": 9,
-        "decoder_ffn_dim": 9,
-        "max_position_embeddings": 15,
-        "scale_embedding": True,
-        "activation_function": "gelu_new",
-    },
-    "text": {
-        "encoder_layers": 2,
-        "decoder_layers": 1,
-        "d_model": 12,
-        "vocab_size": 481,
-        "encoder_attention_heads": 3,
-        "decoder_attention_heads": 3,
-        "encoder_ffn_dim": 8,
-        "decoder_ffn_dim": 8,
-        "max_position_embeddings": 24,
-    },
+    "small": sizes((1, 1), 12, 23, 3, 20),
+    "deep": sizes((2, 3), 16, 29, 2, 9, scale_embedding=True, activation_function="gelu_new"),
+    "text": sizes((2, 1), 12, 481, 3, 8, rows=24),
 }
 # Seed of the weights, such that sources matter and some texts end, scale of token vectors, and of
 # that of the end token in addition.

@@ -22,84 +22,42 @@ COMMON = {
     "small": {"vocab_size": 23, "intermediate_size": 20, "layer_norm_eps": 1e-5},
     "wide": {"vocab_size": 19, "intermediate_size": 9, "layer_norm_eps": 1e-12},
 }
-# By kind: the model's class, and what its configurations have more.
+RELATIVE = {"relative_attention": True, "position_biased_input": False}
+CLIPPED = {"max_relative_positions": 6, **RELATIVE}
+NEW, NARROW = {"hidden_act": "gelu_new"}, {"embedding_size": 7}
+# By kind: the model's class, and by size the rows of its position table and what it has more.
 KINDS = {
     "roberta": (
         "RobertaForMaskedLM",
         {
-            "small": {"max_position_embeddings": 17, "type_vocab_size": 1},
-            "wide": {
-                "max_position_embeddings": 40,
-                "type_vocab_size": 2,
-                "pad_token_id": 3,
-                "hidden_act": "gelu_new",
-            },
+            "small": (17, {"type_vocab_size": 1}),
+            "wide": (40, {"type_vocab_size": 2, "pad_token_id": 3, **NEW}),
         },
     ),
-    "mpnet": (
-        "MPNetForMaskedLM",
+    "mpnet": ("MPNetForMaskedLM", {"small": (17, {}), "wide": (203, NEW)}),
+    "deberta": (
+        "DebertaForMaskedLM",
         {
-            "small": {"max_position_embeddings": 17},
-            "wide": {"max_position_embeddings": 203, "hidden_act": "gelu_new"},
+            "small": (15, {"type_vocab_size": 0, "pos_att_type": "c2p|p2c", **RELATIVE}),
+            "wide": (40, {"type_vocab_size": 2, "pos_att_type": ["p2c", "c2p"], **CLIPPED, **NEW}),
+        },
+    ),
+    "roformer": ("RoFormerForMaskedLM", {"small": (15, NARROW), "wide": (40, NEW)}),
+    "electra": (
+        "ElectraForMaskedLM",
+        {"small": (15, NARROW), "wide": (40, {"embedding_size": 16, **NEW})},
+    ),
+    "electra_discriminator": ("ElectraForPreTraining", {"small": (15, NARROW)}),
+    "bert_pair": ("BertForPreTraining", {"small": (15, {})}),
+    "megatron_bert": ("MegatronBertForMaskedLM", {"small": (15, {})}),  # in a folder of its own
+    "albert": (
+        "AlbertForMaskedLM",
+        {
+            "small": (15, {"num_hidden_layers": 6, "num_hidden_groups": 3, **NARROW}),
+            "wide": (40, {"embedding_size": 16, "num_hidden_layers": 2, "hidden_act": "gelu"}),
         },
     ),
 }
-KINDS["deberta"] = (
-    "DebertaForMaskedLM",
-    {
-        "small": {
-            "max_position_embeddings": 15,
-            "type_vocab_size": 0,
-            "relative_attention": True,
-            "position_biased_input": False,
-            "pos_att_type": "c2p|p2c",
-        },
-        "wide": {
-            "max_position_embeddings": 40,
-            "type_vocab_size": 2,
-            "relative_attention": True,
-            "max_relative_positions": 6,
-            "position_biased_input": False,
-            "pos_att_type": ["p2c", "c2p"],
-            "hidden_act": "gelu_new",
-        },
-    },
-)
-KINDS["roformer"] = (
-    "RoFormerForMaskedLM",
-    {
-        "small": {"max_position_embeddings": 15, "embedding_size": 7},
-        "wide": {"max_position_embeddings": 40, "hidden_act": "gelu_new"},
-    },
-)
-KINDS["electra"] = (
-    "ElectraForMaskedLM",
-    {
-        "small": {"max_position_embeddings": 15, "embedding_size": 7},
-        "wide": {"max_position_embeddings": 40, "embedding_size": 16, "hidden_act": "gelu_new"},
-    },
-)
-KINDS["electra_discriminator"] = ("ElectraForPreTraining", {"small": KINDS["electra"][1]["small"]})
-KINDS["bert_pair"] = ("BertForPreTraining", {"small": {"max_position_embeddings": 15}})
-# of an example, in a folder of its own
-KINDS["megatron_bert"] = ("MegatronBertForMaskedLM", {"small": {"max_position_embeddings": 15}})
-KINDS["albert"] = (
-    "AlbertForMaskedLM",
-    {
-        "small": {
-            "max_position_embeddings": 15,
-            "embedding_size": 7,
-            "num_hidden_layers": 6,
-            "num_hidden_groups": 3,
-        },
-        "wide": {
-            "max_position_embeddings": 40,
-            "embedding_size": 16,
-            "num_hidden_layers": 2,
-            "hidden_act": "gelu",
-        },
-    },
-)
 LENGTHS = {"small": (13, 1), "wide": (31,)}
 LONG = {"mpnet_wide": (201,)}  # farther than the last bucket
 
@@ -179,10 +137,10 @@ def main(folder, kinds):
 
     for kind in kinds or KINDS:
         cls, configs = KINDS[kind]
-        for size, more in configs.items():
-            name = f"{kind}_{size}"
+        for size, (rows, more) in configs.items():
+            name, rows = f"{kind}_{size}", {"max_position_embeddings": rows}
             config = getattr(transformers, cls).config_class(
-                **{**SIZES[size], **COMMON[size], **more}, attn_implementation="eager"
+                **{**SIZES[size], **COMMON[size], **rows, **more}, attn_implementation="eager"
             )
             model = model_of(cls, config, seed=len(name))
             model.save_pretrained(folder / name)

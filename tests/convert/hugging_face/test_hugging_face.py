@@ -1,4 +1,7 @@
+"""Folders of BERT, GPT-2 and Longformer: parts, what is new in them, and what has no effect."""
+
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -6,62 +9,19 @@ import pytest
 import safetensors.numpy
 from bert_cases import (
     PIECES,
-    copy_golden,
     outputs,
     released_weights,
+    scrambled,
     tiny_inputs,
     tiny_model,
     write_hf,
 )
-from golden_cases import DTYPES, GOLDEN, assert_close, skip_float64_on_jax
-from hf_cases import check_equal, hidden_states, values
+from golden_cases import GOLDEN, assert_close
+from hf_cases import check_equal, golden_copy, values
 
 from keras_tupe.convert import from_hf, to_hf
 from keras_tupe.convert._folder import read_hf_weights
-
-NAMES = {
-    "bert_absolute": "absolute",
-    "bert_relative_key": "shaw",
-    "bert_relative_key_query": "qkr_4",
-}
-
-
-def golden_folder(name, golden, dtype, folder):
-    """Returns the released folder in float32, or one with the float64 arrays it was made from."""
-    if dtype == "float32":
-        return GOLDEN / name
-    released = {
-        key.removeprefix("weight/"): golden[key] for key in golden if key.startswith("weight/")
-    }
-    assert {value.dtype for value in released.values()} == {np.dtype("float64")}
-    return write_hf(folder, json.loads(str(golden["config"])), released)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
-def test_a_released_folder_computes_what_it_did_in_transformers(name, dtype, tolerance, tmp_path):
-    skip_float64_on_jax(dtype)
-    golden = np.load(GOLDEN / f"{name}.npz")
-    folder = golden_folder(name, golden, dtype, tmp_path / "bert")
-    model, report = from_hf(folder, dtype=dtype)
-    assert model.backbone.position == NAMES[name]
-    assert model.backbone.layer_norm_epsilon == 1e-12
-    inputs = {
-        key: golden[key].astype("int32") for key in ("token_ids", "padding_mask", "segment_ids")
-    }
-    real = inputs["padding_mask"].astype(bool)
-    assert not real.all(), "the fixture has padding"
-    found = hidden_states(model, inputs)
-    for ours, theirs in zip(found, golden["hidden_states"], strict=True):
-        assert_close(ours[real], theirs[real], tolerance)
-    places = np.tile(np.arange(real.shape[1], dtype="int32"), (len(real), 1))
-    logits = keras.ops.convert_to_numpy(model({**inputs, "mask_positions": places}))
-    assert_close(logits[real], golden["mlm_logits"][real], tolerance)
-    # the released model has no pooler, and a table that relative positions do not use
-    assert set(report.new) == {"pooled_dense/kernel", "pooled_dense/bias"}
-    assert len(report.kept) + len(report.new) == len(model.weights)
-    unused = "bert.embeddings.position_embeddings.weight"
-    assert (unused in report.dropped) == (name != "bert_absolute")
+from keras_tupe.models import TupeBackbone
 
 
 def test_a_backbone_alone_becomes_a_bert_without_a_head(tmp_path):
@@ -93,11 +53,11 @@ def plain(tmp_path_factory):
 
 
 def test_weights_in_torchs_format_are_the_same(tmp_path):
-    name = "bert_absolute"
-    folder = copy_golden(name, tmp_path / "bert", "config.json", "pytorch_model.bin")
-    found, expected = read_hf_weights(folder), read_hf_weights(GOLDEN / name)
+    for file in ("config.json", "pytorch_model.bin"):
+        shutil.copy(GOLDEN / "bert_absolute" / file, tmp_path / file)
+    found, expected = read_hf_weights(tmp_path), read_hf_weights(GOLDEN / "bert_absolute")
     check_equal(found, expected)
-    assert len(from_hf(folder)[1].kept) == len(expected)
+    assert len(from_hf(tmp_path)[1].kept) == len(expected)
 
 
 def test_weights_in_parts_are_put_together(plain, tmp_path):
@@ -113,62 +73,6 @@ def test_weights_in_parts_are_put_together(plain, tmp_path):
     index = {"metadata": {"total_size": 0}, "weight_map": files}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     check_equal(values(from_hf(folder)[0]), plain)
-
-
-def old_names(weights):
-    """The names of 2018, when normalizations were called as in TensorFlow."""
-    return {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-            "LayerNorm.bias", "LayerNorm.beta"
-        ): value
-        for name, value in weights.items()
-    }
-
-
-def with_tied_twins(weights):
-    """What pickled checkpoints hold beside the weights themselves."""
-    twins = {
-        "cls.predictions.decoder.weight": weights["bert.embeddings.word_embeddings.weight"],
-        "cls.predictions.decoder.bias": weights["cls.predictions.bias"],
-        "bert.embeddings.position_ids": np.arange(5)[None],
-    }
-    return {**weights, **twins}
-
-
-def bias_of_the_decoder_only(weights):
-    renamed = {"cls.predictions.bias": "cls.predictions.decoder.bias"}
-    return {renamed.get(name, name): value for name, value in weights.items()}
-
-
-def with_other_heads(weights):
-    heads = {
-        "cls.seq_relationship.weight": (2, 6),
-        "classifier.bias": (3,),
-        "qa_outputs.bias": (2,),
-    }
-    return {**weights, **{name: np.ones(shape, "f") for name, shape in heads.items()}}
-
-
-@pytest.mark.parametrize(
-    ("change", "dropped"),
-    [
-        (old_names, set()),
-        (
-            with_tied_twins,
-            {
-                *("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"),
-                "bert.embeddings.position_ids",
-            },
-        ),
-        (bias_of_the_decoder_only, set()),
-        (with_other_heads, {"cls.seq_relationship.weight", "classifier.bias", "qa_outputs.bias"}),
-    ],
-)
-def test_all_spellings_of_a_checkpoint_give_the_same_model(change, dropped, plain, tmp_path):
-    model, report = from_hf(write_hf(tmp_path / "bert", weights=change(released_weights())))
-    assert set(report.dropped) == dropped
-    assert len(report.kept) == len(model.weights)
-    check_equal(values(model), plain)
 
 
 def test_a_bare_encoder_without_prefix_gets_a_new_head(tmp_path):
@@ -196,7 +100,7 @@ def test_what_has_no_effect_here_is_said_in_the_report(tmp_path):
         assert part in text, part
 
 
-@pytest.mark.parametrize("lowercase", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("lowercase", [True, False])
 def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp_path):
     pytest.importorskip("tensorflow_text")
     pieces = [*PIECES[:-1], "Mat"]
@@ -213,3 +117,32 @@ def test_their_vocabulary_becomes_the_tokenizer_of_a_preprocessor(lowercase, tmp
     assert (tmp_path / "again" / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
     again, _ = from_hf(tmp_path / "again")
     assert again.preprocessor.tokenizer.lowercase == lowercase
+
+
+WINDOW = {"position": "absolute", "attention_pattern": "sliding_window", "max_sequence_length": 9}
+
+
+def test_global_tokens_with_the_same_projections_get_copies(tmp_path):
+    options = {"window": 2, "num_global": 1}
+    backbone = TupeBackbone(13, 1, 3, 15, 8, pattern_options=options, **WINDOW)
+    scrambled(backbone)
+    to_hf(backbone, tmp_path / "long", "longformer")
+    again, _ = from_hf(tmp_path / "long")
+    assert again.backbone.pattern_options["separate_global"]
+    inputs = {"token_ids": np.arange(9)[None] % 7, "padding_mask": np.ones((1, 9), "int32")}
+    found = [
+        keras.ops.convert_to_numpy(each(inputs)["sequence_output"])
+        for each in (backbone, again.backbone)
+    ]
+    assert_close(found[1], found[0], 1e-6)
+
+
+def test_one_window_may_be_written_as_a_number(tmp_path):
+    model, _ = from_hf(golden_copy("longformer", tmp_path / "long", {"attention_window": 8}))
+    assert model.backbone.pattern_options["window"] == 4
+
+
+def test_the_inner_width_is_four_times_the_outer_unless_given(tmp_path):
+    folder = golden_copy("gpt2", tmp_path / "gpt2", {"n_inner": None})
+    with pytest.raises(ValueError, match=r"c_fc.weight: shape \(12, 20\), expected \(12, 48\)"):
+        from_hf(folder)

@@ -1,6 +1,5 @@
 """Folders of sentence-transformers become embedders."""
 
-import importlib.util
 import json
 import shutil
 
@@ -19,6 +18,8 @@ from keras_tupe.models import (
 )
 
 FOLDER = GOLDEN / "sentence_transformers"
+POOLING, ENCODER = "1_Pooling/config.json", "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
 FLAGS = {"mean": "mean_tokens", "cls": "cls_token", "max": "max_tokens"}
 
 
@@ -150,45 +151,34 @@ def test_other_modules_are_named(copied):
     assert "my.sentence_transformers.models.Pooling" in refusal(
         changed(copied, "modules.json", other)
     )
-    assert "must list modules" in refusal(changed(copied, "modules.json", ["Transformer"]))
     (copied / "modules.json").write_text("[")
     assert "modules.json must be JSON" in refusal(copied)
 
 
 def test_all_settings_without_a_counterpart_are_named_at_once(copied):
     pooled_by(copied, "weightedmean_tokens")
-    changed(copied, "sentence_bert_config.json", {"max_seq_length": "long"})
-    prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
-    changed(copied, "config_sentence_transformers.json", prompts)
+    changed(copied, ENCODER, {"max_seq_length": "long"})
+    changed(copied, PROMPTS, {"prompts": {"query": "query: "}, "default_prompt_name": "query"})
     message = refusal(copied)
     for part in ("not pooling_mode_weightedmean_tokens", "max_seq_length", "default_prompt_name"):
         assert part in message, part
-    assert "pooling_mode_cls_token and pooling_mode_max_tokens" in refusal(
-        pooled_by(copied, "cls_token", "max_tokens")
-    )
-
-
-POOLING, ENCODER = "1_Pooling/config.json", "sentence_bert_config.json"
-PROMPTS = "config_sentence_transformers.json"
+    message = refusal(pooled_by(copied, "cls_token", "max_tokens"))
+    assert "pooling_mode_cls_token and pooling_mode_max_tokens" in message
 
 
 @pytest.mark.parametrize(
     ("file", "content", "expected"),
     [
-        (ENCODER, {"do_lower_case": "no"}, "do_lower_case must be true or false, not 'no'"),
         (ENCODER, {"do_lower_case": 1}, "do_lower_case must be true or false, not 1"),
-        (ENCODER, {"max_seq_length": "10"}, "max_seq_length must be an integer > 0, not '10'"),
-        (ENCODER, {"max_seq_length": 10.0}, "max_seq_length must be an integer > 0, not 10.0"),
-        (ENCODER, {"max_seq_length": True}, "max_seq_length must be an integer > 0, not True"),
-        (ENCODER, {"max_seq_length": 0}, "max_seq_length must be an integer > 0, not 0"),
+        *(
+            (ENCODER, {"max_seq_length": x}, f"max_seq_length must be an integer > 0, not {x!r}")
+            for x in ("10", 10.0, True, 0)
+        ),
         ("tokenizer_config.json", {"model_max_length": "512"}, "model_max_length must be an"),
         (POOLING, {"pooling_mode_cls_token": "false"}, "pooling_mode_cls_token must be true or"),
-        (POOLING, {"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens must be true or"),
-        (POOLING, {"pooling_mode": ["mean", "max"]}, "pooling_mode must be one of"),
         (POOLING, {"pooling_mode": None}, "pooling_mode must be one of"),
         ("modules.json", [{"type": 1, "path": ""}], "must list modules with a `type`"),
-        ("modules.json", [{"type": "Transformer", "path": None}], "must list modules with a"),
-        (PROMPTS, {"prompts": [1]}, "prompts must be texts by name"),
+        ("modules.json", ["Transformer"], "must list modules with a `type`"),
         (PROMPTS, {"prompts": {"a": 3}}, "prompts must be texts by name"),
         (PROMPTS, {"default_prompt_name": {"a": 1}}, "prompts must be texts by name"),
     ],
@@ -228,8 +218,7 @@ def test_a_causal_model_is_refused(tmp_path):
 # Back
 
 
-@pytest.mark.parametrize("pooling", FLAGS)
-@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize(("pooling", "normalize"), [("mean", False), ("cls", True), ("max", True)])
 def test_an_embedder_comes_back(pooling, normalize, tensorflow, tmp_path):
     model, _ = from_sentence_transformers(FOLDER)
     model = TupeTextEmbedder(model.backbone, model.preprocessor, pooling, normalize)
@@ -239,8 +228,6 @@ def test_an_embedder_comes_back(pooling, normalize, tensorflow, tmp_path):
     assert again.preprocessor.sequence_length == 10
     assert not report.new
     check_equal(values(again), values(model))
-    texts = np.load(FOLDER.with_suffix(".npz"))["texts"].tolist()
-    np.testing.assert_array_equal(again.embed(texts), model.embed(texts))
 
 
 def test_what_is_written_is_what_the_library_wrote(tmp_path):
@@ -287,12 +274,3 @@ def embedder(position="absolute", **options):
     size = text.tokenizer.vocabulary_size()
     backbone = TupeBackbone(size, 1, 2, 6, 8, position, max_sequence_length=10, **options)
     return TupeTextEmbedder(backbone, TupeTextClassifierPreprocessor(text.tokenizer, 8))
-
-
-def test_without_tensorflow_a_kept_vocabulary_is_written(tensorflow, tmp_path):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.util, "find_spec", lambda name: None)
-        model, _ = from_sentence_transformers(FOLDER)
-    assert not model.preprocessor.tokenizer.has_vocabulary
-    to_sentence_transformers(model, tmp_path / "there")
-    assert (tmp_path / "there" / "vocab.txt").read_bytes() == (FOLDER / "vocab.txt").read_bytes()

@@ -7,8 +7,9 @@ import commands
 import numpy as np
 import pytest
 from golden_cases import GOLDEN
+from hf_cases import check_equal, values
 
-from keras_tupe.convert import from_hf, from_sentence_transformers, to_hf
+from keras_tupe.convert import load, to_hf
 from keras_tupe.models import (
     TupeBackbone,
     TupeCausalLM,
@@ -58,69 +59,45 @@ def preset(source, tmp_path_factory):
     return out
 
 
-def test_a_hugging_face_folder_becomes_a_preset_and_back(model, preset, tmp_path):
-    loaded = TupeMaskedLM.from_preset(str(preset))
-    assert loaded.backbone.position == "qkr_4"
-    out = tmp_path / "bert"
-    assert (
-        commands.done("convert", preset, "--out", out, "--format", "huggingface")
-        == f"written: {out}\n"
-    )
-    again, report = from_hf(out)
-    assert not report.new
-    for each in (loaded, again):
-        for ours, theirs in zip(weights(each), weights(model), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("bert_relative_key_query", {}, "the source has no pooler; initialized"),
+        ("gpt2", {}, "kept     36 weights"),
+        ("bart/small", {}, "kept     49 weights"),
+        ("longformer", {"num_global": 0}, "_global."),
+        ("longformer", {"num_global": 2}, "the source has no pooler"),
+        ("encoders/electra_discriminator_small", {}, "the source has no pooler"),
+        ("encoders/roberta_small", {}, "the source has no pooler"),
+        ("encoders/bert_pair_small", {}, "pair_head=True takes it"),
+        ("encoders/bert_pair_small", {"pair_head": True}, "new      0 weights"),
+        ("sentence_transformers", {}, "kept     39 weights"),
+        pytest.param("fairseq_tupe_r.pt", {}, "kept", marks=pytest.mark.slow),
+    ],
+)
+def test_a_source_becomes_a_preset_and_that_a_folder_of_hugging_face(
+    name, options, expected, tensorflow, tmp_path
+):
+    words = [word for key, x in options.items() for word in (f"--{key.replace('_', '-')}", x)]
+    words = [word for word in words if word is not True]
+    wanted, report = load(GOLDEN / name, **options)
+    assert expected in commands.done("convert", GOLDEN / name, "--out", tmp_path / "new", *words)
+    found = [load(tmp_path / "new")[0]]
+    if type(wanted) in (TupeMaskedLM, TupeCausalLM, TupeSeq2SeqLM) and "fairseq" not in name:
+        kind = json.loads((GOLDEN / name / "config.json").read_text())["model_type"]
+        out, words = tmp_path / "hf", ("--format", "huggingface", "--model-type", kind)
+        printed = commands.done("convert", tmp_path / "new", "--out", out, *words)
+        assert printed == f"written: {out}\n"
+        found.append(load(out, **options)[0])
+    for model in found:
+        assert type(model) is type(wanted)
+        check_equal(*({x: values(each)[x] for x in report.kept} for each in (model, wanted)))
 
 
-def test_a_gpt_2_becomes_a_preset_that_can_be_grafted_and_written_again(tmp_path):
-    printed = commands.done("convert", GOLDEN / "gpt2", "--out", tmp_path / "gpt2")
-    assert "kept     36 weights" in printed
-    assert "the source has no pooler" in printed
-    model = TupeCausalLM.from_preset(str(tmp_path / "gpt2"))
-    commands.done("convert", tmp_path / "gpt2", "--out", tmp_path / "hf", "--format", "huggingface")
-    again, _ = from_hf(tmp_path / "hf")
-    for ours, theirs in zip(weights(again)[:-2], weights(model)[:-2], strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    commands.done("convert", tmp_path / "gpt2", "--out", tmp_path / "rope", "--graft", "rope")
-    grafted = TupeCausalLM.from_preset(str(tmp_path / "rope")).backbone
-    assert (grafted.position, grafted.attention_pattern) == ("rope", "causal")
-    assert not grafted.normalize_embeddings
-
-
-def test_a_bart_becomes_a_preset_that_can_be_written_again(tmp_path):
-    printed = commands.done("convert", GOLDEN / "bart" / "small", "--out", tmp_path / "bart")
-    assert "kept     49 weights" in printed
-    model = TupeSeq2SeqLM.from_preset(str(tmp_path / "bart"))
-    commands.done("convert", tmp_path / "bart", "--out", tmp_path / "hf", "--format", "huggingface")
-    wanted, _ = from_hf(GOLDEN / "bart" / "small")
-    for each in (model, from_hf(tmp_path / "hf")[0]):
-        for ours, theirs in zip(weights(each), weights(wanted), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+def test_models_of_pairs_have_no_other_positions(tmp_path):
+    commands.done("convert", GOLDEN / "bart" / "small", "--out", tmp_path / "bart")
     said = refuse(tmp_path / "bart", "--out", tmp_path / "rope", "--graft", "rope")
     assert "must be a `TupeBackbone` or a task with one" in said
-
-
-def test_a_folder_of_sentence_transformers_becomes_an_embedder(tmp_path, tensorflow):
-    source, out = GOLDEN / "sentence_transformers", tmp_path / "out"
-    assert "kept     39 weights" in commands.done("convert", source, "--out", out)
-    model, (wanted, _) = TupeTextEmbedder.from_preset(str(out)), from_sentence_transformers(source)
-    assert (model.pooling, model.preprocessor.sequence_length) == ("mean", 10)
-    for ours, theirs in zip(weights(model), weights(wanted), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    said = refuse(source, "--out", tmp_path / "new", "--num-global", "1")
-    assert "`num_global` belongs to a Longformer of Hugging Face" in said
-
-
-@pytest.mark.parametrize("num_global", [0, 2])
-def test_a_longformer_gets_so_many_global_tokens(num_global, tmp_path):
-    out = tmp_path / "out"
-    printed = commands.done(
-        "convert", GOLDEN / "longformer", "--out", out, "--num-global", num_global
-    )
-    assert ("_global." in printed) == (num_global == 0)
-    options = TupeMaskedLM.from_preset(str(out)).backbone.pattern_options
-    assert (options["num_global"], options["window"]) == (num_global, 3)
 
 
 def test_a_graft_is_reported_and_written(preset, tmp_path):
@@ -132,13 +109,6 @@ def test_a_graft_is_reported_and_written(preset, tmp_path):
     backbone = TupeBackbone.from_preset(str(out))
     assert (backbone.position, backbone.position_options["k"]) == ("shaw", 4)
     assert backbone.max_sequence_length == 40
-
-
-@pytest.mark.slow
-def test_a_released_checkpoint_becomes_a_preset(tmp_path):
-    out = tmp_path / "preset"
-    assert "kept" in commands.done("convert", GOLDEN / "fairseq_tupe_r.pt", "--out", out)
-    assert TupeMaskedLM.from_preset(str(out)).backbone.position == "tupe_r"
 
 
 @pytest.mark.slow
@@ -212,14 +182,6 @@ def test_mistakes_in_the_command_line_are_answered_with_a_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_read_as_a_released_checkpoint(tmp_path):
-    (tmp_path / "model.pt").write_bytes(b"no checkpoint")
-    printed = refuse(tmp_path / "model.pt", "--out", tmp_path / "out")
-    assert "model.pt" in printed
-    assert "Received: " in printed
-    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
-
-
 def test_all_mistakes_are_named_at_once_before_any_work(tmp_path):
     printed = refuse("nowhere", "--out", tmp_path, "--format", "x", "--graft", "y")
     for part in ("--format must be", "Received: position='y'", "must not exist yet"):
@@ -285,35 +247,6 @@ def test_a_stop_leaves_nothing_behind(preset, loaded_files, tmp_path):
     ended = commands.run("convert", preset, "--out", tmp_path / "new" / "out", *options)
     assert ended.code == 128 + signal.SIGTERM
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"stops.py"}
-
-
-def test_a_bert_keeps_its_head_of_pairs_if_it_is_asked_for(tmp_path):
-    source = GOLDEN / "encoders" / "bert_pair_small"
-    printed = commands.done("convert", source, "--out", tmp_path / "preset", "--pair-head")
-    assert "new      0 weights" in printed
-    out = ("--out", tmp_path / "hf", "--format", "huggingface")
-    commands.done("convert", tmp_path / "preset", *out)
-    again, _ = from_hf(tmp_path / "hf", pair_head=True)
-    model, _ = from_hf(source, pair_head=True)
-    for old, new in zip(weights(model), weights(again), strict=True):
-        np.testing.assert_array_equal(new, old)
-    assert "pair_head=True takes it" in commands.done("convert", source, "--out", tmp_path / "mlm")
-
-
-@pytest.mark.parametrize("name", ["electra_discriminator_small", "roberta_small"])
-def test_encoders_become_presets_and_back(name, tmp_path):
-    source, preset = GOLDEN / "encoders" / name, tmp_path / "preset"
-    printed = commands.done("convert", source, "--out", preset)
-    assert "the source has no pooler; initialized" in printed
-    kind = name.partition("_")[0]
-    out = ("--out", tmp_path / "hf", "--format", "huggingface", "--model-type", kind)
-    commands.done("convert", preset, *out)
-    model, _ = from_hf(source)
-    again, report = from_hf(tmp_path / "hf")
-    assert type(again) is type(model)
-    for old, new in zip(model.weights, again.weights, strict=True):
-        if old.path.partition("/")[2] not in report.new and "pooled_dense" not in old.path:
-            np.testing.assert_array_equal(np.asarray(new), np.asarray(old), err_msg=old.path)
 
 
 @pytest.mark.parametrize("format", ["preset", "huggingface"])
