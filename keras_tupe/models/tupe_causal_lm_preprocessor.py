@@ -4,13 +4,11 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models.presets import PresetClass
-from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.models._preprocessor import TupePreprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocessor):
+class TupeCausalLMPreprocessor(TupePreprocessor, keras_hub.models.CausalLMPreprocessor):
     """Tokenizes texts and packs them into rows of fixed length, with the token after each as label.
 
     The rows are, by the kind of the tokenizer's vocabulary and padded **on the right**,
@@ -48,7 +46,8 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
 
     Example:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
-        >>> preprocessor = TupeCausalLMPreprocessor(TupeTokenizer(words), sequence_length=5)
+        >>> tokenizer = keras_tupe.TupeTokenizer(words)
+        >>> preprocessor = TupeCausalLMPreprocessor(tokenizer, sequence_length=5)
         >>> x, y, weights = preprocessor(["the cat sat"])
         >>> keras.ops.convert_to_numpy(x["token_ids"]).tolist()
         [[2, 5, 6, 7, 3]]
@@ -56,8 +55,6 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
         [[5, 6, 7, 3, 0]]
     """
 
-    backbone_cls = TupeBackbone
-    tokenizer_cls = TupeTokenizer
     segments = False
 
     def __init__(
@@ -68,30 +65,12 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
         add_end_token=True,
         **kwargs,
     ):
-        check_positive_integers(sequence_length=sequence_length)
-        super().__init__(
-            tokenizer,
-            sequence_length=sequence_length,
-            add_start_token=add_start_token,
-            add_end_token=add_end_token,
-            **kwargs,
-        )
-
-    def build(self, input_shape):
-        # The parent would make a packer of its own here.
-        self.built = True
+        frame = {"add_start_token": add_start_token, "add_end_token": add_end_token}
+        super().__init__(tokenizer, sequence_length=sequence_length, **frame, **kwargs)
 
     def call(self, x, y=None, sample_weight=None, sequence_length=None):
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        keras_hub_calls.check_labels(y)
-        return keras_hub_calls.causal_lm_inputs(
-            self.tokenizer.op,
-            x,
-            sequence_length=self._length(sequence_length),
-            add_start_token=self.add_start_token,
-            add_end_token=self.add_end_token,
-        )
+        self._rows.check_labels(y)
+        return self._rows.next_token_rows(self, x, self._length(sequence_length))
 
     def generate_preprocess(self, x, sequence_length=None):
         """Returns the inputs of a model that goes on with prompts.
@@ -109,14 +88,7 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
             TypeError: if `x` is not text.
             ValueError: for a prompt without a token, and for one without room after it.
         """
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        return keras_hub_calls.prompts(
-            self.tokenizer.op,
-            x,
-            sequence_length=self._length(sequence_length),
-            add_start_token=self.add_start_token,
-        )
+        return self._rows.prompt_rows(self, x, self._length(sequence_length))
 
     def generate_postprocess(self, x):
         """Returns the texts of what was generated, without start, end and padding tokens.
@@ -127,9 +99,7 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
         Returns:
             List of strings, or a string for one row `(length,)`.
         """
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        return keras_hub_calls.texts(self.tokenizer.op, x["token_ids"], x["padding_mask"])
+        return self._rows.texts(self.tokenizer.op, x["token_ids"], x["padding_mask"])
 
     def whole_texts(self, x):
         """Returns rows of texts to be scored: as of a call, but no longer than they need.
@@ -141,18 +111,9 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
             TypeError: if `x` is not text.
             ValueError: if a text is longer than `sequence_length`.
         """
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        return keras_hub_calls.whole_texts(
-            self.tokenizer.op,
-            x,
-            sequence_length=self.sequence_length,
-            add_start_token=self.add_start_token,
-            add_end_token=self.add_end_token,
-        )
+        return self._rows.whole_text_rows(self, x)
 
     def _length(self, sequence_length):
-        if sequence_length is None:
-            return self.sequence_length
-        check_positive_integers(sequence_length=sequence_length)
-        return int(sequence_length)
+        length = self.sequence_length if sequence_length is None else sequence_length
+        check_positive_integers(sequence_length=length)
+        return int(length)

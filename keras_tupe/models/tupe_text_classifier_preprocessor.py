@@ -3,14 +3,11 @@
 import keras
 import keras_hub
 
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models.presets import PresetClass
-from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.models._preprocessor import TupePreprocessor
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifierPreprocessor):
+class TupeTextClassifierPreprocessor(TupePreprocessor, keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes texts or pairs of texts and packs them into rows of fixed length.
 
     The rows are, by the kind of the tokenizer's vocabulary,
@@ -53,14 +50,14 @@ class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifie
 
     Example:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
-        >>> preprocessor = TupeTextClassifierPreprocessor(TupeTokenizer(words), sequence_length=6)
+        >>> tokenizer = keras_tupe.TupeTokenizer(words)
+        >>> preprocessor = TupeTextClassifierPreprocessor(tokenizer, sequence_length=6)
         >>> x, y = preprocessor(["the cat", "sat"], [0, 1])
         >>> keras.ops.convert_to_numpy(x["token_ids"]).tolist()
         [[2, 5, 6, 3, 0, 0], [2, 7, 3, 0, 0, 0]]
     """
 
-    backbone_cls = TupeBackbone
-    tokenizer_cls = TupeTokenizer
+    own_options = ("segments", "add_start_token")
 
     def __init__(
         self,
@@ -71,32 +68,10 @@ class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifie
         add_start_token=True,
         **kwargs,
     ):
-        check_positive_integers(sequence_length=sequence_length)
-        super().__init__(tokenizer, sequence_length=sequence_length, truncate=truncate, **kwargs)
-        self.segments = segments
-        self.add_start_token = add_start_token
-
-    def build(self, input_shape):
-        # The parent would make a packer of its own here.
-        self.built = True
+        given = {"sequence_length": sequence_length, "truncate": truncate, "segments": segments}
+        super().__init__(tokenizer, **given, add_start_token=add_start_token, **kwargs)
 
     def call(self, x, y=None, sample_weight=None):
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        keras_hub_calls.check_labels(y)
-        x = keras_hub_calls.classifier_inputs(
-            self.tokenizer.op,
-            x,
-            sequence_length=self.sequence_length,
-            truncate=self.truncate,
-            add_start_token=self.add_start_token,
-            segments=self.segments,
-        )
+        self._rows.check_labels(y)
+        x = self._rows.encoder_rows(self, x)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "segments": self.segments,
-            "add_start_token": self.add_start_token,
-        }
