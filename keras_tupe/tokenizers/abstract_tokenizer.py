@@ -43,11 +43,8 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         # A tuple, since TensorFlow would track changes of a list.
         self._pieces = tuple(pieces)
         self.start_id, self.end_id, self.pad_id, self.mask_id, self.unknown_id = ids
-        self.start_token = special.start
-        self.end_token = special.end
-        self.pad_token = special.pad
-        self.mask_token = special.mask
-        self.unknown_token = special.unknown
+        self.start_token, self.end_token, self.pad_token = special.texts[:3]
+        self.mask_token, self.unknown_token = special.texts[3:]
         self.special_ids = tuple(sorted({i for i in ids if i is not None}))
         self.separator_ids = (self.end_id,) * special.separators
         self.lowercase = bool(lowercase)
@@ -63,26 +60,10 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         return len(self._pieces)
 
     def tokenize(self, strings):
-        """Cuts strings into pieces.
+        """Cuts strings into pieces, without start and end tokens.
 
         A special token written out in the text is text like any other: it never gives that
         token's id. Bytes that are no UTF-8 count as unknown characters.
-
-        Args:
-            strings: string tensor (or list) of shape (batch,).
-
-        Returns:
-            `tf.RaggedTensor`, int32, of shape (batch, (pieces)); no start and end tokens.
-
-        Raises:
-            TypeError, ValueError: if `strings` is not a batch of strings.
-        """
-        return self._ids(string_batch(strings))
-
-    def tokenize_with_masks(self, strings):
-        """As `tokenize`, but the mask token written out in a string gives its id.
-
-        This is for queries with a blank to fill, as in `"the cat [MASK] on the mat."`.
 
         Args:
             strings: string tensor (or list) of shape (batch,).
@@ -92,7 +73,17 @@ class AbstractTokenizer(tf.Module, abc.ABC):
 
         Raises:
             TypeError, ValueError: if `strings` is not a batch of strings.
-            ValueError: if the vocabulary has no mask token.
+        """
+        return self._ids(string_batch(strings))
+
+    def tokenize_with_masks(self, strings):
+        """As `tokenize`, but the mask token written out in a string gives its id.
+
+        This is for queries with a blank to fill, as in `"the cat [MASK] on the mat."`. A vocabulary
+        without a mask token is a `ValueError`.
+
+        Args:
+            strings: string tensor (or list) of shape (batch,).
         """
         self.check_mask()
         return self._ids_with_masks(string_batch(strings))
@@ -192,10 +183,7 @@ class AbstractTokenizer(tf.Module, abc.ABC):
 
     @abc.abstractmethod
     def _ids_and_spans(self, strings):
-        """Strings (batch,) -> ids as `_ids`, and a list of (starts, ends) with one for each string.
-
-        Both are NumPy arrays of shape (pieces,): offsets in the bytes of the original string.
-        """
+        """Strings (batch,) -> ids as `_ids`, and of each the starts and ends of its pieces."""
 
     @abc.abstractmethod
     def _ids_with_masks(self, strings):
