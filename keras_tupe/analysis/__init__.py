@@ -5,7 +5,6 @@ bias is one of distance. Functions of arrays, in NumPy, for every Keras backend;
 backbone read it and leave it as it is. None of this is imported by `import keras_tupe`.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.analysis.attention_patterns import ATTENTION_PATTERNS, name_patterns
 from keras_tupe.analysis.cls_attention import ClsAttention, cls_attention
 from keras_tupe.analysis.correlation_rank import correlation_rank
@@ -37,5 +36,3 @@ __all__ = [
     "toeplitz_from_factors",
     "toeplitz_part",
 ]
-
-refuse_unknown_keywords(globals())

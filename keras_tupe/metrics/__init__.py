@@ -17,7 +17,6 @@ What someone scores who always says the same thing, to compare with:
     squad_scores, answers ""    0, unless a gold answer is only an article or punctuation
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.metrics.accuracy import accuracy
 from keras_tupe.metrics.bootstrap_interval import bootstrap_interval
 from keras_tupe.metrics.f1 import f1
@@ -45,5 +44,3 @@ __all__ = [
     "squad_scores",
     "wilson_interval",
 ]
-
-refuse_unknown_keywords(globals())

@@ -13,11 +13,11 @@ class TupePreprocessor(PresetClass):
     tokenizer_cls = TupeTokenizer
     own_options = ()  # arguments that KerasHub's class does not keep
 
-    def __init__(self, *args, **given):
+    def __init__(self, **given):
         lengths = {n: x for n, x in given.items() if n.endswith("sequence_length")}
         check_positive_integers(**lengths)
         own = {name: given.pop(name) for name in self.own_options}
-        super().__init__(*args, **given)
+        super().__init__(**given)
         for name, value in own.items():
             setattr(self, name, value)
 
@@ -34,3 +34,9 @@ class TupePreprocessor(PresetClass):
         from keras_tupe.tokenizers import keras_hub_calls
 
         return keras_hub_calls
+
+
+def arguments(given):
+    """Returns the arguments of a constructor by name, of its `locals()`."""
+    own = {n: x for n, x in given.items() if n not in ("self", "kwargs", "__class__")}
+    return {**own, **given["kwargs"]}

@@ -20,7 +20,7 @@ from keras_tupe import attention_patterns, positions
 from keras_tupe._finite import check_finite
 from keras_tupe._json_file import read_json_object
 from keras_tupe._keras_private.files import files_of_store, preset_file
-from keras_tupe._keywords import did_you_mean, known_keywords
+from keras_tupe._keywords import check_keywords, did_you_mean, known_keywords
 from keras_tupe.check import is_integer
 from keras_tupe.trunk.config import least_weights, readable
 
@@ -38,6 +38,10 @@ _OTHER_KINDS = (
 
 class PresetClass:
     """First parent of every class that a preset may hold, before KerasHub's."""
+
+    def __new__(cls, *args, **kwargs):
+        check_keywords(cls, kwargs)
+        return super().__new__(cls, *args, **kwargs)
 
     @classmethod
     def from_config(cls, config):

@@ -4,31 +4,27 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._preprocessor import TupePreprocessor
+from keras_tupe.models._preprocessor import TupePreprocessor, arguments
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class TupeCausalLMPreprocessor(TupePreprocessor, keras_hub.models.CausalLMPreprocessor):
     """Tokenizes texts and packs them into rows of fixed length, with the token after each as label.
 
-    The rows are, by the kind of the tokenizer's vocabulary and padded **on the right**,
+    The rows are, with WordPiece and padded on the right (SentencePiece has <s> and </s>),
 
-        WordPiece:     token_ids [CLS] A          labels A [SEP]
-        SentencePiece: token_ids <s> A            labels A </s>
+        token_ids [CLS] A    labels A [SEP]
 
-    **Text that is longer than `sequence_length` is cut at the end, without a warning.** So that
-    token i stands at position i in every row there is no other side to pad.
+    **Text that is longer than `sequence_length` is cut at the end, without a warning.**
 
     Differences from the source: KerasHub ends a text that it cuts with the end token all the same;
     here a text that is cut has none, since it goes on. There is one path, TensorFlow's.
 
     Args:
         tokenizer: a `TupeTokenizer`.
-        sequence_length: length of the rows, in tokens, special ones included. Defaults to 512.
-        add_start_token: whether rows begin with the start token; a backbone with an untied [CLS]
-            needs it. Defaults to `True`.
-        add_end_token: whether texts end with the end token, by which generation stops. Defaults to
-            `True`.
+        sequence_length: length of the rows, in tokens, special ones included.
+        add_start_token: whether rows begin with the start token, as an untied [CLS] needs it.
+        add_end_token: whether texts end with the end token, by which generation stops.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -65,51 +61,32 @@ class TupeCausalLMPreprocessor(TupePreprocessor, keras_hub.models.CausalLMPrepro
         add_end_token=True,
         **kwargs,
     ):
-        frame = {"add_start_token": add_start_token, "add_end_token": add_end_token}
-        super().__init__(tokenizer, sequence_length=sequence_length, **frame, **kwargs)
+        super().__init__(**arguments(locals()))
 
     def call(self, x, y=None, sample_weight=None, sequence_length=None):
         self._rows.check_labels(y)
         return self._rows.next_token_rows(self, x, self._length(sequence_length))
 
     def generate_preprocess(self, x, sequence_length=None):
-        """Returns the inputs of a model that goes on with prompts.
+        """Returns the inputs of a model that goes on with prompts, a dictionary as of a call.
 
-        Args:
-            x: string, or batch of strings `(batch,)`.
-            sequence_length: length of the rows, the tokens to come included. Defaults to that of
-                the preprocessor.
-
-        Returns:
-            Dictionary of `token_ids` and `padding_mask`, 1 = token of the prompt, both int32
-            `(batch, sequence_length)`; prompts stand on the left, without an end token.
-
-        Raises:
-            TypeError: if `x` is not text.
-            ValueError: for a prompt without a token, and for one without room after it.
+        `x` is a string, or batch of strings; the rows have no end token, and `sequence_length`
+        counts the tokens to come. A prompt without a token, or without room after it, is a
+        `ValueError`.
         """
         return self._rows.prompt_rows(self, x, self._length(sequence_length))
 
     def generate_postprocess(self, x):
         """Returns the texts of what was generated, without start, end and padding tokens.
 
-        Args:
-            x: dictionary of `token_ids` and `padding_mask`, as `generate_preprocess` makes it.
-
-        Returns:
-            List of strings, or a string for one row `(length,)`.
+        `x` has `token_ids` and `padding_mask`, of a batch or of one row.
         """
         return self._rows.texts(self.tokenizer.op, x["token_ids"], x["padding_mask"])
 
     def whole_texts(self, x):
-        """Returns rows of texts to be scored: as of a call, but no longer than they need.
+        """Returns rows of a batch `x` of texts to be scored, as of a call, as short as can be.
 
-        Args:
-            x: batch of strings `(batch,)`.
-
-        Raises:
-            TypeError: if `x` is not text.
-            ValueError: if a text is longer than `sequence_length`.
+        A text that is longer than `sequence_length` is a `ValueError`.
         """
         return self._rows.whole_text_rows(self, x)
 

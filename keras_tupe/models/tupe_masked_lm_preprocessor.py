@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._preprocessor import TupePreprocessor
+from keras_tupe.models._preprocessor import TupePreprocessor, arguments
 
 
 class MaskingPreprocessor(TupePreprocessor):
@@ -14,7 +14,7 @@ class MaskingPreprocessor(TupePreprocessor):
 
     own_options = ("segments", "add_start_token")
 
-    def __init__(self, *args, **given):
+    def __init__(self, **given):
         rate, length = given["mask_selection_rate"], given["mask_selection_length"]
         rates = {name: given[name] for name in ("mask_token_rate", "random_token_rate")}
         if length is not None:
@@ -30,7 +30,7 @@ class MaskingPreprocessor(TupePreprocessor):
                 "`mask_token_rate` and `random_token_rate` must be shares, together at most 1. "
                 f"Received: {received}"
             )
-        super().__init__(*args, **given)
+        super().__init__(**given)
 
     @property
     def num_predictions(self):
@@ -66,20 +66,16 @@ class TupeMaskedLMPreprocessor(MaskingPreprocessor, keras_hub.models.MaskedLMPre
 
     Args:
         tokenizer: a `TupeTokenizer`.
-        sequence_length: length of the rows, in tokens, special ones included. Defaults to 512.
+        sequence_length: length of the rows, in tokens, special ones included.
         truncate: `"round_robin"` or `"waterfall"`, for pairs.
-        mask_selection_rate: share of the ordinary tokens that is chosen, in (0, 1]. Defaults to
-            0.15.
+        mask_selection_rate: share of the ordinary tokens that is chosen, in (0, 1].
         mask_selection_length: slots per row for chosen tokens; more are not chosen. Defaults to
             as many as a full row can need.
-        mask_token_rate: share of the chosen that becomes the mask token, in [0, 1]. Defaults to
-            0.8.
-        random_token_rate: share of the chosen that becomes a random piece, in [0, 1]. Defaults to
-            0.1. The rest stays as it is.
-        segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0. Defaults
-            to `False`.
-        add_start_token: whether rows begin with the start token; a backbone with an untied [CLS]
-            needs it. Defaults to `True`.
+        mask_token_rate: share of the chosen that becomes the mask token, in [0, 1].
+        random_token_rate: share of the chosen that becomes a random piece, in [0, 1]. The rest
+            stays as it is.
+        segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0.
+        add_start_token: whether rows begin with the start token, as an untied [CLS] needs it.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -90,13 +86,11 @@ class TupeMaskedLMPreprocessor(MaskingPreprocessor, keras_hub.models.MaskedLMPre
     Returns:
         Tuple of a dictionary (`token_ids`, `padding_mask`, `mask_positions` and, on request,
         `segment_ids`), the labels int32 and the weights float32, both
-        `(batch, mask_selection_length)`. Slots that are not used have position, label and
-        weight 0.
+        `(batch, mask_selection_length)`. Unused slots have position, label and weight 0.
 
     Raises:
         TypeError: if `x` is not text.
-        ValueError: if a rate is out of its range, a pair does not fit together, or a row
-            has no room for text.
+        ValueError: if a rate is out of its range, a pair does not fit, or a row has no room.
 
     Example:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
@@ -124,15 +118,4 @@ class TupeMaskedLMPreprocessor(MaskingPreprocessor, keras_hub.models.MaskedLMPre
         add_start_token=True,
         **kwargs,
     ):
-        super().__init__(
-            tokenizer,
-            sequence_length=sequence_length,
-            truncate=truncate,
-            mask_selection_rate=mask_selection_rate,
-            mask_selection_length=mask_selection_length,
-            mask_token_rate=mask_token_rate,
-            random_token_rate=random_token_rate,
-            segments=segments,
-            add_start_token=add_start_token,
-            **kwargs,
-        )
+        super().__init__(**arguments(locals()))

@@ -1,8 +1,11 @@
 """Raw pairs of texts to masked rows of two segments."""
 
+import inspect
+
 import keras
 import keras_hub
 
+from keras_tupe.models._preprocessor import arguments
 from keras_tupe.models.tupe_masked_lm_preprocessor import (
     MaskingPreprocessor,
     TupeMaskedLMPreprocessor,
@@ -53,16 +56,7 @@ class TupeMaskedPairLMPreprocessor(MaskingPreprocessor, keras_hub.models.Preproc
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    own_options = (
-        "sequence_length",
-        "truncate",
-        "mask_selection_rate",
-        "mask_selection_length",
-        "mask_token_rate",
-        "random_token_rate",
-        "segments",
-        "add_start_token",
-    )
+    own_options = tuple(inspect.signature(TupeMaskedLMPreprocessor).parameters)[1:-1]
 
     def __init__(
         self,
@@ -77,17 +71,9 @@ class TupeMaskedPairLMPreprocessor(MaskingPreprocessor, keras_hub.models.Preproc
         add_start_token=True,
         **kwargs,
     ):
-        super().__init__(
-            sequence_length=sequence_length,
-            truncate=truncate,
-            mask_selection_rate=mask_selection_rate,
-            mask_selection_length=mask_selection_length,
-            mask_token_rate=mask_token_rate,
-            random_token_rate=random_token_rate,
-            segments=segments,
-            add_start_token=add_start_token,
-            **kwargs,
-        )
+        given = arguments(locals())
+        del given["tokenizer"]  # which KerasHub's class does not take
+        super().__init__(**given)
         self.tokenizer = tokenizer
 
     def masked_lm(self):
@@ -98,8 +84,8 @@ class TupeMaskedPairLMPreprocessor(MaskingPreprocessor, keras_hub.models.Preproc
     def call(self, x, y=None, sample_weight=None):
         inputs, labels, weights = super().call(x, y)
         pair, weight = self._rows.labels_of_rows(y, sample_weight, labels)
-        return (
-            inputs,
+        labels, weights = (
             {"masked_lm": labels, "pair": pair},
             {"masked_lm": weights, "pair": weight},
         )
+        return inputs, labels, weights

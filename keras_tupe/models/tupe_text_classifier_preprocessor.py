@@ -3,33 +3,27 @@
 import keras
 import keras_hub
 
-from keras_tupe.models._preprocessor import TupePreprocessor
+from keras_tupe.models._preprocessor import TupePreprocessor, arguments
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
 class TupeTextClassifierPreprocessor(TupePreprocessor, keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes texts or pairs of texts and packs them into rows of fixed length.
 
-    The rows are, by the kind of the tokenizer's vocabulary,
-
-        WordPiece:     [CLS] A [SEP]      [CLS] A [SEP] B [SEP]
-        SentencePiece: <s> A </s>         <s> A </s> </s> B </s>
-
-    **Text that is longer than `sequence_length` is cut at the end, without a warning.**
+    The rows are those of `keras_tupe.tokenizers.pack_segments`. **Text that is longer than
+    `sequence_length` is cut at the end, without a warning.**
 
     Differences from the source: as KerasHub's preprocessors, but with one path, TensorFlow's, in
-    Python and in `tf.data`; `segment_ids` only on request, since a model without
-    segments does not take them.
+    Python and in `tf.data`; `segment_ids` only on request, since a model without segments does not
+    take them.
 
     Args:
         tokenizer: a `TupeTokenizer`.
-        sequence_length: length of the rows, in tokens, special ones included. Defaults to 512.
+        sequence_length: length of the rows, in tokens, special ones included.
         truncate: `"round_robin"` takes tokens from the two texts in turn until the row is full;
             `"waterfall"` fills it with the first text first.
-        segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0. Defaults
-            to `False`.
-        add_start_token: whether rows begin with the start token; a backbone with an untied [CLS]
-            needs it. Defaults to `True`.
+        segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0.
+        add_start_token: whether rows begin with the start token, as an untied [CLS] needs it.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -40,13 +34,11 @@ class TupeTextClassifierPreprocessor(TupePreprocessor, keras_hub.models.TextClas
 
     Returns:
         Dictionary of `token_ids`, `padding_mask` (1 = token) and, on request, `segment_ids`, each
-        int32 `(batch, sequence_length)`, or a tuple of it with `y` and `sample_weight` where
-        they are given.
+        int32 `(batch, sequence_length)`; a tuple of it with `y` and `sample_weight` if given.
 
     Raises:
         TypeError: if `x` is not text.
-        ValueError: if text comes instead of labels, a pair does not fit together, or a
-            row has no room for text.
+        ValueError: if text comes as labels, a pair does not fit, or a row has no room for text.
 
     Example:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
@@ -68,8 +60,7 @@ class TupeTextClassifierPreprocessor(TupePreprocessor, keras_hub.models.TextClas
         add_start_token=True,
         **kwargs,
     ):
-        given = {"sequence_length": sequence_length, "truncate": truncate, "segments": segments}
-        super().__init__(tokenizer, **given, add_start_token=add_start_token, **kwargs)
+        super().__init__(**arguments(locals()))
 
     def call(self, x, y=None, sample_weight=None):
         self._rows.check_labels(y)

@@ -9,7 +9,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe._keywords import check_keywords
 from keras_tupe._registry import Registry
 from keras_tupe.models.presets import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -34,6 +33,9 @@ class TupeTask(PresetModel):
     call in training, `compile`, `get_config`, files and checks are written here. With
     `class Tagger(TupeTask, keras_hub.models.Task)` the constructor is
     `(backbone, <options without a default>, preprocessor=None, <other options>, **kwargs)`.
+
+    Masking is the backbone's, and so is what a call refuses. The constructor refuses a backbone or
+    an option that the task has no use for, and a preprocessor that does not fit the backbone.
 
     Args:
         *args: the backbone, then the options without a default.
@@ -80,7 +82,6 @@ class TupeTask(PresetModel):
             cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
 
     def __init__(self, *args, compile=True, **kwargs):
-        check_keywords(type(self), kwargs)
         given = _signature(self.options).bind(*args, **kwargs)
         given.apply_defaults()
         given = given.arguments
@@ -322,9 +323,9 @@ class TupeTask(PresetModel):
 
     def _batch(self, *data):  # KerasHub takes labels and weights as one array only
         found = keras.utils.unpack_x_y_sample_weight(self.preprocess_samples(*data))
-        return [
-            x if x is None else keras.tree.map_structure(ops.convert_to_tensor, x) for x in found
-        ]
+        return keras.tree.map_structure(
+            lambda x: x if x is None else ops.convert_to_tensor(x), found
+        )
 
     @contextlib.contextmanager
     def clear_errors(self, *data, loss=None):

@@ -126,22 +126,15 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         return found
 
     def embed(self, inputs, batch_size=32):
-        """Returns vectors of texts. Texts longer than the preprocessor's rows are cut at the end.
+        """Returns vectors of texts, an array `(batch, hidden_dim)`; of one string `(hidden_dim,)`.
 
-        Batches are of texts of about one length, and only as wide as their longest.
+        Texts longer than the preprocessor's rows are cut at the end; one without a token is a
+        `ValueError`. Batches are of texts of about one length, and only as wide as their longest.
 
         Args:
             inputs: string, or batch of strings; or a dictionary of the inputs, integers
                 `(batch, length)`.
             batch_size: how many texts the model gets at once.
-
-        Returns:
-            NumPy array `(batch, hidden_dim)`, or `(hidden_dim,)` for one string.
-
-        Raises:
-            ValueError: if a text has no token, such as an empty one; if there are texts and no
-                preprocessor.
-            TypeError: if `inputs` is something else.
         """
         check_positive_integers(batch_size=batch_size)
         if isinstance(inputs, dict):
@@ -160,32 +153,19 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         return vectors[0] if isinstance(inputs, str) else vectors
 
     def ask(self, texts):
-        """Returns the `embedding` of each row, `(rows, hidden_dim)`, or `(rows, 2, hidden_dim)`.
-
-        Args:
-            texts: list of tuples of one string, or of two.
-        """
+        """Returns the `embedding` of `texts`, `(rows, hidden_dim)`; of pairs an axis more."""
         columns = [self.embed(list(column)) for column in zip(*texts, strict=True)]
         return {"embedding": np.stack(columns, axis=1) if len(columns) > 1 else columns[0]}
 
     def predictions(self, answers):
-        """Returns the cosine of each pair of texts.
-
-        Args:
-            answers: what `ask` gave of pairs.
-        """
+        """Returns the cosine of each pair of texts; `answers` are of `ask`."""
         first, second = np.moveaxis(answers["embedding"], 1, 0)
         norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
         return ((first * second).sum(axis=1) / np.maximum(norms, _SMALLEST_NORM)).tolist()
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns the three nearest to each text among those asked along, by cosine.
-
-        Args:
-            texts: list of tuples of one string.
-            answers: `embedding` `(rows, hidden_dim)` of these, and then of those of `beside`.
-        """
+        """Returns the three nearest to each of the `texts` in `beside`, by cosine of `answers`."""
         vectors = np.asarray(answers["embedding"])
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / np.maximum(norms, _SMALLEST_NORM)
@@ -196,13 +176,8 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         return told
 
     def _rows(self, texts, first):
-        if self.preprocessor is None:
-            raise ValueError(
-                "Texts need a preprocessor. Make the model with one, or pass a dictionary of "
-                f"`token_ids` and `padding_mask`. Received: {texts[0]!r:.80} without a preprocessor"
-            )
-        rows = self.preprocessor(texts)
-        rows = {name: ops.convert_to_numpy(value) for name, value in rows.items()}
+        self._check_takes_text()
+        rows = {n: ops.convert_to_numpy(x) for n, x in self.preprocessor(texts).items()}
         special = 1 + self.preprocessor.add_start_token
         is_empty = rows["padding_mask"].sum(axis=1) <= special
         if is_empty.any():
@@ -212,7 +187,7 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
     def _embedded(self, rows, batch_size):
         """Returns the vectors of rows of ids: arrays `(batch, length)` -> `(batch, hidden_dim)`."""
         if self._embed_function is None:
-            self._embed_function = compiled_method(self, self._vectors)
+            self._embed_function = compiled_method(self, lambda rows: self(rows, training=False))
         mask = rows["padding_mask"].astype(bool)
         length = mask.shape[1]
         ends = length - mask[:, ::-1].argmax(axis=1)  # behind the last real token of each row
@@ -227,9 +202,6 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             vectors[chosen] = ops.convert_to_numpy(self._embed_function(batch))
         return vectors
 
-    def _vectors(self, inputs):
-        return self(inputs, training=False)
-
     def _dtype_of_vectors(self):
         return at_least_float32(self.backbone.compute_dtype)
 
@@ -242,10 +214,7 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
 
 
 def _listed(texts):
-    try:
-        texts = list(texts)
-    except TypeError:
-        texts = [texts]
+    texts = list(texts) if hasattr(texts, "__iter__") else [texts]
     for text in texts:
         if not isinstance(text, (str, bytes)):
             raise TypeError(

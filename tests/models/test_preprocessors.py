@@ -17,7 +17,6 @@ from keras_tupe.models.tupe_backbone import TupeBackbone
 from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
 from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
 from keras_tupe.models.tupe_tokenizer import TupeTokenizer
-from keras_tupe.tasks.masked_lm import TupeMaskedLM
 from keras_tupe.tasks.text_classifier import TupeTextClassifier
 from keras_tupe.tokenizers import pack_segments
 
@@ -174,31 +173,10 @@ def test_masks_are_repeatable_with_a_seed(layer):
     assert len({str(batch) for batch in first}) == 4
 
 
-def test_one_string_is_masked_as_one_row(layer):
-    x, y, weights = TupeMaskedLMPreprocessor(layer, sequence_length=24)(SENTENCES[0])
-    assert tuple(x["token_ids"].shape) == (24,)
-    assert tuple(y.shape) == tuple(weights.shape) == (4,)
-
-
 def compiled(model):
     """Compiles `model` for a few quick steps: a graph of it would take longer than it saves."""
     model.compile(optimizer=keras.optimizers.Adam(0.02), run_eagerly=True)
     return model
-
-
-@pytest.mark.slow
-def test_a_classifier_fits_lists_arrays_and_tensors_of_raw_strings(layer):
-    model = compiled(
-        TupeTextClassifier(backbone(), 2, TupeTextClassifierPreprocessor(layer, sequence_length=16))
-    )
-    texts, labels = ["a small dog", "he reads"] * 8, np.array([0, 1] * 8)
-    losses = [
-        model.fit(container(texts), labels, epochs=2, batch_size=4, verbose=0).history["loss"][-1]
-        for container in (list, np.array, tf.constant)
-    ]
-    assert losses[0] > losses[1] > losses[2]
-    answers = model.predict(["a small dog", "he reads"], verbose=0).argmax(-1)
-    assert answers.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
@@ -217,23 +195,6 @@ def test_a_classifier_fits_datasets_of_pairs_with_segments(layer):
 
 
 # The pooler has no part in the loss; Keras says so.
-@pytest.mark.filterwarnings(r"ignore:Gradients do not exist for variables \['pooled_dense")
-@pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
-def test_a_masked_language_model_fits_raw_strings(layer):
-    model = compiled(TupeMaskedLM(backbone(), TupeMaskedLMPreprocessor(layer, sequence_length=16)))
-    losses = model.fit(SENTENCES * 8, epochs=6, batch_size=16, verbose=0).history["loss"]
-    assert losses[-1] < losses[0] - 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(r"ignore:Gradients do not exist for variables \['pooled_dense")
-def test_a_masked_language_model_fits_a_dataset_of_raw_strings(layer):
-    model = compiled(TupeMaskedLM(backbone(), TupeMaskedLMPreprocessor(layer, sequence_length=16)))
-    dataset = tf.data.Dataset.from_tensor_slices(SENTENCES * 8).batch(12)
-    losses = model.fit(dataset, epochs=6, verbose=0).history["loss"]
-    assert losses[-1] < losses[0] - 0.5
-
-
 def test_kerashub_finds_one_class_of_a_kind_and_an_encoder():
     """Of several, `from_preset` of its classes takes the first of a set: any of them."""
     registered = set(keras.saving.get_custom_objects().values())
@@ -271,27 +232,6 @@ def test_a_preset_gives_the_same_preprocessor(layer, cls, base, tmp_path):
         expected = arrays(original((FIRST, SECOND), y=None))
         keras.utils.set_random_seed(5)
         assert arrays(again((FIRST, SECOND), y=None)) == expected
-
-
-@pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
-def test_a_task_preset_answers_raw_strings_alike(layer, tmp_path):
-    model = TupeTextClassifier(
-        backbone(), 2, TupeTextClassifierPreprocessor(layer, sequence_length=16)
-    )
-    model.save_to_preset(str(tmp_path))
-    again = keras_hub.models.TextClassifier.from_preset(str(tmp_path))
-    assert again.preprocessor.tokenizer.kind == layer.kind
-    expected = model.predict(FIRST, verbose=0)
-    np.testing.assert_array_equal(again.predict(FIRST, verbose=0), expected)
-
-
-def test_a_keras_file_holds_the_vocabulary(layer, tmp_path):
-    preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=16)
-    model = TupeTextClassifier(backbone(), 2, preprocess)
-    path = str(tmp_path / "model.keras")
-    model.save(path)
-    again = keras.models.load_model(path, compile=False)
-    assert arrays(again(again.preprocessor(FIRST))) == arrays(model(preprocess(FIRST)))
 
 
 def test_a_served_preprocessor_gives_the_rows_of_training(layer, tmp_path):

@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models._preprocessor import TupePreprocessor
+from keras_tupe.models._preprocessor import TupePreprocessor, arguments
 from keras_tupe.models.seq2seq.backbone import SIDES, TupeSeq2SeqBackbone
 
 
@@ -30,10 +30,9 @@ class TupeSeq2SeqLMPreprocessor(TupePreprocessor, keras_hub.models.Seq2SeqLMPrep
     Args:
         tokenizer: a `TupeTokenizer`, of both texts.
         encoder_sequence_length: length of the rows of sources, in tokens, special ones included.
-            Defaults to 512.
-        decoder_sequence_length: that of targets. Defaults to 512.
+        decoder_sequence_length: that of targets.
         decoder_starts_with_end: whether targets have the end token before their start token, as in
-            BART. Defaults to `False`.
+            BART.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -74,13 +73,7 @@ class TupeSeq2SeqLMPreprocessor(TupePreprocessor, keras_hub.models.Seq2SeqLMPrep
         decoder_starts_with_end=False,
         **kwargs,
     ):
-        super().__init__(
-            tokenizer,
-            encoder_sequence_length=encoder_sequence_length,
-            decoder_sequence_length=decoder_sequence_length,
-            decoder_starts_with_end=decoder_starts_with_end,
-            **kwargs,
-        )
+        super().__init__(**arguments(locals()))
 
     def call(
         self,
@@ -104,21 +97,12 @@ class TupeSeq2SeqLMPreprocessor(TupePreprocessor, keras_hub.models.Seq2SeqLMPrep
         decoder_sequence_length=None,
         sequence_length=None,
     ):
-        """Returns the inputs of a model that writes targets.
+        """Returns the inputs of a model that writes targets, a dictionary as of a call.
 
-        Args:
-            x: string, or batch of strings `(batch,)`: the sources; or a dictionary of
-                `encoder_text` and `decoder_text`, with which the targets begin.
-            encoder_sequence_length, decoder_sequence_length, sequence_length: as in the call
-                arguments; a target's length counts the tokens to come.
-
-        Returns:
-            Dictionary, as of a call; targets stand on the left, without an end token.
-
-        Raises:
-            TypeError: if `x` is not text.
-            ValueError: for a source without a word, or longer than its row, and for a target
-                without room.
+        `x` is a string, or batch of strings, the sources; or as in the call arguments, with targets
+        that are gone on with. These have no end token, and `decoder_sequence_length`, with the
+        other name `sequence_length`, counts the tokens to come. A source without a word, or longer
+        than `encoder_sequence_length`, and a target without room are a `ValueError`.
         """
         from keras_tupe.tokenizers.pack_pairs import generation_inputs
 
@@ -129,24 +113,13 @@ class TupeSeq2SeqLMPreprocessor(TupePreprocessor, keras_hub.models.Seq2SeqLMPrep
     def generate_postprocess(self, x):
         """Returns the texts of what was generated, without start, end and padding tokens.
 
-        Args:
-            x: dictionary of `decoder_token_ids` and `decoder_padding_mask`.
-
-        Returns:
-            List of strings, or a string for one row `(length,)`.
+        `x` has `decoder_token_ids` and `decoder_padding_mask`, of a batch or of one row.
         """
         rows = x["decoder_token_ids"], x["decoder_padding_mask"]
         return self._rows.texts(self.tokenizer.op, *rows)
 
     def whole_pairs(self, x):
-        """Returns what a call returns of pairs to be scored, of which none may be cut.
-
-        Args:
-            x: as in the call arguments.
-
-        Raises:
-            TypeError, ValueError: as a call, and for texts that are empty or too long.
-        """
+        """Returns what a call returns of pairs `x` to be scored, of which none may be cut."""
         from keras_tupe.tokenizers.pack_pairs import whole_pairs
 
         return self._made(whole_pairs, _both(x))
