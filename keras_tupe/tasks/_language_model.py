@@ -177,21 +177,14 @@ class LanguageModel:
             and padding mask, 1 = token, under the names of the inputs.
 
         Raises:
-            ValueError: before anything is generated, if `max_length` is above
-                `max_sequence_length` for a method with a table, or not positive, a prompt or source
-                has no token, or there is no room for it.
-            TypeError: for a prompt that is not text, or ids that are no integers.
+            ValueError: before anything is generated, if a prompt or source has no token or no room,
+                or `max_length` is above `max_sequence_length` for a method with a table.
         """
         self._check_prompts(inputs, max_length, strip_prompt)
         inputs = dict(inputs) if isinstance(inputs, dict) else inputs  # KerasHub changes it
         return super().generate(inputs, max_length, stop_token_ids, strip_prompt)
 
     def make_generate_function(self):
-        """Returns the compiled function: (inputs, stop_token_ids) -> what `generate_step` returns.
-
-        It puts what comes before the first new token into the inputs, rounded up so that prompts
-        of about one length share one compilation.
-        """
         if self.generate_function is not None:
             return self.generate_function
         config = self._written_trunk.config
@@ -200,6 +193,7 @@ class LanguageModel:
         fewest = max(self.fewest_columns, config.pattern_options.get("num_global", 0))
 
         def from_beginning(inputs, stop_token_ids=None):
+            # what comes before the first new token, rounded up: few lengths are few compilations
             ids = inputs[f"{self.side}token_ids"]
             config.check_length(ids.shape[1])
             mask = ops.convert_to_numpy(inputs[f"{self.side}padding_mask"])
@@ -214,11 +208,9 @@ class LanguageModel:
     def generate_step(self, inputs, stop_token_ids=None):
         """Returns token ids and padding mask of the texts of one batch, by the inputs' names.
 
-        Args:
-            inputs: dictionary, as the model takes it, with known lengths, and, on request,
-                `beginning`: the first columns of the ids that are written on, at least as many as
-                the shortest prompt has tokens. Defaults to all columns.
-            stop_token_ids: list of ids with which a text ends, or `None`.
+        `inputs` are the model's, with known lengths, and, on request, `beginning`: the first
+        columns of the ids that are written on, at least as many as the shortest prompt has tokens.
+        `stop_token_ids` are a list of ids with which a text ends, or `None`.
         """
         return self.generated(inputs, stop_token_ids, self.sampler)
 
@@ -267,9 +259,7 @@ class LanguageModel:
             that is the first of the text, and the end token is the last.
 
         Raises:
-            ValueError: if a text is longer than the preprocessor's rows; without a preprocessor as
-                a call.
-            TypeError: for ids that are not integers.
+            ValueError: if a text is longer than the preprocessor's rows.
         """
         x, labels, weights = self._scored(inputs)
         if self._score_function is None:

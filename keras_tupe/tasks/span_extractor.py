@@ -185,10 +185,6 @@ class _SpanLogits(keras.layers.Layer):
         is_real = ops.cast(ops.expand_dims(padding_mask, 1), "bool")  # (b, 1, t)
         return ops.where(is_real, logits, ops.cast(MASKED_LOGIT, dtype))
 
-    def compute_output_spec(self, hidden_states, padding_mask):
-        batch, length, _ = hidden_states.shape
-        return keras.KerasTensor((batch, 2, length), at_least_float32(self.compute_dtype))
-
     def get_config(self):
         return {**super().get_config(), "initializer_range": self.initializer_range}
 

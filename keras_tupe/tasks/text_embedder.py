@@ -145,9 +145,14 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             _check_tokens(rows["padding_mask"])
             return self._embedded(rows, batch_size)
         texts = [inputs] if isinstance(inputs, str) else _listed(inputs)
-        vectors = [np.zeros((0, self.backbone.hidden_dim), self._dtype_of_vectors())]
+        vectors = [self._empty(0)]
         for first in range(0, len(texts), _TEXTS):
-            rows = self._rows(texts[first : first + _TEXTS], first)
+            self._check_takes_text()
+            some = texts[first : first + _TEXTS]
+            rows = {n: ops.convert_to_numpy(x) for n, x in self.preprocessor(some).items()}
+            frame = 1 + self.preprocessor.add_start_token
+            for number in np.flatnonzero(rows["padding_mask"].sum(axis=1) <= frame)[:1]:
+                _refuse_empty(number + first, some[number])
             vectors.append(self._embedded(rows, batch_size))
         vectors = np.concatenate(vectors)
         return vectors[0] if isinstance(inputs, str) else vectors
@@ -159,30 +164,21 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
 
     def predictions(self, answers):
         """Returns the cosine of each pair of texts; `answers` are of `ask`."""
-        first, second = np.moveaxis(answers["embedding"], 1, 0)
-        norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-        return ((first * second).sum(axis=1) / np.maximum(norms, _SMALLEST_NORM)).tolist()
+        first, second = np.moveaxis(_scaled(answers["embedding"]), 1, 0)
+        return (first * second).sum(axis=1).tolist()
 
     @classmethod
     def say(cls, texts, answers):
         """Returns the three nearest to each of the `texts` in `beside`, by cosine of `answers`."""
-        vectors = np.asarray(answers["embedding"])
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors = vectors / np.maximum(norms, _SMALLEST_NORM)
-        told = []
+        vectors, told = _scaled(answers["embedding"]), []
         for cosines in vectors[: len(texts)] @ vectors[len(texts) :].T:
             best = np.argsort(-cosines, kind="stable")[:3]
             told.append([f"{cosines[index]:.3f}  {cls.beside[index][0]}" for index in best])
         return told
 
-    def _rows(self, texts, first):
-        self._check_takes_text()
-        rows = {n: ops.convert_to_numpy(x) for n, x in self.preprocessor(texts).items()}
-        special = 1 + self.preprocessor.add_start_token
-        is_empty = rows["padding_mask"].sum(axis=1) <= special
-        if is_empty.any():
-            _refuse_empty(int(is_empty.argmax()) + first, texts[int(is_empty.argmax())])
-        return rows
+    def _empty(self, count):
+        dtype = at_least_float32(self.backbone.compute_dtype)
+        return np.empty((count, self.backbone.hidden_dim), dtype)
 
     def _embedded(self, rows, batch_size):
         """Returns the vectors of rows of ids: arrays `(batch, length)` -> `(batch, hidden_dim)`."""
@@ -192,7 +188,7 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         length = mask.shape[1]
         ends = length - mask[:, ::-1].argmax(axis=1)  # behind the last real token of each row
         order = np.argsort(ends, kind="stable")
-        vectors = np.empty((len(mask), self.backbone.hidden_dim), self._dtype_of_vectors())
+        vectors = self._empty(len(mask))
         for first in range(0, len(mask), batch_size):
             chosen = order[first : first + batch_size]
             # a pattern with global tokens needs as many
@@ -202,15 +198,18 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             vectors[chosen] = ops.convert_to_numpy(self._embed_function(batch))
         return vectors
 
-    def _dtype_of_vectors(self):
-        return at_least_float32(self.backbone.compute_dtype)
-
     def _check_arrays(self, x, y=None, loss=None):
         super()._check_arrays(x, y, loss)
         if self.preprocessor is not None and isinstance(x, (list, np.ndarray)):
             for number, text in enumerate(x):
                 if isinstance(text, (str, bytes)) and not text.strip():
                     _refuse_empty(number, text)
+
+
+def _scaled(vectors):
+    """Returns vectors of length 1."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.maximum(norms, _SMALLEST_NORM)
 
 
 def _listed(texts):
@@ -266,10 +265,6 @@ class _TokenPooling(keras.layers.Layer):
             return vectors
         squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
         return vectors / ops.sqrt(ops.maximum(squares, _SMALLEST_NORM**2))
-
-    def compute_output_spec(self, hidden_states, padding_mask):
-        batch, _, width = hidden_states.shape
-        return keras.KerasTensor((batch, width), at_least_float32(self.compute_dtype))
 
     def get_config(self):
         return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

@@ -57,12 +57,9 @@ def test_ids_are_a_ragged_batch_of_int32(op):
     assert min(ids.row_lengths()) > 5
 
 
-@pytest.mark.parametrize("texts", [[], np.array([], "U1"), tf.zeros([0], tf.string)])
-def test_an_empty_batch_has_no_rows(op, texts):
-    if isinstance(texts, np.ndarray):
-        texts = texts.astype(object).astype(str)
-    assert op.tokenize(texts).to_list() == []
-    assert op.tokenize_with_masks(texts).to_list() == []
+def test_an_empty_batch_has_no_rows(op):
+    for texts in ([], np.array([], "U1"), tf.zeros([0], tf.string)):
+        assert op.tokenize(texts).to_list() == op.tokenize_with_masks(texts).to_list() == []
 
 
 @pytest.mark.parametrize("op", FOLD_TEXT, indirect=True)
@@ -189,12 +186,10 @@ def test_what_is_no_batch_of_texts_is_refused_with_a_sentence(op, texts, error, 
             method(texts)
 
 
-@pytest.mark.parametrize(
-    ("ids", "error"), [([[1.5]], TypeError), ([["a"]], TypeError), ([1, 2], ValueError)]
-)
-def test_what_is_no_batch_of_ids_is_refused_with_a_sentence(op, ids, error):
-    with pytest.raises(error, match=r"Token ids must .* Received: "):
-        op.detokenize(ids)
+def test_what_is_no_batch_of_ids_is_refused_with_a_sentence(op):
+    for ids in ([[1.5]], [["a"]], [1, 2]):
+        with pytest.raises((TypeError, ValueError), match=r"Token ids must .* Received: "):
+            op.detokenize(ids)
 
 
 def test_the_attributes_describe_the_vocabulary(op):

@@ -8,10 +8,6 @@ from keras_tupe.tokenizers import WordPiece
 PIECES = [*BERT_TOKENS, "the", "cat", "##s", "sat", "cafe", "The", "."]
 
 
-def test_words_are_cut_into_the_longest_known_pieces():
-    assert WordPiece(PIECES).tokenize(["The cats sat."]).to_list() == [[5, 6, 7, 8, 11]]
-
-
 def test_a_word_that_cannot_be_spelled_is_one_unknown():
     unknown = BERT_TOKENS.index("[UNK]")
     assert WordPiece(PIECES).tokenize(["catsat the " + "s" * 101]).to_list() == [
