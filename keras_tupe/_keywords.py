@@ -1,14 +1,12 @@
 """Keywords of constructors: what a class does not know is refused, with the nearest name."""
 
 import difflib
-import functools
 import inspect
 
 import keras
 
 _KERAS = ("keras", "keras_hub")
 _IGNORED_BY_MODELS = {"activity_regularizer", "autocast", "dtype"}
-_MARK = "_refuses_unknown_keywords"
 
 
 def did_you_mean(name, known):
@@ -22,15 +20,21 @@ def did_you_mean(name, known):
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def refuse_unknown_keywords(objects):
-    """Makes the constructors of classes refuse keywords that they do not know.
+def check_keywords(cls, given):
+    """Refuses keywords that the constructor of a class does not know, with the nearest names.
 
     Keras's models and KerasHub's preprocessors take any and ignore them, so that a typing error
-    would train another model; other classes refuse them, but do not say what was meant.
+    would train another model.
     """
-    for item in list(objects.values()):
-        if inspect.isclass(item) and item.__module__.startswith(__package__ + "."):
-            _wrap_constructor(item)
+    known = known_keywords(cls)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        start = f"`{cls.__name__}` has no argument"
+        sentences = [f"{start} {name!r}.{did_you_mean(name, known)}" for name in unknown]
+        received = ", ".join(f"{name}={given[name]!r:.200}" for name in unknown)
+        raise ValueError(
+            f"{' '.join(sentences)} Expected a subset of {sorted(known)}. Received: {received}"
+        )
 
 
 def known_keywords(owner):
@@ -64,35 +68,3 @@ def _keywords_of_keras(owner):
     if issubclass(owner, keras.Model):
         return found - _IGNORED_BY_MODELS
     return found | ({"config_file"} if hasattr(owner, "from_preset") else set())  # of KerasHub
-
-
-def _wrap_constructor(owner):
-    constructor = owner.__init__
-    if constructor is object.__init__ or hasattr(constructor, _MARK):  # none, or the parent's
-        return
-    if hasattr(owner, "__signature__"):  # a task, which checks its own
-        return
-
-    @functools.wraps(constructor)
-    def checked(self, *args, **kwargs):
-        check_keywords(type(self), kwargs, owner)
-        constructor(self, *args, **kwargs)
-
-    checked.__signature__ = inspect.signature(constructor)  # Keras reads it, not what is wrapped
-    setattr(checked, _MARK, True)
-    owner.__init__ = checked
-
-
-def check_keywords(cls, given, owner=None):
-    """Refuses keywords that the constructor of a class, or of its owner, does not know."""
-    known = known_keywords(owner or cls)
-    unknown = [name for name in given if name not in known]
-    if not unknown:
-        return
-    sentences = [
-        f"`{cls.__name__}` has no argument {name!r}.{did_you_mean(name, known)}" for name in unknown
-    ]
-    received = ", ".join(f"{name}={given[name]!r:.200}" for name in unknown)
-    raise ValueError(
-        f"{' '.join(sentences)} Expected a subset of {sorted(known)}. Received: {received}"
-    )

@@ -14,6 +14,7 @@ from keras_tupe import positions
 from keras_tupe._keywords import did_you_mean, known_keywords
 from keras_tupe.layers import RelativeBucketBias
 from keras_tupe.models import TupeBackbone, TupeMaskedLM
+from keras_tupe.models.presets import PresetClass
 
 NEED_TENSORFLOW = ("export", "tokenizers")
 
@@ -44,12 +45,12 @@ TAKE_ANY |= {
     f"positions.{name}"
     for name in ("additive_method", "attention", "attention_method", "distance_method")
 }
-# Their classes are Keras layers and dataclasses, which refuse what they do not know themselves.
-PLAIN = ("layers.", "positions.", "attention_patterns.", "objectives.")
+# Other classes are Keras layers and plain ones, which refuse what they do not know themselves.
+OF_PRESETS = {name for name, item in CLASSES.items() if issubclass(item, PresetClass)}
 
 
 def test_the_search_finds_classes_and_functions():
-    assert {"models.TupeBackbone", "trainer.Trainer", "data.Rows"} <= set(CLASSES)
+    assert {"models.TupeBackbone", "tasks.TupeTask"} <= OF_PRESETS < set(CLASSES)
     assert {"trainer.adamw", "positions.get", "models.extend_positions"} <= set(FUNCTIONS)
     assert {f"keras_tupe.{name}" for name in keras_tupe.__all__} - {
         f"keras_tupe.{name.partition('.')[2]}" for name in PUBLIC
@@ -67,6 +68,8 @@ def test_the_search_finds_classes_and_functions():
         ("layers.RelativeBucketBias", (2,)),
         ("layers.Dropout", (0.1,)),
         ("positions.Dims", (2, 4, 8)),
+        ("trainer.Trainer", ()),
+        ("data.Rows", ()),
     ],
 )
 def test_layers_and_records_refuse_an_unknown_keyword(name, given):
@@ -74,8 +77,8 @@ def test_layers_and_records_refuse_an_unknown_keyword(name, given):
         CLASSES[name](*given, zzz=3)
 
 
-@pytest.mark.parametrize("name", sorted(name for name in CLASSES if not name.startswith(PLAIN)))
-def test_every_class_refuses_an_unknown_keyword_with_the_nearest_name(name):
+@pytest.mark.parametrize("name", sorted(OF_PRESETS))
+def test_every_class_of_presets_refuses_an_unknown_keyword_with_the_nearest_name(name):
     owner = CLASSES[name]
     known = sorted(known_keywords(owner))
     for right in known:

@@ -5,7 +5,6 @@ bias is one of distance. Functions of arrays, in NumPy, for every Keras backend;
 backbone read it and leave it as it is. None of this is imported by `import keras_tupe`.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.analysis.attention import (
     ClsAttention,
     cls_attention,
@@ -42,5 +41,3 @@ __all__ = [
     "toeplitz_from_factors",
     "toeplitz_part",
 ]
-
-refuse_unknown_keywords(globals())

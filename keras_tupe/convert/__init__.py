@@ -7,7 +7,6 @@ Each conversion returns a `Report` beside the model, which names every weight th
 or made new. Files of torch are read without torch, and nothing in them is run.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.convert._weights import Report
 from keras_tupe.convert.architectures import load_file
 from keras_tupe.convert.graft_position import graft_position
@@ -32,5 +31,3 @@ __all__ = [
     "to_hf",
     "to_sentence_transformers",
 ]
-
-refuse_unknown_keywords(globals())

@@ -5,7 +5,6 @@ For whoever brings text of their own, or pre-trains in a loop of their own: `tra
 whoever cuts text hands over the tokenizer's function.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.data.corpus.clean import clean_text
 from keras_tupe.data.corpus.documents import (
     corpus_hash,
@@ -165,5 +164,3 @@ __all__ = [
     "write_sealed_json",
     "write_shard",
 ]
-
-refuse_unknown_keywords(globals())

@@ -16,7 +16,6 @@ What someone scores who always says the same thing, to compare with:
     squad_scores, answers ""    0, unless a gold answer is only an article or punctuation
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.metrics.intervals import (
     PairedDifference,
     bootstrap_interval,
@@ -42,5 +41,3 @@ __all__ = [
     "squad_scores",
     "wilson_interval",
 ]
-
-refuse_unknown_keywords(globals())

@@ -4,7 +4,6 @@ For whoever trains, saves and loads models: they come from a preset with `from_p
 by `fit` or by `keras_tupe.trainer.Trainer`, and are saved with `save_to_preset`.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.models.saved_encoder import SavedEncoder
 from keras_tupe.models.seq2seq import (
     BeamSearch,
@@ -78,5 +77,3 @@ __all__ = [
     "share_of_zeros",
     "with_memory_length",
 ]
-
-refuse_unknown_keywords(globals())

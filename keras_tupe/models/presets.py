@@ -20,7 +20,7 @@ from keras_tupe import attention_patterns, positions
 from keras_tupe._finite import check_finite
 from keras_tupe._json_file import read_json_object
 from keras_tupe._keras_private.files import files_of_store, preset_file
-from keras_tupe._keywords import did_you_mean, known_keywords
+from keras_tupe._keywords import check_keywords, did_you_mean, known_keywords
 from keras_tupe.check import is_integer
 from keras_tupe.trunk.config import least_weights, readable
 
@@ -38,6 +38,10 @@ _OTHER_KINDS = (
 
 class PresetClass:
     """First parent of every class that a preset may hold, before KerasHub's."""
+
+    def __new__(cls, *args, **kwargs):
+        check_keywords(cls, kwargs)
+        return super().__new__(cls, *args, **kwargs)
 
     @classmethod
     def from_config(cls, config):
@@ -80,17 +84,12 @@ class PresetModel(PresetClass):
             return super().load_weights(filepath, *args, **kwargs)
 
     def export(self, filepath, format="tf_saved_model", verbose=None, **kwargs):
-        """Writes the model for other programs, as `keras.Model.export` does.
+        """Writes the model to `filepath` for other programs, as `keras.Model.export` does.
 
-        `"onnx"` and `"litert"` are `keras_tupe.export.export_onnx` and `export_litert`: in
-        float32, of any batch and length, compared with Keras before the file has its name, and
-        with what the task serves, such as probabilities. Other formats are Keras's own.
-
-        Args:
-            filepath: file or folder to make.
-            format: `"tf_saved_model"`, `"onnx"`, `"litert"`, or another one that Keras knows.
-            verbose: whether Keras tells what it wrote.
-            **kwargs: of Keras's own formats.
+        The formats `"onnx"` and `"litert"` are `keras_tupe.export.export_onnx` and `export_litert`:
+        in float32, of any batch and length, compared with Keras before the file has its name, and
+        with what the task serves, such as probabilities. Any other `format` is Keras's own, as are
+        `verbose` and `kwargs`.
         """
         if format not in ("onnx", "litert"):
             return super().export(filepath, format=format, verbose=verbose, **kwargs)
@@ -106,13 +105,11 @@ class PresetModel(PresetClass):
 
 def check_preset(preset):
     """Refuses a preset that describes another encoder than its weights, or an unknown method."""
-    files = _files(preset)
-    configs = [_nested(_content(files.get("config.json")), "config")]
-    configs.append(_nested(_content(files.get("task.json")), "config", "backbone", "config"))
-    shapes = {}
+    files, shapes = _files(preset), {}
     for name in _WEIGHTS[:2]:
         shapes |= weight_shapes(files[name]) if name in files else {}
-    for config in configs:
+    for name, *place in (("config.json", "config"), ("task.json", "config", "backbone", "config")):
+        config = _nested(_content(files.get(name)), *place)
         if os.path.isdir(preset):
             check_known(preset, config)
         if shapes:
@@ -142,20 +139,17 @@ def check_sizes(config, shapes, where, slack=1):
     count, most = sum(map(math.prod, shapes)), max((max(x) for x in shapes if x), default=0)
     least = least_weights(config)
     if config.get("position") == "absolute":
-        rows = (
-            config.get("max_sequence_length"),
-            config.get("embedding_dim") or config.get("hidden_dim"),
-        )
-        least += math.prod(rows) if all(map(is_integer, rows)) else 0
+        width = config.get("embedding_dim") or config.get("hidden_dim")
+        table = config.get("max_sequence_length"), width
+        least += math.prod(table) if all(map(is_integer, table)) else 0
     if least > slack * count:
         raise ValueError(
             f"{start} by the configuration there are at least {readable(least)} weights, in the "
             f"files {readable(count)}. Received: {where}"
         )
     names = ("max_sequence_length", "memory_length", "segment_length")
-    options = config.get("position_options")
-    rows = {name: config.get(name) for name in names}
-    for name, value in (rows | (options if isinstance(options, dict) else {})).items():
+    rows = {name: config.get(name) for name in names} | _nested(config, "position_options")
+    for name, value in rows.items():
         if is_integer(value) and value > max(most, _ROWS):
             raise ValueError(
                 f"{start} {name} is {readable(value)} in the configuration, and no weight has more "
@@ -183,10 +177,7 @@ def check_inside(folder, path):
 
 
 def weight_shapes(path):
-    """Returns the shapes of the arrays in a weights file, or in the shards that a JSON file lists.
-
-    By name, a dictionary.
-    """
+    """Returns the shapes of the arrays in a weights file, or in a JSON file's shards, by name."""
     found, path = {}, pathlib.Path(path)
 
     def look(name, item):

@@ -73,13 +73,11 @@ class SavedEncoder(keras.layers.Layer):
             name = f"{name}_{len(names)}" if name in names else name
             names.add(name)
             *scopes, last = (self.name, *name.split("/"))
+            given = {"dtype": value.dtype.name, "trainable": id(value) in trained, "name": last}
             with contextlib.ExitStack() as stack:
                 for scope in scopes:
                     stack.enter_context(keras.name_scope(scope))
-                variable = keras.Variable(
-                    value, dtype=value.dtype.name, trainable=id(value) in trained, name=last
-                )
-            track_variable(self, variable)
+                track_variable(self, keras.Variable(value, **given))
         self.built = True
 
     def call(self, inputs, training=None):
@@ -106,11 +104,7 @@ class SavedEncoder(keras.layers.Layer):
         return outputs
 
     def to_backbone(self):
-        """Returns a `TupeBackbone` with the weights that the layer has now, without a head.
-
-        Raises:
-            ValueError: if `keras_tupe.export.export_encoder` did not write the SavedModel.
-        """
+        """Returns a `TupeBackbone` with the weights that the layer has now, without a head."""
         file = pathlib.Path(self.saved_model_path) / FILE
         if not file.is_file():
             raise ValueError(
@@ -157,8 +151,9 @@ def _loaded(path):
 
 def write_backbone_config(backbone, folder):
     """Writes the arguments of a `TupeBackbone` beside its SavedModel."""
-    facts = {"format": 1, "has_length_limit": bool(backbone.has_length_limit)}
-    facts["config"] = keras.saving.serialize_keras_object(backbone.get_config())
+    config = keras.saving.serialize_keras_object(backbone.get_config())
+    limit = bool(backbone.has_length_limit)
+    facts = {"format": 1, "has_length_limit": limit, "config": config}
     file = pathlib.Path(folder) / FILE
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

@@ -4,33 +4,27 @@ import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models.presets import PresetClass
-from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.models._preprocessor import TupePreprocessor, arguments
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocessor):
+class TupeCausalLMPreprocessor(TupePreprocessor, keras_hub.models.CausalLMPreprocessor):
     """Tokenizes texts and packs them into rows of fixed length, with the token after each as label.
 
-    The rows are, by the kind of the tokenizer's vocabulary and padded **on the right**,
+    The rows are, with WordPiece and padded on the right (SentencePiece has <s> and </s>),
 
-        WordPiece:     token_ids [CLS] A          labels A [SEP]
-        SentencePiece: token_ids <s> A            labels A </s>
+        token_ids [CLS] A    labels A [SEP]
 
-    **Text that is longer than `sequence_length` is cut at the end, without a warning.** So that
-    token i stands at position i in every row there is no other side to pad.
+    **Text that is longer than `sequence_length` is cut at the end, without a warning.**
 
     Differences from the source: KerasHub ends a text that it cuts with the end token all the same;
     here a text that is cut has none, since it goes on. There is one path, TensorFlow's.
 
     Args:
         tokenizer: a `TupeTokenizer`.
-        sequence_length: length of the rows, in tokens, special ones included. Defaults to 512.
-        add_start_token: whether rows begin with the start token; a backbone with an untied [CLS]
-            needs it. Defaults to `True`.
-        add_end_token: whether texts end with the end token, by which generation stops. Defaults to
-            `True`.
+        sequence_length: length of the rows, in tokens, special ones included.
+        add_start_token: whether rows begin with the start token, as an untied [CLS] needs it.
+        add_end_token: whether texts end with the end token, by which generation stops.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -48,7 +42,8 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
 
     Example:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
-        >>> preprocessor = TupeCausalLMPreprocessor(TupeTokenizer(words), sequence_length=5)
+        >>> tokenizer = keras_tupe.TupeTokenizer(words)
+        >>> preprocessor = TupeCausalLMPreprocessor(tokenizer, sequence_length=5)
         >>> x, y, weights = preprocessor(["the cat sat"])
         >>> keras.ops.convert_to_numpy(x["token_ids"]).tolist()
         [[2, 5, 6, 7, 3]]
@@ -56,8 +51,6 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
         [[5, 6, 7, 3, 0]]
     """
 
-    backbone_cls = TupeBackbone
-    tokenizer_cls = TupeTokenizer
     segments = False
 
     def __init__(
@@ -68,91 +61,36 @@ class TupeCausalLMPreprocessor(PresetClass, keras_hub.models.CausalLMPreprocesso
         add_end_token=True,
         **kwargs,
     ):
-        check_positive_integers(sequence_length=sequence_length)
-        super().__init__(
-            tokenizer,
-            sequence_length=sequence_length,
-            add_start_token=add_start_token,
-            add_end_token=add_end_token,
-            **kwargs,
-        )
-
-    def build(self, input_shape):
-        # The parent would make a packer of its own here.
-        self.built = True
+        super().__init__(**arguments(locals()))
 
     def call(self, x, y=None, sample_weight=None, sequence_length=None):
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        keras_hub_calls.check_labels(y)
-        return keras_hub_calls.causal_lm_inputs(
-            self.tokenizer.op,
-            x,
-            sequence_length=self._length(sequence_length),
-            add_start_token=self.add_start_token,
-            add_end_token=self.add_end_token,
-        )
+        self._rows.check_labels(y)
+        return self._rows.next_token_rows(self, x, self._length(sequence_length))
 
     def generate_preprocess(self, x, sequence_length=None):
-        """Returns the inputs of a model that goes on with prompts.
+        """Returns the inputs of a model that goes on with prompts, a dictionary as of a call.
 
-        Args:
-            x: string, or batch of strings `(batch,)`.
-            sequence_length: length of the rows, the tokens to come included. Defaults to that of
-                the preprocessor.
-
-        Returns:
-            Dictionary of `token_ids` and `padding_mask`, 1 = token of the prompt, both int32
-            `(batch, sequence_length)`; prompts stand on the left, without an end token.
-
-        Raises:
-            TypeError: if `x` is not text.
-            ValueError: for a prompt without a token, and for one without room after it.
+        `x` is a string, or batch of strings; the rows have no end token, and `sequence_length`
+        counts the tokens to come. A prompt without a token, or without room after it, is a
+        `ValueError`.
         """
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        return keras_hub_calls.prompts(
-            self.tokenizer.op,
-            x,
-            sequence_length=self._length(sequence_length),
-            add_start_token=self.add_start_token,
-        )
+        return self._rows.prompt_rows(self, x, self._length(sequence_length))
 
     def generate_postprocess(self, x):
         """Returns the texts of what was generated, without start, end and padding tokens.
 
-        Args:
-            x: dictionary of `token_ids` and `padding_mask`, as `generate_preprocess` makes it.
-
-        Returns:
-            List of strings, or a string for one row `(length,)`.
+        `x` has `token_ids` and `padding_mask`, of a batch or of one row.
         """
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        return keras_hub_calls.texts(self.tokenizer.op, x["token_ids"], x["padding_mask"])
+        return self._rows.texts(self.tokenizer.op, x["token_ids"], x["padding_mask"])
 
     def whole_texts(self, x):
-        """Returns rows of texts to be scored: as of a call, but no longer than they need.
+        """Returns rows of a batch `x` of texts to be scored, as of a call, as short as can be.
 
-        Args:
-            x: batch of strings `(batch,)`.
-
-        Raises:
-            TypeError: if `x` is not text.
-            ValueError: if a text is longer than `sequence_length`.
+        A text that is longer than `sequence_length` is a `ValueError`.
         """
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        return keras_hub_calls.whole_texts(
-            self.tokenizer.op,
-            x,
-            sequence_length=self.sequence_length,
-            add_start_token=self.add_start_token,
-            add_end_token=self.add_end_token,
-        )
+        return self._rows.whole_text_rows(self, x)
 
     def _length(self, sequence_length):
-        if sequence_length is None:
-            return self.sequence_length
-        check_positive_integers(sequence_length=sequence_length)
-        return int(sequence_length)
+        length = self.sequence_length if sequence_length is None else sequence_length
+        check_positive_integers(sequence_length=length)
+        return int(length)

@@ -1,17 +1,20 @@
 """Raw pairs of texts to masked rows of two segments."""
 
+import inspect
+
 import keras
 import keras_hub
 
-from keras_tupe.models.presets import PresetClass
-from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
-from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.models._preprocessor import arguments
+from keras_tupe.models.tupe_masked_lm_preprocessor import (
+    MaskingPreprocessor,
+    TupeMaskedLMPreprocessor,
+)
 
 
 # No `MaskedLMPreprocessor` of KerasHub: of two with one encoder its `from_preset` takes either.
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeMaskedPairLMPreprocessor(PresetClass, keras_hub.models.Preprocessor):
+class TupeMaskedPairLMPreprocessor(MaskingPreprocessor, keras_hub.models.Preprocessor):
     """Tokenizes pairs of texts, packs each into a row and hides some of their tokens.
 
     What a `TupeMaskedLMPreprocessor` makes of pairs, with segment ids, and the pairs' classes
@@ -53,8 +56,7 @@ class TupeMaskedPairLMPreprocessor(PresetClass, keras_hub.models.Preprocessor):
         Devlin et al. BERT. NAACL 2019. https://arxiv.org/abs/1810.04805
     """
 
-    backbone_cls = TupeBackbone
-    tokenizer_cls = TupeTokenizer
+    own_options = tuple(inspect.signature(TupeMaskedLMPreprocessor).parameters)[1:-1]
 
     def __init__(
         self,
@@ -69,57 +71,21 @@ class TupeMaskedPairLMPreprocessor(PresetClass, keras_hub.models.Preprocessor):
         add_start_token=True,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        given = arguments(locals())
+        del given["tokenizer"]  # which KerasHub's class does not take
+        super().__init__(**given)
         self.tokenizer = tokenizer
-        self._masked = TupeMaskedLMPreprocessor(
-            tokenizer,
-            sequence_length=sequence_length,
-            truncate=truncate,
-            mask_selection_rate=mask_selection_rate,
-            mask_selection_length=mask_selection_length,
-            mask_token_rate=mask_token_rate,
-            random_token_rate=random_token_rate,
-            segments=segments,
-            add_start_token=add_start_token,
-        )
-
-    @property
-    def segments(self):
-        """Whether `segment_ids` are made."""
-        return self._masked.segments
-
-    @property
-    def add_start_token(self):
-        """Whether rows begin with the start token."""
-        return self._masked.add_start_token
-
-    @property
-    def sequence_length(self):
-        """Length of the rows, in tokens, special ones included."""
-        return self._masked.sequence_length
-
-    @sequence_length.setter
-    def sequence_length(self, value):
-        self._masked.sequence_length = value
 
     def masked_lm(self):
         """Returns the `TupeMaskedLMPreprocessor` of the same settings, without classes."""
-        return self._masked
-
-    def build(self, input_shape):
-        self._masked.build(input_shape)
-        self.built = True
+        settings = {name: getattr(self, name) for name in self.own_options}
+        return TupeMaskedLMPreprocessor(self.tokenizer, **settings)
 
     def call(self, x, y=None, sample_weight=None):
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        inputs, labels, weights = self._masked.call(x, y)
-        pair, weight = keras_hub_calls.labels_of_rows(y, sample_weight, labels)
-        return (
-            inputs,
+        inputs, labels, weights = super().call(x, y)
+        pair, weight = self._rows.labels_of_rows(y, sample_weight, labels)
+        labels, weights = (
             {"masked_lm": labels, "pair": pair},
             {"masked_lm": weights, "pair": weight},
         )
-
-    def get_config(self):
-        return {**self._masked.get_config(), **super().get_config()}
+        return inputs, labels, weights

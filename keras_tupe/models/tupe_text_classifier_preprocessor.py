@@ -3,36 +3,27 @@
 import keras
 import keras_hub
 
-from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models.presets import PresetClass
-from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_tokenizer import TupeTokenizer
+from keras_tupe.models._preprocessor import TupePreprocessor, arguments
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifierPreprocessor):
+class TupeTextClassifierPreprocessor(TupePreprocessor, keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes texts or pairs of texts and packs them into rows of fixed length.
 
-    The rows are, by the kind of the tokenizer's vocabulary,
-
-        WordPiece:     [CLS] A [SEP]      [CLS] A [SEP] B [SEP]
-        SentencePiece: <s> A </s>         <s> A </s> </s> B </s>
-
-    **Text that is longer than `sequence_length` is cut at the end, without a warning.**
+    The rows are those of `keras_tupe.tokenizers.pack_segments`. **Text that is longer than
+    `sequence_length` is cut at the end, without a warning.**
 
     Differences from the source: as KerasHub's preprocessors, but with one path, TensorFlow's, in
-    Python and in `tf.data`; `segment_ids` only on request, since a model without
-    segments does not take them.
+    Python and in `tf.data`; `segment_ids` only on request, since a model without segments does not
+    take them.
 
     Args:
         tokenizer: a `TupeTokenizer`.
-        sequence_length: length of the rows, in tokens, special ones included. Defaults to 512.
+        sequence_length: length of the rows, in tokens, special ones included.
         truncate: `"round_robin"` takes tokens from the two texts in turn until the row is full;
             `"waterfall"` fills it with the first text first.
-        segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0. Defaults
-            to `False`.
-        add_start_token: whether rows begin with the start token; a backbone with an untied [CLS]
-            needs it. Defaults to `True`.
+        segments: whether `segment_ids` are made, for a backbone with `num_segments` > 0.
+        add_start_token: whether rows begin with the start token, as an untied [CLS] needs it.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -43,24 +34,22 @@ class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifie
 
     Returns:
         Dictionary of `token_ids`, `padding_mask` (1 = token) and, on request, `segment_ids`, each
-        int32 `(batch, sequence_length)`, or a tuple of it with `y` and `sample_weight` where
-        they are given.
+        int32 `(batch, sequence_length)`; a tuple of it with `y` and `sample_weight` if given.
 
     Raises:
         TypeError: if `x` is not text.
-        ValueError: if text comes instead of labels, a pair does not fit together, or a
-            row has no room for text.
+        ValueError: if text comes as labels, a pair does not fit, or a row has no room for text.
 
     Example:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
-        >>> preprocessor = TupeTextClassifierPreprocessor(TupeTokenizer(words), sequence_length=6)
+        >>> tokenizer = keras_tupe.TupeTokenizer(words)
+        >>> preprocessor = TupeTextClassifierPreprocessor(tokenizer, sequence_length=6)
         >>> x, y = preprocessor(["the cat", "sat"], [0, 1])
         >>> keras.ops.convert_to_numpy(x["token_ids"]).tolist()
         [[2, 5, 6, 3, 0, 0], [2, 7, 3, 0, 0, 0]]
     """
 
-    backbone_cls = TupeBackbone
-    tokenizer_cls = TupeTokenizer
+    own_options = ("segments", "add_start_token")
 
     def __init__(
         self,
@@ -71,32 +60,9 @@ class TupeTextClassifierPreprocessor(PresetClass, keras_hub.models.TextClassifie
         add_start_token=True,
         **kwargs,
     ):
-        check_positive_integers(sequence_length=sequence_length)
-        super().__init__(tokenizer, sequence_length=sequence_length, truncate=truncate, **kwargs)
-        self.segments = segments
-        self.add_start_token = add_start_token
-
-    def build(self, input_shape):
-        # The parent would make a packer of its own here.
-        self.built = True
+        super().__init__(**arguments(locals()))
 
     def call(self, x, y=None, sample_weight=None):
-        from keras_tupe.tokenizers import keras_hub_calls
-
-        keras_hub_calls.check_labels(y)
-        x = keras_hub_calls.classifier_inputs(
-            self.tokenizer.op,
-            x,
-            sequence_length=self.sequence_length,
-            truncate=self.truncate,
-            add_start_token=self.add_start_token,
-            segments=self.segments,
-        )
+        self._rows.check_labels(y)
+        x = self._rows.encoder_rows(self, x)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "segments": self.segments,
-            "add_start_token": self.add_start_token,
-        }

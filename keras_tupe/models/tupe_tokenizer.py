@@ -9,15 +9,11 @@ from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.models.presets import PresetClass, check_inside
 from keras_tupe.models.tupe_backbone import TupeBackbone
 
-_CLASSES = {
-    "wordpiece": "WordPiece",
-    "sentencepiece": "SentencePieceBpe",
-    "byte_pair": "ByteLevelBpe",
-}
-_FILES = {  # the first is what the class is made of
-    "wordpiece": ["vocabulary.txt"],
-    "sentencepiece": ["vocabulary.spm"],
-    "byte_pair": ["vocabulary.json", "merges.txt"],
+# Of each kind the class, the argument that makes it, and its files, the first of which does too.
+_KINDS = {
+    "wordpiece": ("WordPiece", "vocabulary", ["vocabulary.txt"]),
+    "sentencepiece": ("SentencePieceBpe", "sentencepiece", ["vocabulary.spm"]),
+    "byte_pair": ("ByteLevelBpe", "byte_pairs", ["vocabulary.json", "merges.txt"]),
 }
 
 
@@ -94,31 +90,23 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
             )
         if sequence_length is not None:
             check_positive_integers(sequence_length=sequence_length)
-        given = {
-            "wordpiece": vocabulary,
-            "sentencepiece": sentencepiece,
-            "byte_pair": byte_pairs,
-        }
+        given = dict(zip(_KINDS, (vocabulary, sentencepiece, byte_pairs), strict=True))
         given = {name: value for name, value in given.items() if value is not None}
-        if len(given) > 1:
-            raise ValueError(
-                "A tokenizer has one vocabulary. Give one of `vocabulary` (WordPiece), "
-                f"`sentencepiece` and `byte_pairs`. Received: vocabularies for {list(given)}"
-            )
-        if kind not in (None, *_CLASSES) or given.keys() - {kind or next(iter(given), None)}:
-            raise ValueError(
-                f"`kind` must be one of {sorted(_CLASSES)} and fit the vocabulary that is given. "
-                f"Received: kind={kind!r}, a vocabulary for {list(given)}"
-            )
         self.sequence_length = sequence_length
         self.kind = kind or next(iter(given), None)
+        if self.kind not in (None, *_KINDS) or given.keys() - {self.kind}:
+            raise ValueError(
+                "A tokenizer has one vocabulary: `vocabulary` (WordPiece), `sentencepiece` or "
+                f"`byte_pairs`, of its `kind`, one of {sorted(_KINDS)}. Received: kind={kind!r}, "
+                f"vocabularies for {list(given)}"
+            )
         self.lowercase = self.kind != "byte_pair" if lowercase is None else lowercase
         if self.lowercase and self.kind == "byte_pair":
             raise ValueError(
                 "Byte-level pieces are of text as it is written: `lowercase` must be False or left "
                 f"out. Received: lowercase={lowercase!r}"
             )
-        self.file_assets = list(_FILES[self.kind]) if self.kind else None
+        self.file_assets = list(_KINDS[self.kind][2]) if self.kind else None
         self._op = None
         self._set_special_tokens()
         if given:
@@ -147,9 +135,7 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
     def tokenize(self, inputs):
         from keras_tupe.tokenizers import keras_hub_calls
 
-        return keras_hub_calls.tokenize(
-            self.op, inputs, self.sequence_length, dtype=self.compute_dtype
-        )
+        return keras_hub_calls.tokenize(self.op, inputs, self.sequence_length, self.compute_dtype)
 
     def detokenize(self, inputs):
         from keras_tupe.tokenizers import keras_hub_calls
@@ -183,9 +169,9 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
     @property
     def special_tokens(self):
         """List of the different special tokens: five, or GPT-2's one."""
-        op = self.op
-        tokens = [op.start_token, op.end_token, op.pad_token, op.mask_token, op.unknown_token]
-        return [token for token in dict.fromkeys(tokens) if token is not None]
+        names = ("start", "end", "pad", "mask", "unknown")
+        tokens = dict.fromkeys(getattr(self.op, f"{name}_token") for name in names)
+        return [token for token in tokens if token is not None]
 
     @property
     def special_token_ids(self):
@@ -193,37 +179,26 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
         return list(self.op.special_ids)
 
     def save_assets(self, dir_path):
-        """Writes the vocabulary's files, as a preset holds them.
-
-        Args:
-            dir_path: path of an existing folder.
-        """
+        """Writes the vocabulary's files, as a preset holds them, into the folder `dir_path`."""
         self.op.save(os.path.join(dir_path, self.op.file_name))
 
     def load_assets(self, dir_path):
-        """Reads the vocabulary that `save_assets` wrote.
+        """Reads the vocabulary that `save_assets` wrote into the folder `dir_path`."""
+        self._make_op(os.path.join(dir_path, self._files()[0]))
 
-        Args:
-            dir_path: path of the folder.
-        """
-        self._check_kind()
-        self._make_op(os.path.join(dir_path, _FILES[self.kind][0]))
-
-    def _check_kind(self):
+    def _files(self):
         if self.kind is None:
             raise ValueError(
                 f"`{self.name}` does not know which vocabulary to load. Make it with `kind=...`, "
-                f"one of {sorted(_CLASSES)}. Received: kind=None"
+                f"one of {sorted(_KINDS)}. Received: kind=None"
             )
+        return _KINDS[self.kind][2]
 
     def load_preset_assets(self, preset):
-        self._check_kind()
-        if os.path.isdir(preset):
-            folder = os.path.join(preset, "assets", os.path.splitext(self.config_file)[0])
-            for name in self.file_assets:
-                path = os.path.join(folder, name)
-                if os.path.lexists(path):
-                    check_inside(preset, path)
+        folder = os.path.join(str(preset), "assets", os.path.splitext(self.config_file)[0])
+        for path in [os.path.join(folder, name) for name in self._files()]:
+            if os.path.lexists(path):
+                check_inside(preset, path)
         super().load_preset_assets(preset)
 
     def get_config(self):
@@ -237,7 +212,7 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
 
     @classmethod
     def from_config(cls, config):
-        for name in ("vocabulary", "sentencepiece", "byte_pairs"):
+        for _, name, _ in _KINDS.values():
             value = config.get(name)
             parts = value if name == "byte_pairs" and isinstance(value, (list, tuple)) else [value]
             if any(isinstance(part, (str, os.PathLike)) for part in parts):
@@ -258,13 +233,12 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
             ) from error
         is_pair = self.kind == "byte_pair" and isinstance(vocabulary, tuple)
         given = vocabulary if is_pair else (vocabulary,)
-        self._op = getattr(tokenizers, _CLASSES[self.kind])(*given, lowercase=self.lowercase)
+        self._op = getattr(tokenizers, _KINDS[self.kind][0])(*given, lowercase=self.lowercase)
         self._set_special_tokens()
 
     def _set_special_tokens(self):
         # None before there is a vocabulary, as in KerasHub.
-        for name in ("start", "end", "pad", "mask"):
-            setattr(self, f"{name}_token", getattr(self._op, f"{name}_token", None))
-            setattr(self, f"{name}_token_id", getattr(self._op, f"{name}_id", None))
-        self.unk_token = getattr(self._op, "unknown_token", None)
-        self.unk_token_id = getattr(self._op, "unknown_id", None)
+        names = {name: name for name in ("start", "end", "pad", "mask")} | {"unk": "unknown"}
+        for name, own in names.items():
+            setattr(self, f"{name}_token", getattr(self._op, f"{own}_token", None))
+            setattr(self, f"{name}_token_id", getattr(self._op, f"{own}_id", None))

@@ -128,23 +128,14 @@ class Objective:
         return {name: self.options[name].metadata["rule"](name, x) for name, x in found.items()}
 
     def make_model(self, backbone, options):
-        """Returns a new model of the objective.
-
-        Args:
-            backbone: a `backbone_cls`.
-            options: dictionary of all options.
-        """
+        """Returns a new model on a `backbone`, of a dictionary of all `options`."""
         known = {*self.task.options, *inspect.signature(self.task.new).parameters}
         return self.task.new(backbone, **{name: options[name] for name in options if name in known})
 
     def step_flops(self, sizes, batch_size, length, options):
-        """Returns the operations of a step.
+        """Returns the operations of a step of `batch_size` rows of `length` tokens.
 
-        Args:
-            sizes: dictionary of the sizes of an encoder.
-            batch_size: rows.
-            length: tokens of a row.
-            options: dictionary of all options.
+        `sizes` is a dictionary of an encoder's, and `options` one of all options.
         """
         if self.flops:
             return self.flops(sizes, batch_size, length, options)

@@ -11,10 +11,10 @@ from keras_tupe._json_file import read_json_object
 from keras_tupe.layers._checks import check_positive_integers
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.layers._token_losses import token_losses
-from keras_tupe.tasks._task import compiled_method, token_crossentropy
+from keras_tupe.tasks._task import compiled_method, text_of, token_crossentropy
 from keras_tupe.trunk.inputs import check_inputs, check_token_ids
+from keras_tupe.trunk.steps import Steps, written_rows
 
-FEWEST_COLUMNS = 16  # of the tokens that are read at once before the first new one
 _USUAL = {"from_logits": True, "ignore_class": None, "axis": -1}
 _ACCURACIES = ("auto", "acc", "accuracy", "sparse_categorical_accuracy")
 
@@ -65,25 +65,21 @@ class LanguageModel:
 
     learning_rate = 2e-5
     signature = "generate"
+    side = ""  # begins the names of the inputs that are written on
+    fewest_columns = 1  # of the tokens that are read at once before the first new one
     _is_scored = False
 
     def head_layers(self, backbone):
         return {"tokens": backbone.token_embedding}
 
     def answer(self, head, encoded, inputs):
-        """Returns logits `(..., vocabulary_size)`, in at least float32.
-
-        Args:
-            head, encoded, inputs: as of every task.
-        """
         layer, states = head["tokens"], encoded[self.reads[0]]
         return ops.cast(layer(states, reverse=True), at_least_float32(layer.compute_dtype))
 
     def logits(self, hidden_states):
         """Returns the logits of the next tokens, `(..., vocabulary_size)`, in at least float32.
 
-        Args:
-            hidden_states: the backbone's output for each token, or for some, `(..., hidden_dim)`.
+        `hidden_states` `(..., hidden_dim)` are the backbone's, for each token or for some.
         """
         layers = {"tokens": self.backbone.token_embedding}
         return self.answer(layers, {self.reads[0]: hidden_states}, {})
@@ -98,25 +94,11 @@ class LanguageModel:
         return self.backbone.vocabulary_size
 
     def ask(self, texts):
-        """Returns what the model writes after each text: `text`, a list of strings.
-
-        Args:
-            texts: list with a tuple of one string for each row.
-        """
         return {"text": self.generate([text for (text,) in texts])}
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns what was written, one line for each text.
-
-        Args:
-            texts: list with a tuple of one string for each row.
-            answers: `text`, strings or bytes `(rows,)`.
-        """
-        written = [
-            x.decode(errors="replace") if isinstance(x, bytes) else x for x in answers["text"]
-        ]
-        return [[text] for text in written]
+        return [[text_of(text)] for text in answers["text"]]
 
     def call(self, inputs, training=None, mask=None, accuracy=True):
         if "labels" not in inputs:
@@ -133,10 +115,8 @@ class LanguageModel:
     def token_losses(self, inputs, labels, training=False):
         """Returns the cross-entropy of the token after each, in nats, `(batch, length)`.
 
-        Args:
-            inputs: dictionary, as the model takes it.
-            labels: the tokens after each, integers `(batch, length)`.
-            training: whether dropout is active. Defaults to `False`.
+        `inputs` are the model's, `labels` the tokens after each, integers of that shape; with
+        `training` dropout is active.
         """
         return self({**inputs, "labels": labels}, training=training, accuracy=False)[..., 0]
 
@@ -172,6 +152,89 @@ class LanguageModel:
             y, y_pred = as_two_classes(y_pred)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
+    # Generation
+
+    def generate(self, inputs, max_length=None, stop_token_ids="auto", strip_prompt=False):
+        """Returns prompts with what the model writes after them; of pairs, targets for sources.
+
+        The first call for a size of batch, a `max_length` and about a length of prompts compiles.
+        The keys and values of earlier tokens are kept, whatever the position method.
+
+        Args:
+            inputs: string, batch of strings, or `tf.data.Dataset` of batches; of pairs also a
+                dictionary of `encoder_text` and `decoder_text`, with which targets begin. Without a
+                preprocessor a dictionary as the model takes it, integers `(batch, max_length)`,
+                with the tokens of each prompt on the left, at least one.
+            max_length: tokens of a whole text, or of a target, those of the prompt and special ones
+                included. Defaults to what the preprocessor has; without one it is the length of the
+                inputs.
+            stop_token_ids: tokens with which a text ends: `"auto"` for the tokenizer's end token,
+                a list of ids, or `None` to fill `max_length` always.
+            strip_prompt: whether to return the new text alone; not of pairs. Defaults to `False`.
+
+        Returns:
+            List of strings, or a string for one; without a preprocessor a dictionary of token ids
+            and padding mask, 1 = token, under the names of the inputs.
+
+        Raises:
+            ValueError: before anything is generated, if a prompt or source has no token or no room,
+                or `max_length` is above `max_sequence_length` for a method with a table.
+        """
+        self._check_prompts(inputs, max_length, strip_prompt)
+        inputs = dict(inputs) if isinstance(inputs, dict) else inputs  # KerasHub changes it
+        return super().generate(inputs, max_length, stop_token_ids, strip_prompt)
+
+    def make_generate_function(self):
+        if self.generate_function is not None:
+            return self.generate_function
+        config = self._written_trunk.config
+        check_position_terms(config)
+        whole = super().make_generate_function()
+        fewest = max(self.fewest_columns, config.pattern_options.get("num_global", 0))
+
+        def from_beginning(inputs, stop_token_ids=None):
+            # what comes before the first new token, rounded up: few lengths are few compilations
+            ids = inputs[f"{self.side}token_ids"]
+            config.check_length(ids.shape[1])
+            mask = ops.convert_to_numpy(inputs[f"{self.side}padding_mask"])
+            shortest = int(mask.astype(bool).sum(axis=1).min())
+            columns = max(2 ** max(shortest - 1, 0).bit_length(), fewest)
+            first = ids[:, : min(columns, ids.shape[1])]
+            return whole({**inputs, "beginning": first}, stop_token_ids=stop_token_ids)
+
+        self.generate_function = from_beginning
+        return self.generate_function
+
+    def generate_step(self, inputs, stop_token_ids=None):
+        """Returns token ids and padding mask of the texts of one batch, by the inputs' names.
+
+        `inputs` are the model's, with known lengths, and, on request, `beginning`: the first
+        columns of the ids that are written on, at least as many as the shortest prompt has tokens.
+        `stop_token_ids` are a list of ids with which a text ends, or `None`.
+        """
+        return self.generated(inputs, stop_token_ids, self.sampler)
+
+    def generated(self, inputs, stop_token_ids, sampler, max_length=None):
+        """As `generate_step`, with a `keras_hub.samplers.Sampler` of its own.
+
+        `max_length` are the columns of the rows that are written and returned, a scalar tensor; all
+        by default. `inputs`, `stop_token_ids` and `sampler` are as there.
+        """
+        names = [f"{self.side}{name}" for name in ("token_ids", "padding_mask")]
+        token_ids = ops.cast(inputs[names[0]], "int32")
+        is_prompt = ops.cast(inputs[names[1]], "bool")
+        beginning = ops.cast(inputs.get("beginning", token_ids), "int32")
+        steps = Steps(self._written_trunk, token_ids.shape[1])
+        if max_length is not None:
+            token_ids, is_prompt = token_ids[:, :max_length], is_prompt[:, :max_length]
+        rows, given = (token_ids, is_prompt, beginning), self._encoded(inputs)
+        found = written_rows(self, steps, rows, stop_token_ids, sampler, given)
+        return dict(zip(names, found, strict=True))
+
+    def _encoded(self, inputs):
+        """Returns what the blocks take besides, a dictionary for each layer, or `None`."""
+        return None
+
     # Scores
 
     def score(self, inputs):
@@ -186,7 +249,8 @@ class LanguageModel:
         perplexity, exp(-sum / n).
 
         Args:
-            inputs: string or batch of strings; without a preprocessor the dictionary of inputs.
+            inputs: string or batch of strings; of pairs a dictionary of `encoder_text` and
+                `decoder_text`; without a preprocessor the dictionary of inputs.
 
         Returns:
             Dictionary of NumPy arrays: `token_ids`, `padding_mask` (1 = token that is predicted)
@@ -195,15 +259,8 @@ class LanguageModel:
             that is the first of the text, and the end token is the last.
 
         Raises:
-            ValueError: if a text is longer than the preprocessor's `sequence_length`; without a
-                preprocessor as a call.
-            TypeError: for ids that are not integers.
+            ValueError: if a text is longer than the preprocessor's rows.
         """
-        if self.preprocessor is None:
-            if isinstance(inputs, dict):
-                inputs = {name: ops.convert_to_tensor(value) for name, value in inputs.items()}
-            check_inputs(inputs, [tensor.name for tensor in self.backbone.inputs])
-            check_token_ids(inputs, self.backbone.vocabulary_size)
         x, labels, weights = self._scored(inputs)
         if self._score_function is None:
             self._score_function = compiled_method(self, self.log_probabilities)
@@ -212,13 +269,23 @@ class LanguageModel:
         found = {name: ops.convert_to_numpy(value) for name, value in found.items()}
         return {**found, "padding_mask": found["padding_mask"].astype("int32")}
 
+    def _scored(self, inputs):
+        """Returns inputs, of each token the one after it, and weights, as `log_probabilities`."""
+        if self.preprocessor is not None:
+            return self._whole_rows(inputs)
+        if isinstance(inputs, dict):
+            inputs = {name: ops.convert_to_tensor(value) for name, value in inputs.items()}
+        check_inputs(inputs, [tensor.name for tensor in self.backbone.inputs])
+        check_token_ids(inputs, self.backbone.vocabulary_size)
+        names = [f"{self.side}{name}" for name in ("token_ids", "padding_mask")]
+        labels, weights = (inputs[name][:, 1:] for name in names)
+        rows = {name: inputs[name][:, :-1] for name in names}
+        return {**inputs, **rows}, labels, ops.cast(weights, "float32")
+
     def log_probabilities(self, inputs, labels, weights):
         """Returns the log-probability of each label times its weight, `(batch, length)`.
 
-        Args:
-            inputs: dictionary of `token_ids` and `padding_mask`, integers `(batch, length)`.
-            labels: the token after each, integers of that shape.
-            weights: numbers of that shape.
+        `inputs` are the model's, `labels` the token after each, and `weights` numbers.
         """
         losses = self.token_losses(inputs, labels)
         return -losses * ops.cast(weights, losses.dtype)
@@ -325,13 +392,3 @@ def check_rows(name, mask):
             raise ValueError(
                 f"{why} Received: row {row} of `{name}` with {lengths[row]} tokens of {most}"
             )
-
-
-def first_columns(padding_mask, fewest=1):
-    """Returns how many columns hold what all prompts begin with: a power of two at least.
-
-    So prompts of about one length share one compilation.
-    """
-    shortest = int(ops.convert_to_numpy(padding_mask).astype(bool).sum(axis=1).min())
-    columns = max(2 ** max(shortest - 1, 0).bit_length(), fewest)
-    return min(columns, padding_mask.shape[1])

@@ -9,7 +9,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_tupe._keywords import check_keywords
 from keras_tupe._registry import Registry
 from keras_tupe.models.presets import PresetModel
 from keras_tupe.models.tupe_backbone import TupeBackbone
@@ -34,6 +33,9 @@ class TupeTask(PresetModel):
     call in training, `compile`, `get_config`, files and checks are written here. With
     `class Tagger(TupeTask, keras_hub.models.Task)` the constructor is
     `(backbone, <options without a default>, preprocessor=None, <other options>, **kwargs)`.
+
+    Masking is the backbone's, and so is what a call refuses. The constructor refuses a backbone or
+    an option that the task has no use for, and a preprocessor that does not fit the backbone.
 
     Args:
         *args: the backbone, then the options without a default.
@@ -80,7 +82,6 @@ class TupeTask(PresetModel):
             cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
 
     def __init__(self, *args, compile=True, **kwargs):
-        check_keywords(type(self), kwargs)
         given = _signature(self.options).bind(*args, **kwargs)
         given.apply_defaults()
         given = given.arguments
@@ -150,10 +151,7 @@ class TupeTask(PresetModel):
         """Returns the weighted metrics that `compile` takes by default, by output if several."""
 
     def num_labels(self, length):
-        """Returns the number of labels of rows of `length` tokens, by output if several.
-
-        It is `None` where it is unknown.
-        """
+        """Returns how many labels rows of `length` tokens have, if known, by output if several."""
 
     def served(self, answer):
         """Returns what exports give of an `answer` to a batch: a dictionary of float32 tensors."""
@@ -161,12 +159,10 @@ class TupeTask(PresetModel):
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns lines on what a model answers to texts, a list for each row.
+        """Returns lines on what a model answers to `texts`, tuples of strings, a list for each row.
 
-        Args:
-            texts: list with a tuple of strings for each row.
-            answers: dictionary of what `ask`, or the signature of an export, gives for these rows
-                and, after them, for those of `beside`: arrays or lists `(rows, ...)`.
+        The `answers` are what `ask`, or the signature of an export, gives for these rows and, after
+        them, for those of `beside`: a dictionary of arrays or lists `(rows, ...)`.
         """
         shown = {name: np.asarray(value) for name, value in answers.items()}
         return [
@@ -191,8 +187,7 @@ class TupeTask(PresetModel):
     def labelled(self, texts, labels):
         """Returns the inputs of rows of text, their labels and weights, arrays as `fit` takes them.
 
-        `texts` is a list of tuples of strings, and `labels` one of what `example` gives; a label
-        may be `None`. Without a preprocessor it raises `ValueError`.
+        `texts` is a list of tuples of strings, and `labels` one of what `example` gives, or `None`.
         """
         self._check_takes_text()
         columns = tuple(list(column) for column in zip(*texts, strict=True))
@@ -203,10 +198,7 @@ class TupeTask(PresetModel):
         return tuple(x if x is None else _arrays(x) for x in found)
 
     def ask(self, texts):
-        """Returns what is `served` for rows of text: a dictionary of arrays `(rows, ...)`.
-
-        `texts` is a list of tuples of strings. Without a preprocessor it raises `ValueError`.
-        """
+        """Returns what is `served` for `texts`, tuples of strings: a dictionary of arrays."""
         rows, _, _ = self.labelled(texts, [None] * len(texts))
         return self._served(rows)
 
@@ -322,9 +314,9 @@ class TupeTask(PresetModel):
 
     def _batch(self, *data):  # KerasHub takes labels and weights as one array only
         found = keras.utils.unpack_x_y_sample_weight(self.preprocess_samples(*data))
-        return [
-            x if x is None else keras.tree.map_structure(ops.convert_to_tensor, x) for x in found
-        ]
+        return keras.tree.map_structure(
+            lambda x: x if x is None else ops.convert_to_tensor(x), found
+        )
 
     @contextlib.contextmanager
     def clear_errors(self, *data, loss=None):

@@ -42,11 +42,6 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
     Returns:
         Logits `(batch, predictions, vocabulary_size)`, in at least float32.
 
-    Masking: as in the backbone.
-
-    Raises:
-        ValueError, TypeError: as the backbone, and if the preprocessor does not fit it.
-
     Example:
         >>> import numpy as np
         >>> model = TupeMaskedLM(keras_tupe.TupeBackbone(100, 1, 2, 16, 32))
@@ -80,16 +75,7 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         return self.head_parts["tokens"]
 
     def head_layers(self, backbone, head_activation="gelu"):
-        return {
-            "tokens": MaskedLMHead(
-                backbone.token_embedding,
-                layer_norm_epsilon=backbone.layer_norm_epsilon,
-                kernel_initializer=normal(backbone),
-                activation=head_activation,
-                dtype=backbone.dtype_policy,
-                name="mlm_head",
-            )
-        }
+        return {"tokens": masked_lm_head(backbone, normal(backbone), head_activation)}
 
     def answer(self, head, encoded, inputs):
         where = inputs["mask_positions"]
@@ -108,15 +94,10 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         return {"mlm_logits": ops.cast(answer, "float32")}
 
     def ask(self, texts):
-        """Returns the likeliest pieces for the first blank of each text.
+        """Returns `tokens` and `probabilities` for the first blank of each of the `texts`.
 
-        Args:
-            texts: list with a tuple of one string for each row.
-
-        Returns:
-            Dictionary of `tokens` (bytes) and `probabilities`, both `(rows, 5)`, best first, among
-            the ordinary pieces; and `num_masks` `(rows,)`, the number of blanks that are read.
-            Where it is 0 the other two mean nothing.
+        Both are `(rows, 5)`, best first, among the ordinary pieces; `num_masks` `(rows,)` is the
+        number of blanks that are read. Where it is 0 the other two mean nothing.
         """
         tokenizer = self.preprocessor.tokenizer.op
         written = [text for (text,) in texts]
@@ -155,22 +136,26 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns the likeliest pieces for the first blank of each text.
-
-        Args:
-            texts: list with a tuple of one string for each row.
-            answers: `tokens` and `probabilities` `(rows, count)`, best first; `num_masks`
-                `(rows,)`.
-        """
         told = []
-        for number in range(len(texts)):
-            if answers["num_masks"][number] == 0:
-                told.append([])
-                continue
-            pieces, shares = answers["tokens"][number], answers["probabilities"][number]
+        for pieces, shares, blanks in zip(
+            *(answers[name] for name in ("tokens", "probabilities", "num_masks")), strict=True
+        ):
             ranked = zip(pieces, shares, strict=True)
-            told.append([", ".join(f"{text_of(piece)} {share:.0%}" for piece, share in ranked)])
+            line = ", ".join(f"{text_of(piece)} {share:.0%}" for piece, share in ranked)
+            told.append([line] if blanks else [])
         return told
+
+
+def masked_lm_head(backbone, initializer, activation="gelu"):
+    """Returns a new head of masked tokens over the token vectors of an encoder."""
+    return MaskedLMHead(
+        backbone.token_embedding,
+        layer_norm_epsilon=backbone.layer_norm_epsilon,
+        kernel_initializer=initializer,
+        activation=activation,
+        dtype=backbone.dtype_policy,
+        name="mlm_head",
+    )
 
 
 TASK = TupeMaskedLM

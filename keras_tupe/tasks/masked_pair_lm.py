@@ -4,12 +4,11 @@ import keras
 import keras_hub
 from keras import ops
 
-from keras_tupe.layers import MaskedLMHead
 from keras_tupe.layers._dense import Dense
 from keras_tupe.layers._parts import at_least_float32
 from keras_tupe.models.tupe_masked_pair_lm_preprocessor import TupeMaskedPairLMPreprocessor
 from keras_tupe.tasks._task import TupeTask, normal, token_crossentropy
-from keras_tupe.tasks.masked_lm import TupeMaskedLM
+from keras_tupe.tasks.masked_lm import TupeMaskedLM, masked_lm_head
 
 _NUM_CLASSES = 2
 
@@ -46,12 +45,6 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
     Returns:
         Dictionary of logits, in at least float32: `masked_lm`
         `(batch, predictions, vocabulary_size)` and `pair` `(batch, 2)`.
-
-    Masking: as in the backbone.
-
-    Raises:
-        ValueError: also if the backbone has not two segments.
-        TypeError: as the backbone.
 
     Example:
         >>> import numpy as np
@@ -99,13 +92,7 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
     def head_layers(self, backbone):
         initializer = normal(backbone)
         return {
-            "masked_lm": MaskedLMHead(
-                backbone.token_embedding,
-                layer_norm_epsilon=backbone.layer_norm_epsilon,
-                kernel_initializer=initializer,
-                dtype=backbone.dtype_policy,
-                name="mlm_head",
-            ),
+            "masked_lm": masked_lm_head(backbone, initializer),
             "pair": Dense(
                 _NUM_CLASSES,
                 kernel_initializer=initializer.clone(),
@@ -131,21 +118,14 @@ class TupeMaskedPairLM(TupeTask, keras_hub.models.Task):
         return {"masked_lm": self.backbone.vocabulary_size, "pair": _NUM_CLASSES}
 
     def served(self, answer):
-        found = {name: ops.cast(value, "float32") for name, value in answer.items()}
-        return {
-            "mlm_logits": found["masked_lm"],
-            "pair_probabilities": ops.softmax(found["pair"]),
-        }
+        logits, pair = (ops.cast(answer[name], "float32") for name in ("masked_lm", "pair"))
+        return {"mlm_logits": logits, "pair_probabilities": ops.softmax(pair)}
 
     def asked(self):
         return self.masked_lm()
 
     def masked_lm(self):
-        """Returns the `TupeMaskedLM` of the same encoder, with a copy of the head for tokens.
-
-        It shares the encoder's weights, and has a preprocessor of the same settings if there is
-        one.
-        """
+        """Returns a `TupeMaskedLM` of the same encoder, with a copy of the head for tokens."""
         text = self.preprocessor
         if isinstance(text, TupeMaskedPairLMPreprocessor):  # that of a preset is one of tokens
             text = text.masked_lm()

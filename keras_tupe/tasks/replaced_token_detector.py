@@ -146,8 +146,6 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         `(batch, slots, vocabulary_size)`; `replaced_token` `(batch, length, 2)`: the
         discriminator's logits, and the token ids that it saw.
 
-    Masking: as in the backbones.
-
     Raises:
         ValueError: for models of different vocabularies or segments, or embeddings of different
             widths that are to be shared (give the generator `embedding_dim`).
@@ -191,8 +189,7 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         discriminator_weight=50.0,
         **kwargs,
     ):
-        given = {"embedding_sharing": embedding_sharing}
-        given["discriminator_weight"] = discriminator_weight
+        given = dict(zip(self.options, (embedding_sharing, discriminator_weight), strict=True))
         for option, value in given.items():
             self.options[option].metadata["rule"](option, value)
         generator = as_task(generator, TupeMaskedLM, "generator")
@@ -229,11 +226,9 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
     def new(cls, backbone, preprocessor=None, generator_share=0.25, **options):
         """Returns the detector of an encoder, with a new generator that is like it and narrower.
 
-        Args:
-            backbone: the discriminator's encoder.
-            preprocessor: optional; that of `save_to_preset`.
-            generator_share: widths of the generator, see `generator_sizes`.
-            **options: of the constructor.
+        The `backbone` is the discriminator's, the `preprocessor` that of `save_to_preset`;
+        `generator_share` is of the widths, see `generator_sizes`, and `options` are the
+        constructor's.
         """
         given = {"dtype": backbone.dtype_policy, "name": "generator_backbone"}
         config = {**backbone.get_config(), **given}
@@ -274,12 +269,7 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
         return again(self.generator), again(self.discriminator)
 
     def save_to_preset(self, preset_dir, **kwargs):
-        """Writes a preset of the discriminator, with that of the generator in a folder of it.
-
-        Args:
-            preset_dir: folder.
-            **kwargs: as of every task.
-        """
+        """Writes a preset of the discriminator, with that of the generator in a folder of it."""
         generator, discriminator = self.separate()
         if settings := self.preprocessor:
             discriminator.preprocessor = settings
@@ -293,17 +283,10 @@ class TupeReplacedTokenDetector(TupeTask, keras_hub.models.Task):
 
     @classmethod
     def from_preset(cls, preset, load_weights=True, preprocessor=None, dtype=None, **kwargs):
-        """Returns a detector from what `save_to_preset` wrote.
+        """Returns a detector from a folder that `save_to_preset` wrote.
 
-        Args:
-            preset: folder.
-            load_weights: as of every task.
-            preprocessor: must be `None`.
-            dtype: Keras dtype policy of both models.
-            **kwargs: `embedding_sharing`, `discriminator_weight`, `name`.
-
-        Raises:
-            FileNotFoundError, ValueError: as every task; also if there is no generator.
+        Without a generator in it this is a `FileNotFoundError`. `dtype` is the policy of both
+        models, `preprocessor` must be `None`, and `kwargs` are those of the constructor.
         """
         folder = pathlib.Path(preset, GENERATOR)
         if not folder.is_dir():

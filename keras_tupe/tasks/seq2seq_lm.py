@@ -6,14 +6,8 @@ from keras import ops
 
 from keras_tupe.models.seq2seq.backbone import SIDES, TupeSeq2SeqBackbone
 from keras_tupe.models.seq2seq.preprocessor import TupeSeq2SeqLMPreprocessor
-from keras_tupe.tasks._language_model import (
-    LanguageModel,
-    check_position_terms,
-    check_written,
-    first_columns,
-)
+from keras_tupe.tasks._language_model import LanguageModel, check_written
 from keras_tupe.tasks._task import TupeTask, check_lengths, check_vocabulary
-from keras_tupe.trunk.steps import Steps, written_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -45,11 +39,6 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
     Returns:
         Logits `(batch, target length, vocabulary_size)`, in at least float32.
 
-    Masking: as in the backbone.
-
-    Raises:
-        ValueError, TypeError: as the backbone, and if the preprocessor does not fit it.
-
     Notes:
         `compile(sampler=...)` says how the next token is chosen: `"greedy"` (the default), a
         `keras_tupe.models.BeamSearch`, or any `keras_hub.samplers.Sampler`.
@@ -70,7 +59,7 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
 
     backbone_cls = TupeSeq2SeqBackbone
     preprocessor_cls = TupeSeq2SeqLMPreprocessor
-    reads = ("decoder_sequence_output",)
+    reads, side = ("decoder_sequence_output",), "decoder_"
     scores = ("accuracy",)
     examples = (
         {"source": "He was glad to see her.", "target": "He was glad."},
@@ -103,11 +92,6 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
 
     @classmethod
     def example(cls, row):
-        """Returns the source, in a tuple, and the target of a row of a table.
-
-        Args:
-            row: dictionary with `source` and `target`.
-        """
         return (row["source"],), row["target"]
 
     def predictions(self, answers):
@@ -126,35 +110,11 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
     def compile(self, optimizer="auto", loss="auto", *, sampler="greedy", **kwargs):
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
 
-    # Generation
+    @property
+    def _written_trunk(self):
+        return self.backbone.decoder_trunk
 
-    def generate(self, inputs, max_length=None, stop_token_ids="auto", strip_prompt=False):
-        """Returns the targets that the model writes to sources.
-
-        The encoder runs once; the keys and values of both attentions are kept, whatever the
-        position method. The first call for shapes of the inputs compiles.
-
-        Args:
-            inputs: string, batch of strings, or a dictionary of `encoder_text` and `decoder_text`,
-                with which targets begin; or a `tf.data.Dataset` of batches. Without a preprocessor
-                a dictionary as the backbone takes it, where `decoder_padding_mask` is 1 for the
-                tokens that a target begins with, on the left, at least one.
-            max_length: tokens of a target, special ones included. Defaults to the preprocessor's
-                `decoder_sequence_length`; without a preprocessor it is the length of the inputs.
-            stop_token_ids: tokens with which a target ends: `"auto"` for the tokenizer's end token,
-                a list of ids, or `None` to fill `max_length` always.
-            strip_prompt: must be `False`: targets are returned whole.
-
-        Returns:
-            List of strings, or a string for one; without a preprocessor a dictionary of
-            `decoder_token_ids` and `decoder_padding_mask`, 1 = token.
-
-        Raises:
-            ValueError: before anything is generated, if `max_length` is above
-                `max_sequence_length` for a method with a table, or not positive, a source is empty
-                or too long, or a target begins with nothing or has no room.
-            TypeError: for a source that is not text, or ids that are no integers.
-        """
+    def _check_prompts(self, inputs, max_length, strip_prompt):
         if strip_prompt:
             raise ValueError(
                 "Targets are returned whole, with what they begin with. Leave `strip_prompt` out. "
@@ -162,14 +122,10 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
             )
         if isinstance(inputs, list | tuple) and not inputs:
             raise ValueError("There must be at least one source. Received: no text")
-        arrays = check_written(self, inputs, max_length, "decoder_")
-        if arrays is not None:
-            self._check_sources(arrays["encoder_padding_mask"].astype(bool))
-        if isinstance(inputs, dict):
-            inputs = dict(inputs)  # KerasHub changes it
-        return super().generate(inputs, max_length, stop_token_ids)
-
-    def _check_sources(self, mask):
+        arrays = check_written(self, inputs, max_length, self.side)
+        if arrays is None:
+            return
+        mask = arrays["encoder_padding_mask"].astype(bool)
         backbone, length = self.backbone, mask.shape[1]
         if backbone.has_length_limit and length > backbone.max_sequence_length:
             raise ValueError(
@@ -183,56 +139,7 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
                 f"{int(mask.any(axis=1).argmin())} of `encoder_padding_mask`"
             )
 
-    def make_generate_function(self):
-        if self.generate_function is not None:
-            return self.generate_function
-        check_position_terms(self.backbone.decoder_trunk.config)
-        whole = super().make_generate_function()
-
-        def from_beginning(inputs, stop_token_ids=None):
-            columns = first_columns(inputs["decoder_padding_mask"])
-            first = inputs["decoder_token_ids"][:, :columns]
-            return whole({**inputs, "beginning": first}, stop_token_ids=stop_token_ids)
-
-        self.generate_function = from_beginning
-        return self.generate_function
-
-    def generate_step(self, inputs, stop_token_ids=None):
-        """Returns the targets of a batch: `decoder_token_ids` and `decoder_padding_mask`.
-
-        Args:
-            inputs: dictionary, as the backbone takes it, with known lengths, and, on request,
-                `beginning`: the first columns of `decoder_token_ids`, at least as many as the
-                shortest beginning has tokens, but for one. Defaults to all columns.
-            stop_token_ids: list of ids with which a target ends, or `None`.
-        """
-        return self.generated(inputs, stop_token_ids, self.sampler)
-
-    def generated(self, inputs, stop_token_ids, sampler, max_length=None):
-        """As `generate_step`, with a sampler of its own.
-
-        Args:
-            inputs, stop_token_ids: as of `generate_step`.
-            sampler: a `keras_hub.samplers.Sampler`.
-            max_length: columns of the rows that are written and returned, a scalar tensor.
-                Defaults to all.
-        """
-        steps, rows = self._prepared(inputs)
-        if max_length is not None:
-            rows = (*(x[:, :max_length] for x in rows[:2]), rows[2])
-        encoded = self._encoded(inputs)
-        token_ids, mask = written_rows(self, steps, rows, stop_token_ids, sampler, encoded)
-        return {"decoder_token_ids": token_ids, "decoder_padding_mask": mask}
-
-    def _prepared(self, inputs):
-        """Returns the steps of the decoder, and the rows that they complete."""
-        token_ids = ops.cast(inputs["decoder_token_ids"], "int32")
-        is_prompt = ops.cast(inputs["decoder_padding_mask"], "bool")
-        steps = Steps(self.backbone.decoder_trunk, token_ids.shape[1])
-        return steps, (token_ids, is_prompt, inputs.get("beginning", token_ids))
-
     def _encoded(self, inputs):
-        """Returns what the blocks of the decoder take of the encoder, for each layer."""
         mask = ops.cast(inputs["encoder_padding_mask"], "int32")
         ids = ops.cast(inputs["encoder_token_ids"], "int32")
         states = self.backbone.encoder({"token_ids": ids, "padding_mask": mask}, training=False)
@@ -241,15 +148,8 @@ class TupeSeq2SeqLM(LanguageModel, TupeTask, keras_hub.models.Seq2SeqLM):
             for block in self.backbone.decoder_blocks
         ]
 
-    # Scores
-
-    def _scored(self, inputs):
-        if self.preprocessor is not None:
-            return self.preprocessor.whole_pairs(inputs)
-        x = {name: ops.convert_to_tensor(value) for name, value in inputs.items()}
-        ids, mask = x["decoder_token_ids"], x["decoder_padding_mask"]
-        x |= {"decoder_token_ids": ids[:, :-1], "decoder_padding_mask": mask[:, :-1]}
-        return x, ids[:, 1:], ops.cast(mask[:, 1:], "float32")
+    def _whole_rows(self, inputs):
+        return self.preprocessor.whole_pairs(inputs)
 
 
 TASK = TupeSeq2SeqLM

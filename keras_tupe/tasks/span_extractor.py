@@ -6,11 +6,10 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.layers._parts import at_least_float32
-from keras_tupe.tasks._task import TupeTask, token_crossentropy
+from keras_tupe.tasks._task import TupeTask, text_of, token_crossentropy
 
 # Its exponential is 0 beside that of any real logit, and sums of it stay finite.
 MASKED_LOGIT = -1e9
-_WINDOWS = 16  # that are asked at once
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
@@ -47,9 +46,6 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
         Logits `(batch, 2, length)`, start before end, in at least float32.
 
     Masking: by `padding_mask`, in the backbone and in the logits.
-
-    Raises:
-        ValueError, TypeError: as the backbone, and if the preprocessor does not fit it.
 
     Example:
         >>> import numpy as np
@@ -104,11 +100,10 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
 
     @classmethod
     def example(cls, row):
-        """Returns the question and the passage of a row of a table, and the answer.
+        """Returns the question and the passage of a `row` of a table, and the answer.
 
-        Args:
-            row: dictionary with `question`, `context` and `answer`, a string that the context
-                has, or of SQuAD's form, `{"text": [...], "answer_start": [...]}`.
+        The row has `question`, `context` and `answer`, a string that the context has, or of
+        SQuAD's form, `{"text": [...], "answer_start": [...]}`.
         """
         return (row["question"], row["context"]), row.get("answer", row.get("answers"))
 
@@ -116,36 +111,22 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
         """Returns windows of passages as inputs, and the answers' first and last token in each.
 
         A passage that is longer than a row has several windows. Where one does not hold the whole
-        answer the label is 0, the first token, as in BERT.
-
-        Args:
-            texts: list of tuples of a question and a passage.
-            labels: list of answers, see `example`.
+        answer the label is 0, the first token, as in BERT. `texts` and `labels` are of `example`.
         """
         windows = self._windows(texts, labels)
         labels = np.stack([windows.start_positions, windows.end_positions], axis=1)
         return self._inputs_of(windows), labels, None
 
     def ask(self, texts):
-        """Returns the likeliest answer to each question, with its probability among 20.
+        """Returns the likeliest `answer` in each passage, and its `probability` among 20.
 
-        Args:
-            texts: list of tuples of a question and a passage, of any length.
-
-        Returns:
-            Dictionary of the list `answer`, strings as they stand in the passage, and
-            `probability` `(rows,)`.
+        `texts` are tuples of a question and a passage, of any length.
         """
         from keras_tupe.data import squad_n_best
 
         windows = self._windows(texts, [None] * len(texts))
-        rows = self._inputs_of(windows)
-        logits = []
-        for first in range(0, len(windows.token_ids), _WINDOWS):
-            x = {n: ops.convert_to_tensor(x[first : first + _WINDOWS]) for n, x in rows.items()}
-            logits.append(ops.convert_to_numpy(self(x, training=False)))
-        starts, ends = np.moveaxis(np.concatenate(logits), 1, 0)
-        found = squad_n_best(windows, starts, ends)
+        logits = self._served(self._inputs_of(windows))
+        found = squad_n_best(windows, logits["start_logits"], logits["end_logits"])
         best = [found[str(number)][0] for number in range(len(texts))]
         return {
             "answer": [text for text, _ in best],
@@ -157,41 +138,22 @@ class TupeSpanExtractor(TupeTask, keras_hub.models.Task):
 
     @classmethod
     def scored(cls, labels, predictions):
-        """Returns SQuAD's `f1` and `exact_match` of answers, in percent.
-
-        Args:
-            labels: list of answers, see `example`.
-            predictions: list of strings.
-        """
+        """Returns SQuAD's `f1` and `exact_match` of `predictions`, in percent, by `labels`."""
         from keras_tupe.metrics import squad_scores
 
-        found = squad_scores(_questions([("?", "")] * len(labels), labels), _numbered(predictions))
+        predictions = {str(number): text for number, text in enumerate(predictions)}
+        found = squad_scores(_questions([("?", "")] * len(labels), labels), predictions)
         return {name: getattr(found, name) for name in cls.scores}
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns the answer to each question.
-
-        Args:
-            texts: list of tuples of a question and a passage.
-            answers: `answer`, strings or bytes `(rows,)`, and `probability` `(rows,)`.
-        """
-        written = [
-            x.decode(errors="replace") if isinstance(x, bytes) else x for x in answers["answer"]
-        ]
-        shares = answers["probability"]
-        return [
-            [f"{text} {share:.0%}"] if text else []
-            for text, share in zip(written, shares, strict=True)
-        ]
+        found = zip(answers["answer"], answers["probability"], strict=True)
+        return [[f"{text_of(text)} {share:.0%}"] if text else [] for text, share in found]
 
     def _windows(self, texts, labels):
         from keras_tupe.data import squad_windows
 
-        if self.preprocessor is None:
-            raise ValueError(
-                "Texts need a preprocessor. Make the model with one. Received: preprocessor=None"
-            )
+        self._check_takes_text()
         tokenizer, length = self.preprocessor.tokenizer.op, self.preprocessor.sequence_length
         lengths = {"doc_stride": max(1, length // 3), "max_question_length": max(1, length // 4)}
         return squad_windows(_questions(texts, labels), tokenizer, length, **lengths)
@@ -223,10 +185,6 @@ class _SpanLogits(keras.layers.Layer):
         is_real = ops.cast(ops.expand_dims(padding_mask, 1), "bool")  # (b, 1, t)
         return ops.where(is_real, logits, ops.cast(MASKED_LOGIT, dtype))
 
-    def compute_output_spec(self, hidden_states, padding_mask):
-        batch, length, _ = hidden_states.shape
-        return keras.KerasTensor((batch, 2, length), at_least_float32(self.compute_dtype))
-
     def get_config(self):
         return {**super().get_config(), "initializer_range": self.initializer_range}
 
@@ -242,10 +200,6 @@ def _questions(texts, labels):
             answers = tuple(zip(label["text"], label["answer_start"], strict=True))
         found.append(SquadQuestion(str(number), "", context, question, answers))
     return found
-
-
-def _numbered(values):
-    return {str(number): value for number, value in enumerate(values)}
 
 
 TASK = TupeSpanExtractor

@@ -38,12 +38,6 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
     Returns:
         `(batch, num_classes)`.
 
-    Masking: as in the backbone.
-
-    Raises:
-        ValueError, TypeError: as the backbone, if `num_classes` is not a positive integer, and if
-            the preprocessor does not fit the backbone.
-
     Example:
         >>> import numpy as np
         >>> model = TupeTextClassifier(keras_tupe.TupeBackbone(100, 1, 2, 16, 32), num_classes=3)
@@ -111,12 +105,9 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
         return self.num_classes if self.num_classes > 1 else None
 
     def served(self, answer):
-        """Returns `probabilities` `(batch, num_classes)`, float32: a softmax of logits.
+        """Returns `probabilities` `(batch, num_classes)` of an `answer`: a softmax of logits.
 
         What the model's own activation gives stays as it is, and so does a single number.
-
-        Args:
-            answer: for one batch.
         """
         answer = ops.cast(answer, "float32")
         is_softmax = self._is_linear and self.num_classes > 1
@@ -128,12 +119,6 @@ class TupeTextClassifier(TupeTask, keras_hub.models.TextClassifier):
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns the classes of each text, the likeliest first, or the number of a regression.
-
-        Args:
-            texts: list with a tuple of one or two strings for each row.
-            answers: `probabilities` `(rows, classes)`.
-        """
         told = []
         for shares in answers["probabilities"]:
             ranked = [f"class {number} {shares[number]:.0%}" for number in (-shares).argsort()]

@@ -126,22 +126,15 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
         return found
 
     def embed(self, inputs, batch_size=32):
-        """Returns vectors of texts. Texts longer than the preprocessor's rows are cut at the end.
+        """Returns vectors of texts, an array `(batch, hidden_dim)`; of one string `(hidden_dim,)`.
 
-        Batches are of texts of about one length, and only as wide as their longest.
+        Texts longer than the preprocessor's rows are cut at the end; one without a token is a
+        `ValueError`. Batches are of texts of about one length, and only as wide as their longest.
 
         Args:
             inputs: string, or batch of strings; or a dictionary of the inputs, integers
                 `(batch, length)`.
             batch_size: how many texts the model gets at once.
-
-        Returns:
-            NumPy array `(batch, hidden_dim)`, or `(hidden_dim,)` for one string.
-
-        Raises:
-            ValueError: if a text has no token, such as an empty one; if there are texts and no
-                preprocessor.
-            TypeError: if `inputs` is something else.
         """
         check_positive_integers(batch_size=batch_size)
         if isinstance(inputs, dict):
@@ -152,72 +145,50 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             _check_tokens(rows["padding_mask"])
             return self._embedded(rows, batch_size)
         texts = [inputs] if isinstance(inputs, str) else _listed(inputs)
-        vectors = [np.zeros((0, self.backbone.hidden_dim), self._dtype_of_vectors())]
+        vectors = [self._empty(0)]
         for first in range(0, len(texts), _TEXTS):
-            rows = self._rows(texts[first : first + _TEXTS], first)
+            self._check_takes_text()
+            some = texts[first : first + _TEXTS]
+            rows = {n: ops.convert_to_numpy(x) for n, x in self.preprocessor(some).items()}
+            frame = 1 + self.preprocessor.add_start_token
+            for number in np.flatnonzero(rows["padding_mask"].sum(axis=1) <= frame)[:1]:
+                _refuse_empty(number + first, some[number])
             vectors.append(self._embedded(rows, batch_size))
         vectors = np.concatenate(vectors)
         return vectors[0] if isinstance(inputs, str) else vectors
 
     def ask(self, texts):
-        """Returns the `embedding` of each row, `(rows, hidden_dim)`, or `(rows, 2, hidden_dim)`.
-
-        Args:
-            texts: list of tuples of one string, or of two.
-        """
+        """Returns the `embedding` of `texts`, `(rows, hidden_dim)`; of pairs an axis more."""
         columns = [self.embed(list(column)) for column in zip(*texts, strict=True)]
         return {"embedding": np.stack(columns, axis=1) if len(columns) > 1 else columns[0]}
 
     def predictions(self, answers):
-        """Returns the cosine of each pair of texts.
-
-        Args:
-            answers: what `ask` gave of pairs.
-        """
-        first, second = np.moveaxis(answers["embedding"], 1, 0)
-        norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-        return ((first * second).sum(axis=1) / np.maximum(norms, _SMALLEST_NORM)).tolist()
+        """Returns the cosine of each pair of texts; `answers` are of `ask`."""
+        first, second = np.moveaxis(_scaled(answers["embedding"]), 1, 0)
+        return (first * second).sum(axis=1).tolist()
 
     @classmethod
     def say(cls, texts, answers):
-        """Returns the three nearest to each text among those asked along, by cosine.
-
-        Args:
-            texts: list of tuples of one string.
-            answers: `embedding` `(rows, hidden_dim)` of these, and then of those of `beside`.
-        """
-        vectors = np.asarray(answers["embedding"])
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors = vectors / np.maximum(norms, _SMALLEST_NORM)
-        told = []
+        """Returns the three nearest to each of the `texts` in `beside`, by cosine of `answers`."""
+        vectors, told = _scaled(answers["embedding"]), []
         for cosines in vectors[: len(texts)] @ vectors[len(texts) :].T:
             best = np.argsort(-cosines, kind="stable")[:3]
             told.append([f"{cosines[index]:.3f}  {cls.beside[index][0]}" for index in best])
         return told
 
-    def _rows(self, texts, first):
-        if self.preprocessor is None:
-            raise ValueError(
-                "Texts need a preprocessor. Make the model with one, or pass a dictionary of "
-                f"`token_ids` and `padding_mask`. Received: {texts[0]!r:.80} without a preprocessor"
-            )
-        rows = self.preprocessor(texts)
-        rows = {name: ops.convert_to_numpy(value) for name, value in rows.items()}
-        special = 1 + self.preprocessor.add_start_token
-        is_empty = rows["padding_mask"].sum(axis=1) <= special
-        if is_empty.any():
-            _refuse_empty(int(is_empty.argmax()) + first, texts[int(is_empty.argmax())])
-        return rows
+    def _empty(self, count):
+        dtype = at_least_float32(self.backbone.compute_dtype)
+        return np.empty((count, self.backbone.hidden_dim), dtype)
 
     def _embedded(self, rows, batch_size):
         """Returns the vectors of rows of ids: arrays `(batch, length)` -> `(batch, hidden_dim)`."""
         if self._embed_function is None:
-            self._embed_function = compiled_method(self, self._vectors)
+            self._embed_function = compiled_method(self, lambda rows: self(rows, training=False))
         mask = rows["padding_mask"].astype(bool)
         length = mask.shape[1]
         ends = length - mask[:, ::-1].argmax(axis=1)  # behind the last real token of each row
         order = np.argsort(ends, kind="stable")
-        vectors = np.empty((len(mask), self.backbone.hidden_dim), self._dtype_of_vectors())
+        vectors = self._empty(len(mask))
         for first in range(0, len(mask), batch_size):
             chosen = order[first : first + batch_size]
             # a pattern with global tokens needs as many
@@ -227,12 +198,6 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
             vectors[chosen] = ops.convert_to_numpy(self._embed_function(batch))
         return vectors
 
-    def _vectors(self, inputs):
-        return self(inputs, training=False)
-
-    def _dtype_of_vectors(self):
-        return at_least_float32(self.backbone.compute_dtype)
-
     def _check_arrays(self, x, y=None, loss=None):
         super()._check_arrays(x, y, loss)
         if self.preprocessor is not None and isinstance(x, (list, np.ndarray)):
@@ -241,11 +206,14 @@ class TupeTextEmbedder(TupeTask, keras_hub.models.TextEmbedder):
                     _refuse_empty(number, text)
 
 
+def _scaled(vectors):
+    """Returns vectors of length 1."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.maximum(norms, _SMALLEST_NORM)
+
+
 def _listed(texts):
-    try:
-        texts = list(texts)
-    except TypeError:
-        texts = [texts]
+    texts = list(texts) if hasattr(texts, "__iter__") else [texts]
     for text in texts:
         if not isinstance(text, (str, bytes)):
             raise TypeError(
@@ -297,10 +265,6 @@ class _TokenPooling(keras.layers.Layer):
             return vectors
         squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
         return vectors / ops.sqrt(ops.maximum(squares, _SMALLEST_NORM**2))
-
-    def compute_output_spec(self, hidden_states, padding_mask):
-        batch, _, width = hidden_states.shape
-        return keras.KerasTensor((batch, width), at_least_float32(self.compute_dtype))
 
     def get_config(self):
         return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

@@ -67,10 +67,7 @@ class TupeTokenDiscriminator(TupeTask, keras_hub.models.Task):
         return head["tokens"](encoded["sequence_output"])
 
     def labelled(self, texts, labels):
-        """Returns inputs of `texts`, which tokens were replaced, and weights: 1 for real tokens.
-
-        The `labels` are the texts as they were, of as many tokens.
-        """
+        """Returns inputs of `texts`, and which tokens are not those of `labels`, texts as well."""
         x, _, _ = super().labelled(texts, [None] * len(texts))
         if any(label is None for label in labels):
             return x, None, None

@@ -5,7 +5,6 @@ TensorFlow and tensorflow_text. Import it where it is used, so that the rest of 
 without them.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.tokenizers.byte_level_bpe import ByteLevelBpe
 from keras_tupe.tokenizers.mask_tokens import mask_tokens
 from keras_tupe.tokenizers.pack_segments import pack_segments
@@ -13,5 +12,3 @@ from keras_tupe.tokenizers.sentencepiece_bpe import SentencePieceBpe
 from keras_tupe.tokenizers.wordpiece import WordPiece
 
 __all__ = ["ByteLevelBpe", "SentencePieceBpe", "WordPiece", "mask_tokens", "pack_segments"]
-
-refuse_unknown_keywords(globals())

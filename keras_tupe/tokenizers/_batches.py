@@ -5,15 +5,7 @@ import tensorflow as tf
 
 
 def string_batch(strings):
-    """Returns `strings` as a string tensor of shape (batch,).
-
-    Args:
-        strings: string tensor, NumPy array or list of strings, of shape (batch,).
-
-    Raises:
-        TypeError: if something else than text (or half of a surrogate pair) is in it.
-        ValueError: if the shape is not (batch,).
-    """
+    """Returns a tensor, array or list of strings as a string tensor of shape (batch,)."""
     strings = string_tensor(strings)
     if strings.shape.rank != 1:
         raise ValueError(
@@ -24,7 +16,7 @@ def string_batch(strings):
 
 
 def string_tensor(strings):
-    """Returns `strings` as a string tensor of any shape; raises as `string_batch`."""
+    """As `string_batch`, of any shape."""
     if isinstance(strings, tf.RaggedTensor):
         raise ValueError(
             "Texts must be a batch of strings with the shape (batch,). Join the parts of each text "
@@ -37,12 +29,12 @@ def string_tensor(strings):
     except (TypeError, ValueError) as error:
         raise TypeError(
             "Texts must be strings of valid Unicode, or lists, arrays or tensors that hold nothing "
-            f"else. Received: {_shortened(strings)}"
+            f"else. Received: {strings!r:.80}"
         ) from error
     if tensor.dtype != tf.string:
         raise TypeError(
             "Texts must be strings. Token ids and numbers go straight to the model, without a "
-            f"preprocessor. Received: dtype {tensor.dtype.name}, {_shortened(strings)}"
+            f"preprocessor. Received: dtype {tensor.dtype.name}, {strings!r:.80}"
         )
     return tensor
 
@@ -62,15 +54,7 @@ def holds_strings(values):
 
 
 def id_batch(ids):
-    """Returns `ids` as a ragged int32 tensor of shape (batch, (pieces)).
-
-    Args:
-        ids: integers of shape (batch, length): ragged or dense tensor, array, or list of lists.
-
-    Raises:
-        TypeError: if they are not integers.
-        ValueError: if the shape does not fit.
-    """
+    """Returns a ragged or dense tensor, array or list of lists as ragged int32 of rank 2."""
     if isinstance(ids, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in ids):
         if not any(len(row) for row in ids):
             return tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [0] * len(ids))
@@ -86,8 +70,3 @@ def id_batch(ids):
     if not isinstance(ids, tf.RaggedTensor):
         ids = tf.RaggedTensor.from_tensor(ids)
     return tf.cast(ids, tf.int32)
-
-
-def _shortened(values):
-    text = repr(values)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -14,10 +14,6 @@ class ByteMerges:
     In each round the lowest pair of every word is merged wherever it is in it, from the left, as
     GPT-2's code does word by word. Words leave when they have no more pairs, so that one long
     word costs its own length times its own rounds.
-
-    Args:
-        pieces: list of strings, all 256 bytes among them.
-        merges: list of pairs of pieces, by rank.
     """
 
     def __init__(self, pieces, merges):
@@ -33,14 +29,7 @@ class ByteMerges:
         self._size = len(pieces)
 
     def __call__(self, words):
-        """Returns the ids of words.
-
-        Args:
-            words: string tensor `(words,)`, none empty.
-
-        Returns:
-            `tf.RaggedTensor`, int32, `(words, (pieces))`.
-        """
+        """Returns the ids, ragged int32 `(words, (pieces))`, of strings of which none is empty."""
         count = tf.size(words)
         values = tf.io.decode_raw(tf.strings.reduce_join(words), tf.uint8)  # (bytes,)
         word = tf.repeat(tf.range(count), tf.strings.length(words))

@@ -3,7 +3,7 @@
 import json
 import os
 
-from keras_tupe.tokenizers._files import read_bytes
+from keras_tupe.tokenizers._files import read_text
 
 MERGES = "merges.txt"
 
@@ -30,55 +30,32 @@ def bytes_of(piece):
 
 
 def as_pieces(vocabulary):
-    """Returns the pieces of a vocabulary in the order of their ids.
-
-    Args:
-        vocabulary: dictionary from pieces to ids, or the path of a JSON file with one.
-
-    Raises:
-        TypeError, ValueError, FileNotFoundError: as `ByteLevelBpe`.
-    """
-    where, error = "", TypeError
+    """Returns the pieces of a dictionary to ids, or of the JSON file at a path, ordered by id."""
+    where = ""
     if isinstance(vocabulary, (str, os.PathLike)):
-        where, error = f", in {os.fspath(vocabulary)!r}", ValueError
+        where = f", in {os.fspath(vocabulary)!r}"
         vocabulary = _read_json(vocabulary)
     if not isinstance(vocabulary, dict):
-        raise error(
+        raise (ValueError if where else TypeError)(
             "A byte-level vocabulary must be a dictionary from pieces to ids, or the path of a "
             f"JSON file with one. Received: {type(vocabulary).__name__}{where}"
         )
-    for piece, index in vocabulary.items():
-        if not isinstance(piece, str) or isinstance(index, bool) or not isinstance(index, int):
-            raise error(
-                "A byte-level vocabulary must go from strings to integers. "
-                f"Received: {piece!r:.40}: {index!r:.40}{where}"
-            )
-    pieces = sorted(vocabulary, key=vocabulary.get)
-    for expected, piece in enumerate(pieces):
-        if vocabulary[piece] != expected:
-            raise ValueError(
-                "The ids of a vocabulary must be 0, 1, 2, ..., each once. Received: "
-                f"{piece!r:.40} with the id {vocabulary[piece]}, where {expected} is expected"
-                f"{where}"
-            )
-    return pieces
+    pieces = {index: piece for piece, index in vocabulary.items() if isinstance(piece, str)}
+    wrong = [index for index in range(len(vocabulary)) if index not in pieces]
+    if wrong:
+        raise ValueError(
+            "A byte-level vocabulary must go from strings to the ids 0, 1, 2, ..., each once. "
+            f"Received: {len(vocabulary)} pieces, none with the id {wrong[0]}{where}"
+        )
+    return [pieces[index] for index in range(len(vocabulary))]
 
 
 def as_merges(merges, vocabulary):
-    """Returns the merges as a list of pairs of pieces, first ones first.
-
-    Args:
-        merges: list of pairs or of strings, the path of a file, or `None` for the file beside the
-            vocabulary.
-        vocabulary: the path of the vocabulary, or a dictionary.
-
-    Raises:
-        TypeError, ValueError, FileNotFoundError: as `ByteLevelBpe`.
-    """
+    """Returns merges as pairs of pieces, first ones first; `None` are beside the vocabulary."""
     if merges is None and isinstance(vocabulary, (str, os.PathLike)):
         merges = os.path.join(os.path.dirname(os.fspath(vocabulary)), MERGES)
     if isinstance(merges, (str, os.PathLike)):
-        lines = _text(merges, "list of merges").split("\n")
+        lines = read_text(merges, "list of merges").split("\n")
         lines = lines[1:] if lines[0].startswith("#version") else lines
         merges = [line.rstrip("\r") for line in lines if line.rstrip("\r")]
     if not isinstance(merges, (list, tuple)):
@@ -86,14 +63,7 @@ def as_merges(merges, vocabulary):
             "Merges must be a list of pairs of pieces, or the path of a file with one pair on "
             f"each line. Received: {type(merges).__name__}"
         )
-    pairs = [tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in merges]
-    for pair in pairs:
-        if len(pair) != 2 or not all(isinstance(piece, str) and piece for piece in pair):
-            raise ValueError(
-                "A merge must be of two pieces, with one space between them in a file. "
-                f"Received: {' '.join(map(str, pair))!r:.60}"
-            )
-    return pairs
+    return [tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in merges]
 
 
 def check_vocabulary(pieces, merges):
@@ -108,36 +78,22 @@ def check_vocabulary(pieces, merges):
         )
     seen = set()
     for pair in merges:
-        if pair in seen:
+        is_known = len(pair) == 2 and known.issuperset(pair) and "".join(pair) in known
+        if pair in seen or not is_known:
             raise ValueError(
-                "A merge must be in the list once, because its position is its rank. "
-                f"Received: {' '.join(pair)!r:.60} twice"
+                "A merge must be two pieces of the vocabulary, with one space between them in a "
+                "file, and must make another one; it is there once, as its position is its rank. "
+                "Are the two files of one model? "
+                f"Received: {' '.join(map(str, pair))!r:.60}{' twice' * (pair in seen)}"
             )
         seen.add(pair)
-        for piece in (*pair, "".join(pair)):
-            if piece not in known:
-                raise ValueError(
-                    "The pieces of a merge, and what it makes, must be in the vocabulary; are "
-                    "the two files of one model? "
-                    f"Received: the merge {' '.join(pair)!r:.60} without {piece!r:.60}"
-                )
 
 
 def _read_json(path):
-    text = _text(path, "vocabulary")
     try:
-        return json.loads(text)
+        return json.loads(read_text(path, "vocabulary"))
     except (ValueError, RecursionError) as error:
         raise ValueError(
             "A byte-level vocabulary must be a JSON object from pieces to ids, as vocab.json: "
             f"{error}. Received: {os.fspath(path)!r}"
         ) from None
-
-
-def _text(path, what):
-    try:
-        return read_bytes(path, what).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"A {what} must be a UTF-8 text file. Received: {os.fspath(path)!r}, which is not UTF-8"
-        ) from error

@@ -1,42 +1,35 @@
-"""Files that are either complete or not there."""
+"""Files of vocabularies, which are either complete or not there."""
 
 import os
-import tempfile
+import pathlib
 
 
 def write_bytes(path, content):
-    """Writes `content` to `path` through a temporary file in the same folder.
-
-    Args:
-        path: file name; an existing file is replaced.
-        content: bytes.
-    """
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".unfinished-")
+    """Writes bytes to a path, or replaces what is there, through a file beside it."""
+    temporary = pathlib.Path(path).with_name(f".unfinished-{os.getpid()}-{pathlib.Path(path).name}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # mkstemp makes files that only the owner may read; a vocabulary is no secret.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        temporary.write_bytes(content)
         os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def read_bytes(path, what):
-    """Reads the file `path`.
-
-    Raises:
-        FileNotFoundError: if it is not there; `what` says what it should hold.
-    """
+    """Returns the content of a file; `what` says in a `FileNotFoundError` what it should hold."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return pathlib.Path(path).read_bytes()
     except (FileNotFoundError, IsADirectoryError) as error:
         raise FileNotFoundError(
             f"There is no {what} under this name. Give the path of a file. "
             f"Received: {os.fspath(path)!r}"
+        ) from error
+
+
+def read_text(path, what):
+    """As `read_bytes`, of UTF-8, with a byte order mark or without."""
+    try:
+        return read_bytes(path, what).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"A {what} must be a UTF-8 text file. Received: {os.fspath(path)!r}, which is not UTF-8"
         ) from error

@@ -30,17 +30,7 @@ class SpecialTokens:
         return (self.start, self.end, self.pad, self.mask, self.unknown)
 
     def ids(self, pieces):
-        """Finds the tokens in a vocabulary.
-
-        Args:
-            pieces: list of the vocabulary's pieces; the position is the id.
-
-        Returns:
-            The five ids, in the order of the attributes; `None` for a token that is none.
-
-        Raises:
-            ValueError: if the vocabulary lacks one of them, or holds a piece twice.
-        """
+        """Returns the five ids in a list of pieces; `None` for a token that is none."""
         repeated = [piece for piece, count in collections.Counter(pieces).items() if count > 1]
         if repeated:
             raise ValueError(

@@ -43,11 +43,8 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         # A tuple, since TensorFlow would track changes of a list.
         self._pieces = tuple(pieces)
         self.start_id, self.end_id, self.pad_id, self.mask_id, self.unknown_id = ids
-        self.start_token = special.start
-        self.end_token = special.end
-        self.pad_token = special.pad
-        self.mask_token = special.mask
-        self.unknown_token = special.unknown
+        self.start_token, self.end_token, self.pad_token = special.texts[:3]
+        self.mask_token, self.unknown_token = special.texts[3:]
         self.special_ids = tuple(sorted({i for i in ids if i is not None}))
         self.separator_ids = (self.end_id,) * special.separators
         self.lowercase = bool(lowercase)
@@ -63,36 +60,20 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         return len(self._pieces)
 
     def tokenize(self, strings):
-        """Cuts strings into pieces.
+        """Cuts strings into pieces, without start and end tokens.
 
         A special token written out in the text is text like any other: it never gives that
-        token's id. Bytes that are no UTF-8 count as unknown characters.
-
-        Args:
-            strings: string tensor (or list) of shape (batch,).
-
-        Returns:
-            `tf.RaggedTensor`, int32, of shape (batch, (pieces)); no start and end tokens.
-
-        Raises:
-            TypeError, ValueError: if `strings` is not a batch of strings.
+        token's id. Bytes that are no UTF-8 count as unknown characters. `strings` is a string
+        tensor (or list) of shape (batch,), and what is returned a `tf.RaggedTensor`, int32, of
+        shape (batch, (pieces)).
         """
         return self._ids(string_batch(strings))
 
     def tokenize_with_masks(self, strings):
         """As `tokenize`, but the mask token written out in a string gives its id.
 
-        This is for queries with a blank to fill, as in `"the cat [MASK] on the mat."`.
-
-        Args:
-            strings: string tensor (or list) of shape (batch,).
-
-        Returns:
-            `tf.RaggedTensor`, int32, of shape (batch, (pieces)).
-
-        Raises:
-            TypeError, ValueError: if `strings` is not a batch of strings.
-            ValueError: if the vocabulary has no mask token.
+        These are `strings` with a blank to fill, as `"the cat [MASK] on the mat."`. A vocabulary
+        without a mask token is a `ValueError`.
         """
         self.check_mask()
         return self._ids_with_masks(string_batch(strings))
@@ -117,15 +98,8 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         before it; one that stands for a space which is not in the text has `start == end`. Starts
         and ends ascend from piece to piece.
 
-        Args:
-            strings: string tensor (or list) of shape (batch,).
-
-        Returns:
-            `(ids, starts, ends)`: three `tf.RaggedTensor`s, int32, of shape (batch, (pieces)). The
-            ids are those of `tokenize`.
-
-        Raises:
-            TypeError, ValueError: if `strings` is not a batch of strings, or inside a graph.
+        Of `strings` as of `tokenize` it returns `(ids, starts, ends)`, each as its ids; not inside
+        a graph.
         """
         if not tf.executing_eagerly():
             raise ValueError(
@@ -138,19 +112,11 @@ class AbstractTokenizer(tf.Module, abc.ABC):
         return ids, ids.with_flat_values(starts), ids.with_flat_values(ends)
 
     def detokenize(self, ids):
-        """Joins pieces to text, without start, end and padding tokens.
+        """Joins pieces to text, without start, end and padding tokens: strings (batch,).
 
-        Args:
-            ids: integers of shape (batch, length) or (batch, (pieces)).
-
-        Returns:
-            String tensor of shape (batch,). What `tokenize` dropped (case, spacing around
-            punctuation) does not come back.
-
-        Raises:
-            ValueError: in eager calls, if an id is outside the vocabulary. Inside a graph such
-                an id is read as the unknown token.
-            TypeError: if `ids` are not integers.
+        The `ids` are integers of shape (batch, length) or (batch, (pieces)). One outside of the
+        vocabulary is a `ValueError`, and inside a graph the unknown token. What `tokenize` dropped
+        (case, spacing around punctuation) does not come back.
         """
         ids = id_batch(ids)
         inside = (ids.flat_values >= 0) & (ids.flat_values < self.vocabulary_size)
@@ -180,11 +146,7 @@ class AbstractTokenizer(tf.Module, abc.ABC):
 
     @abc.abstractmethod
     def save(self, path):
-        """Writes the vocabulary to a file, from which the class can be made again.
-
-        Args:
-            path: file name. It is replaced at once when the new content is complete.
-        """
+        """Writes the vocabulary to the file `path`, from which the class can be made again."""
 
     @abc.abstractmethod
     def _ids(self, strings):
@@ -192,10 +154,7 @@ class AbstractTokenizer(tf.Module, abc.ABC):
 
     @abc.abstractmethod
     def _ids_and_spans(self, strings):
-        """Strings (batch,) -> ids as `_ids`, and a list of (starts, ends) with one for each string.
-
-        Both are NumPy arrays of shape (pieces,): offsets in the bytes of the original string.
-        """
+        """Strings (batch,) -> ids as `_ids`, and of each the starts and ends of its pieces."""
 
     @abc.abstractmethod
     def _ids_with_masks(self, strings):

@@ -98,11 +98,7 @@ class ByteLevelBpe(AbstractTokenizer):
         self._sizes = np.array([len(piece) for piece in self._bytes])
 
     def save(self, path):
-        """Writes the vocabulary to a file, and the merges to `merges.txt` beside it.
-
-        Args:
-            path: file name of the vocabulary. Each file is replaced at once when it is complete.
-        """
+        """Writes the vocabulary to the file `path`, and the merges to `merges.txt` beside it."""
         vocabulary = {piece: index for index, piece in enumerate(self._pieces)}
         lines = ["#version: 0.2", *(" ".join(pair) for pair in self._pairs)]
         text = "".join(f"{line}\n" for line in lines)

@@ -3,6 +3,8 @@
 import tensorflow as tf
 import tensorflow_text
 
+from keras_tupe.tokenizers.pack_text import framed, padded
+
 _TRIMMERS = {
     "round_robin": tensorflow_text.RoundRobinTrimmer,
     "waterfall": tensorflow_text.WaterfallTrimmer,
@@ -63,33 +65,21 @@ def pack_segments(
             "The two batches of a pair must have one size. "
             f"Received: batches of {' and '.join(str(s.shape[0]) for s in segments)} texts"
         )
-    frames = [(tokenizer.start_id,) if add_start_token else ()]
-    frames += [tokenizer.separator_ids] * (len(segments) - 1) + [(tokenizer.end_id,)]
-    room = sequence_length - sum(map(len, frames))
+    special = add_start_token + 1 + len(tokenizer.separator_ids) * (len(segments) - 1)
+    room = sequence_length - special
     problem = (
-        f"`sequence_length` must leave room for {sum(map(len, frames))} special tokens and a "
-        f"piece of each of {len(segments)} texts."
+        f"`sequence_length` must leave room for {special} special tokens and a piece of each of "
+        f"{len(segments)} texts."
     )
     if tf.is_tensor(room):
         tf.debugging.assert_greater_equal(room, len(segments), problem)
     elif room < len(segments):
         raise ValueError(f"{problem} Received: sequence_length={sequence_length}")
-    segments = _TRIMMERS[truncate](room).trim(list(segments))
-
-    def columns(ids):
-        rows = tf.tile(tf.constant([ids], tf.int32), [segments[0].nrows(), 1])
-        return tf.RaggedTensor.from_tensor(rows)
-
-    parts = [columns(frames[0])] if add_start_token else []
-    for segment, frame in zip(segments, frames[1:], strict=True):
-        parts += [segment, columns(frame)]
-    rows = tf.concat(parts, axis=1)  # (batch, (tokens))
-    shape = tf.stack([-1, sequence_length]) if tf.is_tensor(room) else [None, sequence_length]
-    token_ids = rows.to_tensor(tokenizer.pad_id, shape=shape)
-    # Not bool: Keras sums what it hands to replicas, which TensorFlow cannot do with booleans.
-    padding_mask = tf.ones_like(rows).to_tensor(0, shape=shape)
+    segments = tuple(_TRIMMERS[truncate](room).trim(list(segments)))
+    rows = framed(tokenizer, segments, add_start_token)
+    token_ids, padding_mask = padded(tokenizer, rows, sequence_length)
     places = tf.range(sequence_length)[tf.newaxis]
     # Where B begins.
-    second = segments[0].row_lengths() + len(frames[0]) + len(frames[1])
+    second = segments[0].row_lengths() + add_start_token + len(tokenizer.separator_ids)
     is_second = tf.cast(places >= tf.cast(second, tf.int32)[:, tf.newaxis], tf.int32)
     return token_ids, padding_mask, is_second * padding_mask

@@ -69,15 +69,13 @@ class SentencePieceBpe(AbstractTokenizer):
                 f"Received: {type(model).__name__}"
             )
         self._model = bytes(model)
-        proto = _parse(self._model)
-        pieces = [piece.piece for piece in proto.pieces]
+        proto, pieces = _parse(self._model)
         known = (each for each in (TUPE, ALBERT) if set(each.texts) <= set(pieces))
         special = next(known, TUPE)
         super().__init__(pieces, special, lowercase, name="sentence_piece_bpe")
         self._drops_accents = special is ALBERT
-        scored = _with_split_commas(proto) if special is ALBERT else proto
-        self._op = _make_op(scored, special)
-        self._mask_op = _make_op(scored, special, user_defined=special.mask)
+        self._op = _make_op(proto, special)
+        self._mask_op = _make_op(proto, special, user_defined=special.mask)
         self._piece_sizes = np.array([_size(piece) for piece in proto.pieces])
         self._space_id = pieces.index(_SPACE) if _SPACE in pieces else -1
 
@@ -140,25 +138,12 @@ def _parse(model):
         proto = ModelProto.FromString(model)
     except DecodeError as error:
         raise ValueError(_not_a_model(model)) from error
-    if not proto.pieces:
+    pieces = [piece.piece for piece in proto.pieces]
+    if not pieces:
         raise ValueError(_not_a_model(model))
-    for place, piece in enumerate(proto.pieces):
-        if not isinstance(piece.piece, str):
-            raise ValueError(
-                "The pieces of a SentencePiece model must be UTF-8. Train it again, or take a file "
-                f"that is not damaged. Received: piece {place} is not UTF-8: {piece.piece!r:.60}"
-            )
-    return proto
-
-
-def _with_split_commas(proto):
-    """Returns a model in which a digit and the comma behind it are hardly ever one piece."""
-    changed = type(proto)()
-    changed.CopyFrom(proto)
-    for piece in changed.pieces:
-        if piece.piece.endswith(",") and piece.piece[-2:-1].isdigit():
-            piece.score -= _SCORE_OF_COMMAS
-    return changed
+    if not all(isinstance(piece, str) for piece in pieces):
+        raise ValueError(f"{_not_a_model(model)}, of which a piece is not UTF-8")
+    return proto, pieces
 
 
 def _make_op(proto, special, user_defined=None):
@@ -170,6 +155,9 @@ def _make_op(proto, special, user_defined=None):
             piece.type = PieceType.USER_DEFINED
         elif piece.piece in special.texts and piece.type != PieceType.UNKNOWN:
             piece.type = PieceType.CONTROL
+        # hardly ever one piece: a digit and the comma behind it
+        if special is ALBERT and piece.piece.endswith(",") and piece.piece[-2:-1].isdigit():
+            piece.score -= _SCORE_OF_COMMAS
     model = changed.SerializeToString(deterministic=True)
     try:
         op = tensorflow_text.SentencepieceTokenizer(model)
@@ -181,11 +169,10 @@ def _make_op(proto, special, user_defined=None):
 
 
 class _NamedModel(tf.saved_model.experimental.TrackableResource):
-    """A loaded model under a name made from its content.
+    """A loaded model under a name made from its content."""
 
-    The nameless one of tensorflow_text belongs to a cached kernel: it is gone after
-    `tf.random.set_seed`, and two of them in one SavedModel become one.
-    """
+    # The nameless one of tensorflow_text belongs to a cached kernel: it is gone after
+    # `tf.random.set_seed`, and two of them in one SavedModel become one.
 
     def __init__(self, model):
         super().__init__()

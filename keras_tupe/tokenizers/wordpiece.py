@@ -1,17 +1,19 @@
 """BERT's WordPiece."""
 
 import os
+import re
 
 import tensorflow as tf
 import tensorflow_text
 
 from keras_tupe.tokenizers._bert_normalizer import bert_normalized, of_any_character
-from keras_tupe.tokenizers._files import read_bytes, write_bytes
+from keras_tupe.tokenizers._files import read_text, write_bytes
 from keras_tupe.tokenizers._offsets import numpy_rows, through_normalisation
 from keras_tupe.tokenizers._special_tokens import BERT, MPNET
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 _MAX_PIECE_BYTES = 256  # of the op, without the leading ##
+_WRONG = re.compile(r"[\s\0\ud800-\udfff]")
 
 
 class WordPiece(AbstractTokenizer):
@@ -101,15 +103,8 @@ class WordPiece(AbstractTokenizer):
 
 
 def _read(path):
-    try:
-        text = read_bytes(path, "vocabulary").decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            "A WordPiece vocabulary must be a UTF-8 text file with one piece per line. "
-            f"Received: {os.fspath(path)!r}, which is not UTF-8"
-        ) from error
     # Only at line ends: str.splitlines would also cut at Unicode's separators.
-    lines = [line.rstrip("\r") for line in text.split("\n")]
+    lines = [line.rstrip("\r") for line in read_text(path, "vocabulary").split("\n")]
     return lines[:-1] if not lines[-1] else lines
 
 
@@ -121,18 +116,10 @@ def _check(pieces):
                 f"Received: {type(piece).__name__} at position {index}"
             )
         # The op would match a piece with a space across two words, and ends a piece at a NUL.
-        if not piece or any(character.isspace() or character == "\0" for character in piece):
+        size = len(piece.removeprefix("##").encode("utf-8", "surrogatepass"))
+        if not piece or size > _MAX_PIECE_BYTES or _WRONG.search(piece):
             raise ValueError(
-                "A piece must have at least one character, and no white space or NUL. Remove it or "
-                f"give one piece per line. Received: {piece!r} at position {index}"
-            )
-        if any("\ud800" <= character <= "\udfff" for character in piece):
-            raise ValueError(
-                "A piece must be text, and half of a surrogate pair is not. Remove it. "
-                f"Received: {piece!r} at position {index}"
-            )
-        if len(piece.removeprefix("##").encode("utf-8")) > _MAX_PIECE_BYTES:
-            raise ValueError(
-                f"A piece must have at most {_MAX_PIECE_BYTES} bytes. "
-                f"Received: {piece[:40]!r}... at position {index}"
+                f"A piece must have at least one character and at most {_MAX_PIECE_BYTES} bytes, "
+                "and no white space, NUL or half of a surrogate pair. Remove it or give one piece "
+                f"per line. Received: {piece!r:.60} at position {index}"
             )

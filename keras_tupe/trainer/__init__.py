@@ -5,7 +5,6 @@ Keras model, `Checkpoints` let a stopped run go on to the bit, and `make_strateg
 devices.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.trainer.checkpoints import Checkpoints
 from keras_tupe.trainer.flops import step_flops
 from keras_tupe.trainer.inverse_square_root import InverseSquareRoot
@@ -29,5 +28,3 @@ __all__ = [
     "step_flops",
     "write_state",
 ]
-
-refuse_unknown_keywords(globals())

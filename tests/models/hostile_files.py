@@ -6,7 +6,6 @@ import shutil
 import zipfile
 
 import h5py
-import keras
 import keras_hub
 import tensorflow as tf
 from tiny_vocabularies import wordpiece_pieces
@@ -16,7 +15,6 @@ import keras_tupe
 TASKS = {
     "masked_lm": keras_tupe.TupeMaskedLM,
     "classifier": keras_tupe.TupeTextClassifier,
-    "spans": keras_tupe.TupeSpanExtractor,
 }
 VOCABULARY = "assets/tokenizer/vocabulary.txt"
 
@@ -91,7 +89,6 @@ def doors(kind):
     base = {
         "masked_lm": keras_hub.models.MaskedLM,
         "classifier": keras_hub.models.TextClassifier,
-        "spans": ours,
     }[kind]
 
     def by_training(folder):
@@ -106,12 +103,6 @@ def doors(kind):
     }
 
 
-def keras_file(model, path):
-    """Saves a model as a `.keras` file."""
-    model.save(path)
-    return path
-
-
 def changed_keras_file(path, change=None, **members):
     """Changes the configuration in a `.keras` file, or replaces members by bytes."""
     before = path.with_suffix(".before.keras")
@@ -124,8 +115,3 @@ def changed_keras_file(path, change=None, **members):
                 content = json.dumps(change(config) or config)
             new.writestr(name, content)
     return path
-
-
-def load_keras_file(path):
-    """Loads a `.keras` file as a user would, in safe mode."""
-    return keras.models.load_model(path)

@@ -26,16 +26,13 @@ from hostile_files import (
     Folder,
     changed_keras_file,
     doors,
-    keras_file,
-    load_keras_file,
     saved_encoder,
     task,
     writing_saved_model,
 )
 
-slow = pytest.mark.slow
-KINDS = ["masked_lm", *(pytest.param(kind, marks=slow) for kind in TASKS if kind != "masked_lm")]
 TOKENS = "layers/token_embedding/vars/0"
+load_keras_file = keras.models.load_model  # as a user would, in safe mode
 # Keras goes on after the first thing that it could not load, and warns of the next.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping nested container:UserWarning")
 
@@ -46,7 +43,7 @@ def presets(tmp_path_factory):
     for kind in TASKS:
         made = task(kind)
         made.save_to_preset(str(folder / kind))
-        keras_file(made, folder / f"{kind}.keras")
+        made.save(folder / f"{kind}.keras")
     return folder
 
 
@@ -107,18 +104,15 @@ FOREIGN = {
     "Lambda": foreign("Lambda", function=FUNCTION, name="x"),
     "TFSMLayer": foreign("TFSMLayer", filepath="/tmp", call_endpoint="serve"),
     "foreign module": foreign("Popen", module="subprocess", args=["true"]),
-    "Keras layer": foreign("Dense", units=3),
     "list as a class": foreign(["TupeBackbone"], module="keras_tupe"),
-    "list as a name": foreign("TupeBackbone", registered_name=["keras_tupe>TupeBackbone"]),
-    "unknown class": foreign("Nothing", registered_name="nowhere>Nothing"),
 }
 PLACES = ("backbone", "preprocessor", "activation", "dtype", "name", "num_classes")
 
 
-@pytest.mark.parametrize("kind", ["classifier", pytest.param("spans", marks=slow)])
 @pytest.mark.parametrize("what", ["SavedEncoder", *FOREIGN])
-def test_no_class_of_a_file_runs_anything(preset, keras_path, trap, kind, what):
+def test_no_class_of_a_file_runs_anything(preset, keras_path, trap, what):
     path, written = trap
+    kind = "classifier"
     folder, hostile = preset(kind), FOREIGN.get(what) or saved_encoder(path)
     for place in PLACES:
 
@@ -126,8 +120,6 @@ def test_no_class_of_a_file_runs_anything(preset, keras_path, trap, kind, what):
             content["config"][place] = hostile
 
         folder.change("task.json", change)
-        if (what, place) == ("Keras layer", "activation"):
-            continue  # which Keras takes, and which runs nothing
         refused(doors(kind)["ours"], "Received", folder.path)
         tried(doors(kind)["keras_hub"], folder.path)
         tried(doors(kind)["training"], folder.path)
@@ -213,25 +205,6 @@ def external_link(weights, path, name):
     weights[name] = h5py.ExternalLink(str(path), "/x")
 
 
-def soft_link(weights, path, name):
-    del weights[name]
-    weights[name] = h5py.SoftLink("/layers/dense/vars/0")
-
-
-def external_storage(weights, path, name):
-    shape = weights[name].shape
-    del weights[name]
-    weights.create_dataset(name, shape, "float32", external=[(str(path), 0, 2400)])
-
-
-def virtual(weights, path, name):
-    shape = weights[name].shape
-    del weights[name]
-    layout = h5py.VirtualLayout(shape, "float32")
-    layout[...] = h5py.VirtualSource(str(path), "x", shape)
-    weights.create_virtual_dataset(name, layout)
-
-
 def claim(weights, path, name):
     del weights[name]
     weights.create_dataset(name, (2**30, 4), "float32", chunks=(2**20, 4), compression="gzip")
@@ -241,18 +214,10 @@ def not_numbers(weights, path, name):
     weights[name][0] = np.nan
 
 
-def infinite(weights, path, name):
-    weights[name][0] = np.inf
-
-
 WEIGHTS = {
-    external_link: "ExternalLink|received 0 variables",
-    soft_link: "SoftLink|received 0 variables",
-    external_storage: "external Dataset|received 0 variables",
-    virtual: "virtual Dataset|received 0 variables",
+    external_link: "ExternalLink|received 0 variables",  # by Keras
     claim: "a trap",
     not_numbers: "4 of 600 values of .*token_embedding.* are NaN or infinite",
-    infinite: "NaN or infinite",
 }
 
 
@@ -276,14 +241,6 @@ def test_weights_that_should_not_be_read_are_refused(preset, keras_path, tmp_pat
     with pytest.raises(ValueError, match=WEIGHTS[change]):
         load_keras_file(path)
     refused(model.load_weights, WEIGHTS[change], path)
-
-
-def test_what_no_layer_asks_for_is_not_read(preset):
-    folder = preset()
-    with folder.weights() as weights:
-        weights["layers/again"] = weights["layers"]  # a cycle
-        weights["layers/text"] = "a text"
-    keras_tupe.TupeMaskedLM.from_preset(folder.path)
 
 
 def test_weights_of_a_head_and_in_half_precision_are_looked_at_too(preset, tmp_path):
@@ -318,14 +275,11 @@ def test_weights_files_that_are_cut_or_bent_are_one_sentence(kind, preset, keras
     "sizes",
     [
         {"vocabulary_size": 2**40},
-        {"intermediate_dim": 2**40},
         {"num_layers": 2**40},
-        {"num_segments": 2**40},
         {"max_sequence_length": 2**40},
         {"hidden_dim": 2**40},
         {"vocabulary_size": 10**4000, "hidden_dim": 10**4000},
         {"position": "diet_abs", "position_options": {"rank": 2**40}},
-        {"position": "free_table", "position_options": {}, "max_sequence_length": 2**40},
     ],
     ids=str,
 )
@@ -379,7 +333,7 @@ def test_presets_in_several_files_still_load_and_are_looked_at(tmp_path):
 # What must still work
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TASKS)
 def test_honest_files_pass_every_door(preset, keras_path, kind):
     folder = preset(kind)
     expected = keras_tupe.TupeBackbone.from_preset(folder.path).get_weights()

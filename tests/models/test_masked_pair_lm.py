@@ -1,12 +1,11 @@
 """The pre-training model of two tasks: heads, losses, training, files and text."""
 
 import keras
-import keras_hub
 import numpy as np
 import pytest
 from keras import ops
 from pair_cases import END, PAD, START
-from position_cases import VOCABULARY, Case, encoder, inputs, random_ids, scramble
+from position_cases import Case, encoder, inputs, random_ids, scramble
 from tolerances import in_float64
 
 from keras_tupe import TupeBackbone, TupeMaskedPairLM, TupeMaskedPairLMPreprocessor, TupeTokenizer
@@ -70,60 +69,6 @@ def test_the_loss_is_the_sum_of_two_weighted_means():
     assert found["loss"] == pytest.approx(sum(wanted.values()), rel=1e-4)
     assert found["pair_loss"] == pytest.approx(wanted["pair"], rel=1e-4)
     assert {"masked_lm_sparse_categorical_accuracy", "pair_sparse_categorical_accuracy"} < {*found}
-
-
-@pytest.mark.parametrize("normalize_first", [False, True])
-def test_training_gives_the_outputs_of_the_whole_encoder(normalize_first):
-    model, batch = pair_lm(num_layers=2, normalize_first=normalize_first), given()
-    trained, whole = arrays(model(batch, training=True)), arrays(model(batch))
-    for name, value in whole.items():
-        np.testing.assert_allclose(trained[name], value, atol=in_float64(1e-12))
-
-
-@pytest.mark.slow
-def test_both_tasks_are_learned_in_compiled_steps():
-    backbone = encoder(Case("tupe_r"), "float32", num_layers=1, scale=None, num_segments=2)
-    model = TupeMaskedPairLM(backbone)
-    model.compile(keras.optimizers.Adam(0.02), jit_compile=True)
-    labels, _ = targets()
-    steps = [model.train_on_batch(given(), labels, return_dict=True) for _ in range(15)]
-    assert steps[0]["masked_lm_loss"] == pytest.approx(np.log(VOCABULARY), rel=0.1)
-    assert steps[0]["pair_loss"] == pytest.approx(np.log(2), rel=0.1)
-    assert steps[-1]["masked_lm_loss"] < 0.5 * steps[0]["masked_lm_loss"]
-    assert steps[-1]["pair_loss"] < 0.5 * steps[0]["pair_loss"]
-
-
-@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
-def test_logits_are_in_at_least_float32(dtype):
-    outputs = pair_lm(dtype=dtype, num_layers=1)(given())
-    assert {keras.backend.standardize_dtype(x.dtype) for x in outputs.values()} == {"float32"}
-
-
-def test_a_file_and_a_preset_give_the_same_answers(tmp_path):
-    model, batch = pair_lm("float32", num_layers=1), given()
-    model.compile()
-    model.save(tmp_path / "model.keras")
-    model.save_to_preset(str(tmp_path / "preset"))
-    wanted = arrays(model(batch))
-    preset = TupeMaskedPairLM.from_preset(str(tmp_path / "preset"), preprocessor=None)
-    for loaded in (keras.saving.load_model(tmp_path / "model.keras"), preset):
-        assert type(loaded) is TupeMaskedPairLM
-        for name, value in arrays(loaded(batch)).items():
-            np.testing.assert_array_equal(value, wanted[name])
-
-
-@pytest.mark.parametrize(
-    "loader", [TupeMaskedLM, pytest.param(keras_hub.models.MaskedLM, marks=pytest.mark.slow)]
-)
-def test_the_encoder_of_a_preset_serves_other_tasks(loader, tmp_path):
-    model, batch = pair_lm("float32", num_layers=1), given()
-    model.save_to_preset(str(tmp_path))
-    tokens = {k: batch[k] for k in ("token_ids", "padding_mask", "segment_ids")}
-    hidden = ops.convert_to_numpy(model.backbone(tokens)["sequence_output"])
-    other = loader.from_preset(str(tmp_path), preprocessor=None)
-    assert type(other) is TupeMaskedLM
-    found = other.backbone(tokens)["sequence_output"]
-    np.testing.assert_array_equal(ops.convert_to_numpy(found), hidden)
 
 
 def test_its_masked_lm_predicts_the_same_tokens():

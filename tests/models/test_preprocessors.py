@@ -3,6 +3,8 @@
 # ruff: noqa: E402 - what follows the first skip needs TensorFlow
 
 import collections
+import functools
+import inspect
 
 import keras
 import keras_hub
@@ -13,12 +15,17 @@ tf = pytest.importorskip("tensorflow", reason="text needs TensorFlow on every ba
 
 from tiny_vocabularies import SENTENCES, sentencepiece_model, tokenizer, wordpiece_pieces
 
-from keras_tupe.models.tupe_backbone import TupeBackbone
-from keras_tupe.models.tupe_masked_lm_preprocessor import TupeMaskedLMPreprocessor
-from keras_tupe.models.tupe_text_classifier_preprocessor import TupeTextClassifierPreprocessor
-from keras_tupe.models.tupe_tokenizer import TupeTokenizer
-from keras_tupe.tasks.masked_lm import TupeMaskedLM
-from keras_tupe.tasks.text_classifier import TupeTextClassifier
+from keras_tupe import models
+from keras_tupe.models import (
+    TupeBackbone,
+    TupeCausalLMPreprocessor,
+    TupeMaskedLMPreprocessor,
+    TupeMaskedPairLMPreprocessor,
+    TupeSeq2SeqLMPreprocessor,
+    TupeTextClassifier,
+    TupeTextClassifierPreprocessor,
+    TupeTokenizer,
+)
 from keras_tupe.tokenizers import pack_segments
 
 KINDS = ["wordpiece", "sentencepiece"]
@@ -46,6 +53,107 @@ def arrays(features):
     return keras.tree.map_structure(lambda x: np.asarray(x).tolist(), features)
 
 
+# Every preprocessor
+
+PREPROCESSORS = [getattr(models, name) for name in models.__all__ if name.endswith("Preprocessor")]
+
+
+def lengths(cls, length=16):
+    return dict.fromkeys(getattr(cls, "length_names", ("sequence_length",)), length)
+
+
+def kerashub_class(cls):
+    return next(base for base in cls.__mro__ if base.__module__.startswith("keras_hub."))
+
+
+def texts_of(cls, first=FIRST, second=SECOND):
+    """Returns texts as a preprocessor takes them."""
+    if cls is TupeSeq2SeqLMPreprocessor:
+        return {"encoder_text": first, "decoder_text": second}
+    return (first, second) if cls is TupeMaskedPairLMPreprocessor else first
+
+
+def known(found):
+    """Returns what is not drawn by chance: ids, but of masked rows how many there are."""
+    rows = keras.tree.flatten(found)
+    x = found[0] if isinstance(found, tuple) else found
+    ids = {n: arrays(v) for n, v in x.items() if "mask_positions" not in x or n == "padding_mask"}
+    return ids, [tuple(row.shape) for row in rows]
+
+
+@pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
+@pytest.mark.parametrize("cls", PREPROCESSORS)
+def test_lists_arrays_tensors_datasets_and_functions_give_the_same_rows(cls, layer):
+    preprocess = cls(layer, **lengths(cls))
+    call, texts = functools.partial(preprocess, y=None), texts_of(cls)
+    expected = known(call(texts))
+    for change in (np.array, lambda x: np.array(x, object), tf.constant):
+        assert known(call(texts_of(cls, change(FIRST), change(SECOND)))) == expected
+    tensors = keras.tree.map_structure_up_to(texts_of(cls, 0, 0), tf.constant, texts)
+    assert known(tf.function(call)(tensors)) == expected
+    assert known(next(iter(tf.data.Dataset.from_tensors((tensors,)).map(call)))) == expected
+    rows, shapes = known(call(texts_of(cls, FIRST[0], SECOND[0])))  # one string, one row
+    assert rows == {name: row[0] for name, row in expected[0].items()}
+    assert shapes == [shape[1:] for shape in expected[1]]
+
+
+@pytest.mark.parametrize("cls", PREPROCESSORS)
+def test_a_preset_and_a_configuration_give_the_same_preprocessor(cls, layer, tmp_path):
+    changes = {"truncate": "waterfall", "segments": True, "add_start_token": False}
+    changes |= {"decoder_starts_with_end": True, "mask_selection_rate": 0.4}
+    taken = inspect.signature(cls).parameters
+    changes = {**lengths(cls, 11), **{n: x for n, x in changes.items() if n in taken}}
+    original = cls(layer, **changes)
+    assert changes.items() <= original.get_config().items()
+    assert cls.from_config(original.get_config()).get_config() == original.get_config()
+    sizes = {"max_sequence_length": 16} if cls.backbone_cls is TupeBackbone else {}
+    cls.backbone_cls(150, 1, 2, 8, 8, "none", **sizes).save_to_preset(tmp_path)
+    original.save_to_preset(tmp_path)
+    for loader in {cls, kerashub_class(cls)} - {keras_hub.models.Preprocessor}:
+        again = loader.from_preset(str(tmp_path))
+        assert type(again) is cls
+        assert again.get_config() == original.get_config()
+        assert known(again(texts_of(cls), y=None)) == known(original(texts_of(cls), y=None))
+
+
+@pytest.mark.parametrize("cls", PREPROCESSORS)
+def test_what_is_no_text_is_refused_with_a_sentence(cls, layer):
+    preprocess = cls(layer, **lengths(cls))
+    for wrong in ([1, 2], [[2, 5, 3]], [0.5], np.zeros((2, 3)), 7, [None]):
+        with pytest.raises(TypeError, match="Texts must be strings"):
+            preprocess(texts_of(cls, wrong, wrong), y=None)
+    numbers = tf.data.Dataset.from_tensors((texts_of(cls, [[2, 5, 3]], [[4]]), [0]))
+    with pytest.raises(TypeError, match="Texts must be strings"):
+        numbers.map(preprocess)
+    with pytest.raises(ValueError, match=r"Labels must be numbers.*y=None"):
+        preprocess(texts_of(cls), FIRST)
+    with pytest.raises(ValueError, match="has no vocabulary yet"):
+        cls(TupeTokenizer(), **lengths(cls))(texts_of(cls), y=None)
+    for length in (0, 4.5, None):
+        with pytest.raises(ValueError, match=f"sequence_length={length}"):
+            cls(layer, **lengths(cls, length))
+
+
+@pytest.mark.parametrize("cls", PREPROCESSORS)
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [
+        ((["a"], "b"), "two strings or two batches"),
+        ((["a", "b"], ["c"]), "one size.*batches of 2 and 1 texts"),
+        ((["a"], ["b"], ["c"]), "one text or a pair.*3 batches"),
+        ([["a", "b"], ["c", "d"]], r"shape \(2, 2\)"),
+    ],
+)
+def test_pairs_that_do_not_fit_are_refused_with_a_sentence(cls, layer, x, sentence):
+    if cls in (TupeCausalLMPreprocessor, TupeSeq2SeqLMPreprocessor):
+        pytest.skip("one has no pairs, those of the other have names")
+    with pytest.raises(ValueError, match=sentence):
+        cls(layer, sequence_length=16)(x, y=None)
+
+
+# Rows
+
+
 def test_one_text_is_framed_and_padded(layer):
     features = TupeTextClassifierPreprocessor(layer, sequence_length=16)(FIRST)
     assert sorted(features) == ["padding_mask", "token_ids"]
@@ -66,15 +174,6 @@ def test_pairs_are_framed_as_the_vocabularys_kind_wants(layer):
     segment_ids = arrays(features["segment_ids"])
     expected = [len(ids) + 1 for ids in layer(SECOND)]
     assert [sum(row) for row in segment_ids] == expected
-
-
-def test_one_string_gives_one_row(layer):
-    preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=16)
-    batch = arrays(preprocess(FIRST[:1]))
-    assert arrays(preprocess(FIRST[0])) == {name: rows[0] for name, rows in batch.items()}
-    pair = arrays(preprocess((FIRST[:1], SECOND[:1]), y=None))
-    single = arrays(preprocess((FIRST[0], SECOND[0]), y=None))
-    assert single == {name: rows[0] for name, rows in pair.items()}
 
 
 def test_long_text_is_cut_and_keeps_its_frame(layer):
@@ -100,26 +199,6 @@ def test_a_pair_is_cut_by_turns_or_from_its_end(layer):
         assert row[1 : 1 + first] == ids[:first]
         if truncate == "round_robin":
             assert row[-4:-1] == ids[:3]
-
-
-@pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
-def test_lists_arrays_tensors_datasets_and_functions_give_the_same_rows(layer):
-    preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=16)
-    x, y, weights = FIRST, LABELS, [1.0, 2.0, 3.0]
-    expected = arrays(preprocess(x))
-    assert arrays(preprocess(np.array(x))) == expected
-    assert arrays(preprocess(np.array(x, object))) == expected
-    assert arrays(preprocess(tf.constant(x))) == expected
-    assert arrays(tf.function(preprocess)(tf.constant(x))) == expected
-    assert arrays(preprocess(x, y, weights)) == (expected, y, weights)
-    dataset = tf.data.Dataset.from_tensor_slices((x, y, weights))
-    (batch,) = dataset.batch(3).map(preprocess)
-    assert arrays(batch) == (expected, y, weights)
-    rows = list(dataset.map(preprocess).batch(3))
-    assert arrays(rows[0]) == (expected, y, weights)
-    pairs = tf.data.Dataset.from_tensor_slices(((x, SECOND), y)).batch(3)
-    (batch,) = pairs.map(preprocess)
-    assert arrays(batch) == (arrays(preprocess((x, SECOND), y=None)), y)
 
 
 def test_masked_rows_can_be_put_back_together(layer):
@@ -174,31 +253,10 @@ def test_masks_are_repeatable_with_a_seed(layer):
     assert len({str(batch) for batch in first}) == 4
 
 
-def test_one_string_is_masked_as_one_row(layer):
-    x, y, weights = TupeMaskedLMPreprocessor(layer, sequence_length=24)(SENTENCES[0])
-    assert tuple(x["token_ids"].shape) == (24,)
-    assert tuple(y.shape) == tuple(weights.shape) == (4,)
-
-
 def compiled(model):
     """Compiles `model` for a few quick steps: a graph of it would take longer than it saves."""
     model.compile(optimizer=keras.optimizers.Adam(0.02), run_eagerly=True)
     return model
-
-
-@pytest.mark.slow
-def test_a_classifier_fits_lists_arrays_and_tensors_of_raw_strings(layer):
-    model = compiled(
-        TupeTextClassifier(backbone(), 2, TupeTextClassifierPreprocessor(layer, sequence_length=16))
-    )
-    texts, labels = ["a small dog", "he reads"] * 8, np.array([0, 1] * 8)
-    losses = [
-        model.fit(container(texts), labels, epochs=2, batch_size=4, verbose=0).history["loss"][-1]
-        for container in (list, np.array, tf.constant)
-    ]
-    assert losses[0] > losses[1] > losses[2]
-    answers = model.predict(["a small dog", "he reads"], verbose=0).argmax(-1)
-    assert answers.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
@@ -217,23 +275,6 @@ def test_a_classifier_fits_datasets_of_pairs_with_segments(layer):
 
 
 # The pooler has no part in the loss; Keras says so.
-@pytest.mark.filterwarnings(r"ignore:Gradients do not exist for variables \['pooled_dense")
-@pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
-def test_a_masked_language_model_fits_raw_strings(layer):
-    model = compiled(TupeMaskedLM(backbone(), TupeMaskedLMPreprocessor(layer, sequence_length=16)))
-    losses = model.fit(SENTENCES * 8, epochs=6, batch_size=16, verbose=0).history["loss"]
-    assert losses[-1] < losses[0] - 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(r"ignore:Gradients do not exist for variables \['pooled_dense")
-def test_a_masked_language_model_fits_a_dataset_of_raw_strings(layer):
-    model = compiled(TupeMaskedLM(backbone(), TupeMaskedLMPreprocessor(layer, sequence_length=16)))
-    dataset = tf.data.Dataset.from_tensor_slices(SENTENCES * 8).batch(12)
-    losses = model.fit(dataset, epochs=6, verbose=0).history["loss"]
-    assert losses[-1] < losses[0] - 0.5
-
-
 def test_kerashub_finds_one_class_of_a_kind_and_an_encoder():
     """Of several, `from_preset` of its classes takes the first of a set: any of them."""
     registered = set(keras.saving.get_custom_objects().values())
@@ -247,51 +288,6 @@ def test_kerashub_finds_one_class_of_a_kind_and_an_encoder():
     )
     assert ("MaskedLMPreprocessor", "TupeBackbone") in found
     assert set(found.values()) == {1}
-
-
-@pytest.mark.parametrize(
-    ("cls", "base"),
-    [
-        (TupeTextClassifierPreprocessor, keras_hub.models.TextClassifierPreprocessor),
-        (TupeMaskedLMPreprocessor, keras_hub.models.MaskedLMPreprocessor),
-    ],
-)
-def test_a_preset_gives_the_same_preprocessor(layer, cls, base, tmp_path):
-    def make():
-        return cls(layer, sequence_length=11, truncate="waterfall", segments=True)
-
-    backbone().save_to_preset(tmp_path)
-    make().save_to_preset(tmp_path)
-    for loader in (cls, base):
-        original, again = make(), loader.from_preset(str(tmp_path))
-        assert type(again) is cls
-        for name in ("sequence_length", "truncate", "segments"):
-            assert getattr(again, name) == getattr(original, name)
-        keras.utils.set_random_seed(5)
-        expected = arrays(original((FIRST, SECOND), y=None))
-        keras.utils.set_random_seed(5)
-        assert arrays(again((FIRST, SECOND), y=None)) == expected
-
-
-@pytest.mark.parametrize("layer", FIRST_KIND, indirect=True)
-def test_a_task_preset_answers_raw_strings_alike(layer, tmp_path):
-    model = TupeTextClassifier(
-        backbone(), 2, TupeTextClassifierPreprocessor(layer, sequence_length=16)
-    )
-    model.save_to_preset(str(tmp_path))
-    again = keras_hub.models.TextClassifier.from_preset(str(tmp_path))
-    assert again.preprocessor.tokenizer.kind == layer.kind
-    expected = model.predict(FIRST, verbose=0)
-    np.testing.assert_array_equal(again.predict(FIRST, verbose=0), expected)
-
-
-def test_a_keras_file_holds_the_vocabulary(layer, tmp_path):
-    preprocess = TupeTextClassifierPreprocessor(layer, sequence_length=16)
-    model = TupeTextClassifier(backbone(), 2, preprocess)
-    path = str(tmp_path / "model.keras")
-    model.save(path)
-    again = keras.models.load_model(path, compile=False)
-    assert arrays(again(again.preprocessor(FIRST))) == arrays(model(preprocess(FIRST)))
 
 
 def test_a_served_preprocessor_gives_the_rows_of_training(layer, tmp_path):
@@ -313,22 +309,6 @@ def test_a_served_preprocessor_gives_the_rows_of_training(layer, tmp_path):
     assert arrays(padding_mask) == arrays(trained["padding_mask"])
 
 
-@pytest.fixture(params=[TupeTextClassifierPreprocessor, TupeMaskedLMPreprocessor])
-def preprocess(request, layer):
-    return request.param(layer, sequence_length=16)
-
-
-@pytest.mark.parametrize("no_text", [[1, 2], [[2, 5, 3]], [0.5], np.zeros((2, 3)), 7, [None]])
-def test_what_is_no_text_is_refused_with_a_sentence(preprocess, no_text):
-    with pytest.raises(TypeError, match="Texts must be strings"):
-        preprocess(no_text)
-
-
-def test_numbers_in_a_dataset_are_refused_when_it_is_made(preprocess):
-    with pytest.raises(TypeError, match="Texts must be strings"):
-        tf.data.Dataset.from_tensor_slices([[2, 5, 3]]).map(preprocess)
-
-
 def test_fitting_numbers_is_refused_with_a_sentence(layer):
     model = TupeTextClassifier(backbone(), 2, TupeTextClassifierPreprocessor(layer, 16))
     with pytest.raises(TypeError, match="Texts must be strings"):
@@ -336,38 +316,8 @@ def test_fitting_numbers_is_refused_with_a_sentence(layer):
 
 
 @pytest.mark.parametrize(
-    ("x", "sentence"),
-    [
-        ((["a"], "b"), "two strings or two batches"),
-        ((["a", "b"], ["c"]), "one size.*batches of 2 and 1 texts"),
-        ((["a"], ["b"], ["c"]), "one text or a pair.*3 batches"),
-        ([["a", "b"], ["c", "d"]], r"shape \(2, 2\)"),
-    ],
-)
-def test_pairs_that_do_not_fit_are_refused_with_a_sentence(preprocess, x, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        preprocess(x, y=None)
-
-
-def test_a_bare_pair_is_not_taken_for_text_and_labels(preprocess):
-    with pytest.raises(ValueError, match=r"Labels must be numbers.*y=None"):
-        preprocess((FIRST, SECOND))
-    dataset = tf.data.Dataset.from_tensor_slices((FIRST, SECOND)).batch(3)
-    with pytest.raises(ValueError, match="Labels must be numbers"):
-        dataset.map(preprocess)
-
-
-@pytest.mark.parametrize("cls", [TupeTextClassifierPreprocessor, TupeMaskedLMPreprocessor])
-def test_without_a_vocabulary_text_is_refused_with_a_sentence(cls):
-    with pytest.raises(ValueError, match="has no vocabulary yet"):
-        cls(TupeTokenizer(), sequence_length=16)(["text"])
-
-
-@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"sequence_length": 0}, "sequence_length=0"),
-        ({"sequence_length": 4.5}, "sequence_length=4.5"),
         ({"mask_selection_rate": 0}, "mask_selection_rate=0"),
         ({"mask_selection_rate": 1.5}, "mask_selection_rate=1.5"),
         ({"mask_selection_length": 0}, "mask_selection_length=0"),

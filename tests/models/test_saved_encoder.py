@@ -24,9 +24,6 @@ from saved_encoders import (
 
 from keras_tupe import SavedEncoder
 
-# No gradient by mathematics: adds one number to a whole row of logits, which softmax ignores.
-DEAD = ("attention/key/bias",)
-
 
 @pytest.fixture
 def other(tensorflow, tmp_path):
@@ -115,26 +112,12 @@ def test_names_of_weights_differ_even_if_the_saved_model_has_one_twice(other):
 # Training
 
 
-RATES = {"adam": 0.02, "adamw": 0.02, "sgd": 0.3}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("optimizer", "jit_compile"), [*((name, False) for name in RATES), ("adam", True)]
-)
-def test_fine_tuning_lowers_the_loss_and_changes_every_weight(saved, optimizer, jit_compile):
-    model = classifier(SavedEncoder(saved[1]))
-    config = {"learning_rate": RATES[optimizer]}
-    optimizer = keras.optimizers.get({"class_name": optimizer, "config": config})
-    before, after, same = fit(model, optimizer, rows(), epochs=15, jit_compile=jit_compile)
-    assert after < 0.8 * before
-    assert all(path.endswith(DEAD) for path in same), same
-    assert len(model.trainable_weights) == len(saved[0].backbone.trainable_variables) + 2
-
-
-def test_an_encoder_of_others_is_fine_tuned(other):
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_an_encoder_of_others_is_fine_tuned(other, jit_compile):
     model = classifier(SavedEncoder(other))
-    before, after, same = fit(model, keras.optimizers.Adam(0.1), rows(), epochs=15)
+    before, after, same = fit(
+        model, keras.optimizers.Adam(0.1), rows(), 15, jit_compile=jit_compile
+    )
     assert after < 0.8 * before
     assert same == []
 
@@ -160,13 +143,6 @@ def test_a_frozen_encoder_keeps_its_weights_and_can_be_thawed(other):
     encoder.trainable = True
     assert len(model.trainable_weights) == 4
     assert fit(model, "adam", rows())[2] == []
-
-
-def test_training_turns_dropout_on(saved):
-    encoder = saved[2]
-    quiet, loud = (encoder(rows(), training=flag)["default"] for flag in (False, True))
-    np.testing.assert_array_equal(encoder(rows())["default"], quiet)
-    assert np.abs(quiet - loud).max() > 1e-3
 
 
 def test_a_frozen_encoder_runs_as_outside_of_training(other):
@@ -346,18 +322,16 @@ def loss():
 def copies(variable):
     return np.stack([v.numpy() for v in strategy.experimental_local_results(variable.value)])
 
-for name, rate in (("adam", 0.02), ("adamw", 0.02), ("sgd", 0.3)):
-    with strategy.scope():
-        model = new_model()
-        model.compile(name, loss(), jit_compile=False)
-        model.optimizer.learning_rate.assign(rate)
-    before = [w.numpy() for w in model.trainable_weights]
-    losses = [model.evaluate(rows, labels, verbose=0)]
-    model.fit(rows, labels, batch_size=6, epochs=40, verbose=0)
-    results[f"{name}/losses"] = [*losses, model.evaluate(rows, labels, verbose=0)]
-    pairs = zip(model.trainable_weights, before)
-    results[f"{name}/same"] = [w.path for w, old in pairs if (w.numpy() == old).all()]
-    results[f"{name}/apart"] = max(np.ptp(copies(w), 0).max() for w in model.trainable_weights)
+with strategy.scope():
+    model = new_model()
+    model.compile(keras.optimizers.Adam(0.02), loss(), jit_compile=False)
+before = [w.numpy() for w in model.trainable_weights]
+losses = [model.evaluate(rows, labels, verbose=0)]
+model.fit(rows, labels, batch_size=6, epochs=40, verbose=0)
+results["losses"] = [*losses, model.evaluate(rows, labels, verbose=0)]
+pairs = zip(model.trainable_weights, before)
+results["same"] = [w.path for w, old in pairs if (w.numpy() == old).all()]
+results["apart"] = max(np.ptp(copies(w), 0).max() for w in model.trainable_weights)
 model.save(answers + ".keras")
 results["predicted"] = model.predict(rows, verbose=0)
 with strategy.scope():
@@ -403,10 +377,9 @@ def test_tensorflow_hub_answers_and_trains_as_we_do(saved, tmp_path):
 def test_two_replicas_train_the_encoder_together(saved, tmp_path):
     write_other_encoder(tmp_path / "other", has_losses=False)  # `Trainer` refuses them
     answers = answers_of(MIRRORED, saved[1], tmp_path, tmp_path / "other")
-    for name in ("adam", "adamw", "sgd"):
-        losses = answers[f"{name}/losses"]
-        assert losses[1] < 0.9 * losses[0]
-        assert all(path.endswith("attention/key/bias") for path in answers[f"{name}/same"])
-        assert answers[f"{name}/apart"] == 0
+    assert answers["losses"][1] < 0.9 * answers["losses"][0]
+    # no gradient by mathematics: one number for a whole row of logits, which softmax ignores
+    assert all(path.endswith("attention/key/bias") for path in answers["same"])
+    assert answers["apart"] == 0
     np.testing.assert_allclose(answers["loaded"], answers["predicted"], atol=1e-6)
     assert answers["trainer/losses"][-1] < 0.9 * answers["trainer/losses"][0]

@@ -1,14 +1,19 @@
-"""The pre-training and the fine-tuning model."""
+"""What every task promises, and the pre-training and the fine-tuning model."""
+
+import functools
 
 import keras
 import keras_hub
 import numpy as np
 import pytest
 from keras import ops
-from position_cases import VOCABULARY, Case, encoder, inputs, random_ids, scramble
+from position_cases import Case, encoder, inputs, random_ids, scramble
 from tolerances import in_float64
 
-from keras_tupe.models import TupeMaskedLM, TupeTextClassifier
+from keras_tupe.models import TupeMaskedLM, TupeMaskedPairLM, TupeTextClassifier
+from keras_tupe.tasks import TASKS
+from training.check_task.suite import BROKEN, PROMISES, model_of, outcome
+from training.check_task.suite import inputs as inputs_of
 
 TUPE_R = Case("tupe_r")
 # The pooler is no part of masked language modeling.
@@ -44,6 +49,55 @@ def answer(model, given):
     return ops.convert_to_numpy(ops.cast(model(given), "float64"))
 
 
+# Every task
+
+# What each task does in its own way; compiled training, as all others do, is slow.
+PROMISED = [
+    pytest.param(name, promise, marks=[pytest.mark.slow] if is_slow else [])
+    for name in TASKS
+    for promise in PROMISES
+    for is_slow in [promise == "training on examples" and name not in ("masked_lm", "seq2seq_lm")]
+]
+
+
+@NO_POOLER
+@pytest.mark.filterwarnings("ignore::UserWarning:keras")
+@pytest.mark.parametrize(("name", "promise"), PROMISED)
+def test_a_task_keeps_its_promises(name, promise, tensorflow):
+    found = outcome(promise, functools.partial(PROMISES[promise], TASKS[name]))
+    assert found.result != BROKEN, found.reason
+
+
+def kerashub_class(task):
+    return next(base for base in task.__mro__ if base.__module__.startswith("keras_hub."))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, task in TASKS.items() if kerashub_class(task) is not keras_hub.models.Task],
+)
+def test_kerashubs_class_loads_a_preset_of_ours(name, tmp_path, tensorflow):
+    model = model_of(TASKS[name])
+    model.save_to_preset(str(tmp_path))
+    loaded = kerashub_class(type(model)).from_preset(str(tmp_path))
+    assert type(loaded) is type(model)
+    assert type(loaded.preprocessor) is type(model.preprocessor)
+    given = inputs_of(model)
+    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
+
+
+@pytest.mark.parametrize("pre_trained", [TupeMaskedLM, TupeMaskedPairLM])
+@pytest.mark.parametrize(
+    "name", ["masked_lm", "span_extractor", "text_classifier", "text_embedder"]
+)
+def test_the_encoder_of_a_preset_serves_other_tasks(name, pre_trained, tmp_path, tensorflow):
+    model = model_of(pre_trained)
+    model.save_to_preset(str(tmp_path))
+    tuned = TASKS[name].from_preset(str(tmp_path), preprocessor=None, **TASKS[name].example_options)
+    for got, wanted in zip(tuned.backbone.weights, model.backbone.weights, strict=True):
+        np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))
+
+
 # Masked language modeling
 
 
@@ -57,16 +111,6 @@ def test_masked_lm_applies_its_head_to_the_last_hidden_states():
     )
     assert model.head.token_embedding is model.backbone.token_embedding
     assert len(model.weights) == len(model.backbone.weights) + 5
-
-
-@pytest.mark.parametrize(
-    ("dtype", "expected"),
-    [("mixed_float16", "float32"), ("mixed_bfloat16", "float32"), ("float64", "float64")],
-)
-def test_masked_lm_logits_are_in_at_least_float32(dtype, expected):
-    logits = masked_lm(dtype=dtype)(masked_inputs())
-    assert keras.backend.standardize_dtype(logits.dtype) == expected
-    assert np.isfinite(ops.convert_to_numpy(logits)).all()
 
 
 @NO_POOLER
@@ -92,36 +136,6 @@ def test_a_batch_without_masked_tokens_has_a_finite_loss_and_changes_nothing():
     loss = model.train_on_batch(masked_inputs(), random_ids(3, 2), sample_weight=nothing)
     assert np.ravel(loss)[0] == 0
     np.testing.assert_array_equal(answer(model, masked_inputs()), before)
-
-
-@NO_POOLER
-def test_masked_lm_learns_in_a_compiled_step():
-    model = TupeMaskedLM(encoder(TUPE_R, "float32", num_layers=1, scale=None))
-    model.compile(keras.optimizers.Adam(0.02), jit_compile=True)
-    labels = random_ids(3, 2, seed=3)
-    losses = [np.ravel(model.train_on_batch(masked_inputs(), labels))[0] for _ in range(15)]
-    assert losses[0] == pytest.approx(np.log(VOCABULARY), rel=0.05), "starts at chance"
-    assert losses[-1] < 0.5 * losses[0]
-
-
-@pytest.mark.parametrize("name", ["tupe_r", "bert_ad", "absolute"])
-def test_a_masked_lm_file_gives_the_same_answers_and_stays_tied(name, tmp_path):
-    model = masked_lm(Case(name), num_layers=1)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    given = masked_inputs()
-    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
-    assert loaded.head.token_embedding is loaded.backbone.token_embedding
-
-
-@pytest.mark.parametrize("loader", [TupeMaskedLM, keras_hub.models.MaskedLM])
-def test_a_masked_lm_preset_loads_with_its_head(loader, tmp_path):
-    model = masked_lm(dtype="float32")
-    model.save_to_preset(str(tmp_path))
-    loaded = loader.from_preset(str(tmp_path), preprocessor=None)
-    assert type(loaded) is TupeMaskedLM
-    given = masked_inputs()
-    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
 
 
 # The last block in training
@@ -235,19 +249,6 @@ def test_the_classifier_is_a_linear_layer_over_the_pooled_output():
     assert np.abs(trained - answer(model, given)).max() > 1e-3
 
 
-@pytest.mark.slow  # masked language models do, and classifiers of raw text in eager steps
-def test_the_classifier_learns_in_a_compiled_step():
-    model = classifier("float32", scale=None)
-    model.compile(
-        keras.optimizers.Adam(0.02),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        jit_compile=False,
-    )
-    given, labels = inputs(random_ids(6, 7)), np.array([0, 1, 2, 0, 1, 2])
-    losses = [np.ravel(model.train_on_batch(given, labels))[0] for _ in range(15)]
-    assert losses[-1] < 0.5 * losses[0]
-
-
 def test_slots_of_the_optimizer_are_there_before_the_first_step_is_traced():
     model = classifier("float32", scale=None)
     model.compile("adamw", "mse")
@@ -276,23 +277,3 @@ def test_an_activation_turns_logits_into_chances_and_is_saved(tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.get_config() == model.get_config()
     np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
-
-
-@pytest.mark.parametrize("loader", [TupeTextClassifier, keras_hub.models.TextClassifier])
-def test_a_classifier_preset_loads_with_its_head(loader, tmp_path):
-    model = classifier("float32", dropout=0.3)
-    model.save_to_preset(str(tmp_path))
-    loaded = loader.from_preset(str(tmp_path), preprocessor=None)
-    assert type(loaded) is TupeTextClassifier
-    assert (loaded.num_classes, loaded.dropout) == (3, 0.3)
-    given = inputs(random_ids(3, 7))
-    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
-
-
-def test_a_pre_trained_encoder_becomes_a_classifier(tmp_path):
-    model = masked_lm(dtype="float32")
-    model.save_to_preset(str(tmp_path))
-    tuned = TupeTextClassifier.from_preset(str(tmp_path), num_classes=2, preprocessor=None)
-    assert tuned.output_shape == (None, 2)
-    for got, wanted in zip(tuned.backbone.weights, model.backbone.weights, strict=True):
-        np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))

@@ -1,6 +1,5 @@
 """The model that finds answers in a text."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -9,13 +8,11 @@ from tolerances import in_float64
 
 from keras_tupe.models import (
     TupeBackbone,
-    TupeMaskedLM,
     TupeSpanExtractor,
     TupeTextClassifierPreprocessor,
     TupeTokenizer,
     extend_positions,
 )
-from keras_tupe.trainer import Trainer, adamw
 
 LENGTHS = [7, 4, 1]
 
@@ -92,70 +89,6 @@ def test_the_loss_is_the_mean_of_start_and_end():
         got = model.test_on_batch(batch, labels)
         whole = loss_by_hand(answer(model, given), labels, np.ones((3, 2)))
         assert np.ravel(got)[0] == pytest.approx(whole, rel=1e-4)
-
-
-@pytest.mark.slow
-def test_the_trainer_teaches_it_with_labels_and_weights():
-    model = TupeSpanExtractor(encoder(Case("tupe_r"), "float32", num_layers=1, scale=None))
-    given = some_inputs(lengths=[7, 7, 4, 1])
-    labels = np.array([[1, 3], [6, 6], [2, 2], [0, 0]], "int32")
-    weights = np.array([[1, 1], [1, 1], [1, 1], [0, 0]], "float32")
-    wanted = loss_by_hand(answer(model, given), labels, weights)
-    trainer, losses = Trainer(model, xla=False), []
-    trainer.compile(adamw(0.02, weight_decay=0.0))
-    each = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, logs: losses.append(trainer.last_step["batch_loss"])
-    )
-    rows = {"sample_weight": weights, "batch_size": 4, "shuffle": False}
-    trainer.fit(given, labels, epochs=25, verbose=0, callbacks=[each], **rows)
-    assert losses[0] == pytest.approx(wanted, rel=1e-4)
-    assert losses[0] == pytest.approx((2 * np.log(7) + np.log(4)) / 3, rel=0.05), "at chance"
-    assert losses[-1] < 0.3 * losses[0]
-
-
-@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
-def test_logits_are_in_at_least_float32(dtype):
-    model = extractor(dtype)
-    logits = model(some_inputs())
-    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
-    assert model.backbone.compute_dtype in ("float16", "bfloat16")
-    assert np.isfinite(ops.convert_to_numpy(logits)).all()
-    exact = extractor("float32")
-    real = some_inputs()["padding_mask"][:, np.newaxis] == 1
-    difference = np.abs(answer(model, some_inputs()) - answer(exact, some_inputs()))
-    assert difference[np.broadcast_to(real, difference.shape)].max() < 0.2
-
-
-def test_shapes_are_known_before_the_model_runs():
-    model = extractor("float32")
-    assert model.output_shape == (None, 2, None)
-    given = {name: keras.KerasTensor((3, 7), "int32") for name in ("token_ids", "padding_mask")}
-    assert model(given).shape == (3, 2, 7)
-
-
-def test_a_file_gives_the_same_answers(tmp_path):
-    model, given = extractor(), some_inputs()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.get_config() == model.get_config()
-    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_a_preset_gives_the_same_answers(dtype, tmp_path):
-    model, given = extractor(dtype), some_inputs()
-    model.save_to_preset(str(tmp_path))
-    assert "mixed_" not in (tmp_path / "task.json").read_text(), "KerasHub cannot load that"
-    loaded = TupeSpanExtractor.from_preset(str(tmp_path), preprocessor=None, dtype=dtype)
-    np.testing.assert_array_equal(answer(loaded, given), answer(model, given))
-
-
-def test_a_pre_trained_encoder_becomes_an_extractor(tmp_path):
-    model = TupeMaskedLM(encoder(Case("tupe_r"), "float32"))
-    model.save_to_preset(str(tmp_path))
-    tuned = TupeSpanExtractor.from_preset(str(tmp_path), preprocessor=None)
-    for got, wanted in zip(tuned.backbone.weights, model.backbone.weights, strict=True):
-        np.testing.assert_array_equal(ops.convert_to_numpy(got), ops.convert_to_numpy(wanted))
 
 
 def test_it_can_be_made_longer():

@@ -98,20 +98,6 @@ def test_slots_are_filled_from_the_left_in_order_and_empty_ones_are_zero(op):
     assert all((np.diff(p[w > 0]) > 0).all() for p, w in zip(positions, weights, strict=True))
 
 
-def test_rows_of_special_tokens_only_have_no_masks(op):
-    ids = np.array([[op.start_id, op.end_id, op.pad_id, op.mask_id, op.unknown_id]], "int32")
-    masked, _, _, weights = mask_tokens(ids, op, SEED, 2, 1.0)
-    assert masked.numpy().tolist() == ids.tolist()
-    assert weights.numpy().tolist() == [[0.0, 0.0]]
-
-
-def test_a_share_of_one_takes_every_ordinary_token(op):
-    ids = text_rows(op, 50, 33)
-    masked, *_ = mask_tokens(ids, op, SEED, 33, 1.0, 1.0, 0.0)
-    ordinary = ~np.isin(ids, op.special_ids)
-    assert (masked.numpy() == np.where(ordinary, op.mask_id, ids)).all()
-
-
 def test_masks_are_a_pure_function_of_the_seed(op):
     ids = text_rows(op, 8, 64)
     expected = [x.numpy() for x in mask_tokens(ids, op, SEED, 12)]

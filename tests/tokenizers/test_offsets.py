@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tiny_vocabularies import BERT_TOKENS, SENTENCES, sentencepiece_model, wordpiece_pieces
 
 from keras_tupe.data import train_sentencepiece_bpe
-from keras_tupe.tokenizers import SentencePieceBpe, WordPiece, _parts
+from keras_tupe.tokenizers import SentencePieceBpe, WordPiece, _offsets
 from keras_tupe.tokenizers._bert_normalizer import of_any_character
 
 SPACE = "\u2581"
@@ -229,7 +229,7 @@ def test_scripts_that_python_does_not_know_are_cut_at_words(monkeypatch):
     expected = spans(op, text)
     assert len(expected) > len(text.split()) + 2
     everything_is_a_starter = type("Kinds", (dict,), {"__missing__": lambda self, code: "S"})
-    monkeypatch.setattr(_parts, "_KINDS", everything_is_a_starter())
+    monkeypatch.setattr(_offsets, "_KINDS", everything_is_a_starter())
     assert spans(op, text) == expected
 
 

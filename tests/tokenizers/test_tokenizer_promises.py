@@ -1,4 +1,4 @@
-"""What both kinds of tokenizers promise, in training and in serving."""
+"""What every kind of tokenizer promises, in training and in serving."""
 
 import json
 import textwrap
@@ -19,7 +19,8 @@ from tiny_vocabularies import (
 
 from keras_tupe.tokenizers import SentencePieceBpe
 
-KINDS = ["wordpiece", "sentencepiece"]
+KINDS = ["wordpiece", "sentencepiece", "byte_pair"]
+FOLD_TEXT = ["wordpiece", "sentencepiece"]  # byte pairs lose nothing
 HARD = [
     "",
     "   \t\n",
@@ -52,25 +53,22 @@ def other_special_ids(op):
 def test_ids_are_a_ragged_batch_of_int32(op):
     ids = op.tokenize(SENTENCES)
     assert isinstance(ids, tf.RaggedTensor)
-    assert ids.dtype == tf.int32
-    assert ids.shape.rank == 2
-    assert ids.nrows() == len(SENTENCES)
+    assert (ids.dtype, ids.shape.rank, int(ids.nrows())) == (tf.int32, 2, len(SENTENCES))
     assert min(ids.row_lengths()) > 5
 
 
-@pytest.mark.parametrize("texts", [[], np.array([], "U1"), tf.zeros([0], tf.string)])
-def test_an_empty_batch_has_no_rows(op, texts):
-    if isinstance(texts, np.ndarray):
-        texts = texts.astype(object).astype(str)
-    assert op.tokenize(texts).to_list() == []
-    assert op.tokenize_with_masks(texts).to_list() == []
+def test_an_empty_batch_has_no_rows(op):
+    for texts in ([], np.array([], "U1"), tf.zeros([0], tf.string)):
+        assert op.tokenize(texts).to_list() == op.tokenize_with_masks(texts).to_list() == []
 
 
+@pytest.mark.parametrize("op", FOLD_TEXT, indirect=True)
 def test_empty_strings_and_white_space_have_no_pieces(op):
     assert op.tokenize(["", " ", "\n\t "]).to_list() == [[], [], []]
     assert op.tokenize_with_masks(["", " ", "\n\t "]).to_list() == [[], [], []]
 
 
+@pytest.mark.parametrize("op", FOLD_TEXT, indirect=True)
 def test_text_of_unknown_characters_only_is_unknown(op):
     (ids,) = op.tokenize(["\u0416\u0416\u0416"]).to_list()
     assert op.unknown_id in ids
@@ -110,14 +108,14 @@ def test_a_mask_takes_the_place_of_a_word(op):
     whole, query = "the dog sat.", f"the {op.mask_token} sat."
     (ids,) = op.tokenize([whole]).to_list()
     pieces = [op.pieces[i] for i in ids]
-    dog = pieces.index("\u2581dog" if "\u2581dog" in pieces else "dog")
+    (dog,) = (place for place, piece in enumerate(pieces) if piece.strip("\u2581\u0120") == "dog")
     ids[dog] = op.mask_id
     assert op.tokenize_with_masks([query]).to_list() == [ids]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_every_mask_of_a_query_is_found(op, number):
-    queries = [op.mask_token * number, f"{op.mask_token} " * number, "no blank", ""]
+    queries = [op.mask_token * number, " ".join([op.mask_token] * number), "no blank", ""]
     rows = op.tokenize_with_masks(queries).to_list()
     assert rows[:2] == [[op.mask_id] * number] * 2
     assert op.mask_id not in rows[2]
@@ -157,13 +155,13 @@ def test_frames_and_padding_are_not_text(op):
     assert op.detokenize([[], []]).numpy().tolist() == [b"", b""]
 
 
-@pytest.mark.parametrize("wrong", [-1, 150, 2**31 - 1])
+@pytest.mark.parametrize("wrong", [-1, 5000, 2**31 - 1])
 def test_an_id_outside_the_vocabulary_is_refused_in_python(op, wrong):
     with pytest.raises(ValueError, match=f"must be in the vocabulary.* Received: id {wrong}"):
         op.detokenize([[op.start_id, wrong]])
 
 
-@pytest.mark.parametrize("wrong", [-1, 150, pytest.param(2**31 - 1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("wrong", [-1, 5000, pytest.param(2**31 - 1, marks=pytest.mark.slow)])
 def test_an_id_outside_the_vocabulary_is_unknown_in_a_graph(op, wrong):
     inside = op.detokenize([[op.unknown_id]]).numpy().tolist()
     assert tf.function(op.detokenize)(tf.constant([[wrong]])).numpy().tolist() == inside
@@ -188,12 +186,10 @@ def test_what_is_no_batch_of_texts_is_refused_with_a_sentence(op, texts, error, 
             method(texts)
 
 
-@pytest.mark.parametrize(
-    ("ids", "error"), [([[1.5]], TypeError), ([["a"]], TypeError), ([1, 2], ValueError)]
-)
-def test_what_is_no_batch_of_ids_is_refused_with_a_sentence(op, ids, error):
-    with pytest.raises(error, match=r"Token ids must .* Received: "):
-        op.detokenize(ids)
+def test_what_is_no_batch_of_ids_is_refused_with_a_sentence(op):
+    for ids in ([[1.5]], [["a"]], [1, 2]):
+        with pytest.raises((TypeError, ValueError), match=r"Token ids must .* Received: "):
+            op.detokenize(ids)
 
 
 def test_the_attributes_describe_the_vocabulary(op):
@@ -213,7 +209,7 @@ def test_a_saved_vocabulary_gives_the_same_tokenizer(op, tmp_path, path_type):
     again = type(op)(path_type(path))
     assert again.pieces == op.pieces
     assert again.tokenize(SENTENCES).to_list() == op.tokenize(SENTENCES).to_list()
-    assert [file.name for file in tmp_path.iterdir()] == [op.file_name]
+    assert {file.suffix for file in tmp_path.iterdir()} <= {path.suffix, ".txt"}
 
 
 def test_a_vocabulary_that_cannot_be_written_leaves_nothing_behind(op, tmp_path):
@@ -224,7 +220,7 @@ def test_a_vocabulary_that_cannot_be_written_leaves_nothing_behind(op, tmp_path)
 
 
 def test_a_file_that_is_not_there_is_named(op, tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
+    with pytest.raises(FileNotFoundError, match="There is no"):
         type(op)(str(tmp_path / "nowhere"))
 
 
@@ -235,7 +231,7 @@ import tensorflow_text
 
 folder, texts = sys.argv[1], [bytes.fromhex(text) for text in json.loads(sys.argv[2])]
 answers = {}
-for kind in ("wordpiece", "sentencepiece", "folding"):
+for kind in json.loads(sys.argv[3]):
     served = tf.saved_model.load(f"{folder}/{kind}")
     texts_tensor = tf.constant(texts)
     answers[kind] = {
@@ -268,7 +264,7 @@ def test_a_served_tokenizer_gives_the_ids_of_training_in_every_locale(tmp_path):
         tf.saved_model.save(exported, str(tmp_path / kind))
     script = tmp_path / "serve.py"
     script.write_text(textwrap.dedent(SERVE))
-    words = (script, tmp_path, json.dumps([text.hex() for text in texts]))
+    words = (script, tmp_path, json.dumps([text.hex() for text in texts]), json.dumps(kinds))
     turkish = {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}  # where I is no capital i
     printed = python(*words, cwd=tmp_path, environment=turkish)
     answers = json.loads(printed.splitlines()[-1])

@@ -4,7 +4,6 @@ For whoever translates, summarises or restores texts: `keras_tupe.TupeSeq2SeqLM`
 writes the second text of a pair by itself.
 """
 
-from keras_tupe._keywords import refuse_unknown_keywords
 from keras_tupe.models.seq2seq.backbone import TupeSeq2SeqBackbone
 from keras_tupe.models.seq2seq.beam_search import BeamSearch
 from keras_tupe.models.seq2seq.preprocessor import TupeSeq2SeqLMPreprocessor
@@ -16,5 +15,3 @@ __all__ = [
     "TupeSeq2SeqBackbone",
     "TupeSeq2SeqLMPreprocessor",
 ]
-
-refuse_unknown_keywords(globals())

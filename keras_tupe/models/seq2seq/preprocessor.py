@@ -1,16 +1,17 @@
 """Raw pairs of texts to rows of a source and of a target."""
 
+import functools
+
 import keras
 import keras_hub
 
 from keras_tupe.layers._checks import check_positive_integers
-from keras_tupe.models.presets import PresetClass
+from keras_tupe.models._preprocessor import TupePreprocessor, arguments
 from keras_tupe.models.seq2seq.backbone import SIDES, TupeSeq2SeqBackbone
-from keras_tupe.models.tupe_tokenizer import TupeTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_tupe")
-class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreprocessor):
+class TupeSeq2SeqLMPreprocessor(TupePreprocessor, keras_hub.models.Seq2SeqLMPreprocessor):
     """Tokenizes pairs of texts into two rows each, with each target's next tokens as labels.
 
     The rows are, with WordPiece and padded on the right (SentencePiece has <s> and </s>),
@@ -29,10 +30,9 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
     Args:
         tokenizer: a `TupeTokenizer`, of both texts.
         encoder_sequence_length: length of the rows of sources, in tokens, special ones included.
-            Defaults to 512.
-        decoder_sequence_length: that of targets. Defaults to 512.
+        decoder_sequence_length: that of targets.
         decoder_starts_with_end: whether targets have the end token before their start token, as in
-            BART. Defaults to `False`.
+            BART.
         **kwargs: `name` and the other arguments of `keras_hub.models.Preprocessor`.
 
     Call arguments:
@@ -62,8 +62,8 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
     """
 
     backbone_cls = TupeSeq2SeqBackbone
-    tokenizer_cls = TupeTokenizer
     length_names = tuple(f"{side}_sequence_length" for side in SIDES)
+    own_options = (*length_names, "decoder_starts_with_end")
 
     def __init__(
         self,
@@ -73,21 +73,7 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
         decoder_starts_with_end=False,
         **kwargs,
     ):
-        check_positive_integers(
-            encoder_sequence_length=encoder_sequence_length,
-            decoder_sequence_length=decoder_sequence_length,
-        )
-        super().__init__(
-            tokenizer,
-            encoder_sequence_length=encoder_sequence_length,
-            decoder_sequence_length=decoder_sequence_length,
-            **kwargs,
-        )
-        self.decoder_starts_with_end = decoder_starts_with_end
-
-    def build(self, input_shape):
-        # The parent would make packers of its own here.
-        self.built = True
+        super().__init__(**arguments(locals()))
 
     def call(
         self,
@@ -98,11 +84,11 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
         decoder_sequence_length=None,
         sequence_length=None,
     ):
-        from keras_tupe.tokenizers import keras_hub_calls, pack_pairs
+        from keras_tupe.tokenizers.pack_pairs import pair_inputs
 
-        keras_hub_calls.check_labels(y)
-        lengths = self._lengths(encoder_sequence_length, decoder_sequence_length, sequence_length)
-        return pack_pairs.pair_inputs(self.tokenizer.op, *_both(x), **lengths)
+        self._rows.check_labels(y)
+        lengths = encoder_sequence_length, decoder_sequence_length, sequence_length
+        return self._made(pair_inputs, _both(x), *lengths)
 
     def generate_preprocess(
         self,
@@ -111,73 +97,42 @@ class TupeSeq2SeqLMPreprocessor(PresetClass, keras_hub.models.Seq2SeqLMPreproces
         decoder_sequence_length=None,
         sequence_length=None,
     ):
-        """Returns the inputs of a model that writes targets.
+        """Returns the inputs of a model that writes targets, a dictionary as of a call.
 
-        Args:
-            x: string, or batch of strings `(batch,)`: the sources; or a dictionary of
-                `encoder_text` and `decoder_text`, with which the targets begin.
-            encoder_sequence_length, decoder_sequence_length, sequence_length: as in the call
-                arguments; a target's length counts the tokens to come.
-
-        Returns:
-            Dictionary, as of a call; targets stand on the left, without an end token.
-
-        Raises:
-            TypeError: if `x` is not text.
-            ValueError: for a source without a word, or longer than its row, and for a target
-                without room.
+        `x` is a string, or batch of strings, the sources; or as in the call arguments, with targets
+        that are gone on with. These have no end token, and `decoder_sequence_length`, with the
+        other name `sequence_length`, counts the tokens to come. A source without a word, or longer
+        than `encoder_sequence_length`, and a target without room are a `ValueError`.
         """
-        from keras_tupe.tokenizers import pack_pairs
+        from keras_tupe.tokenizers.pack_pairs import generation_inputs
 
         texts = _both(x) if isinstance(x, dict) else (x,)
-        lengths = self._lengths(encoder_sequence_length, decoder_sequence_length, sequence_length)
-        return pack_pairs.generation_inputs(self.tokenizer.op, *texts, **lengths)
+        lengths = encoder_sequence_length, decoder_sequence_length, sequence_length
+        return self._made(generation_inputs, texts, *lengths)
 
     def generate_postprocess(self, x):
         """Returns the texts of what was generated, without start, end and padding tokens.
 
-        Args:
-            x: dictionary of `decoder_token_ids` and `decoder_padding_mask`.
-
-        Returns:
-            List of strings, or a string for one row `(length,)`.
+        `x` has `decoder_token_ids` and `decoder_padding_mask`, of a batch or of one row.
         """
-        from keras_tupe.tokenizers import keras_hub_calls
-
         rows = x["decoder_token_ids"], x["decoder_padding_mask"]
-        return keras_hub_calls.texts(self.tokenizer.op, *rows)
+        return self._rows.texts(self.tokenizer.op, *rows)
 
     def whole_pairs(self, x):
-        """Returns what a call returns of pairs to be scored, of which none may be cut.
+        """Returns what a call returns of pairs `x` to be scored, of which none may be cut."""
+        from keras_tupe.tokenizers.pack_pairs import whole_pairs
 
-        Args:
-            x: as in the call arguments.
+        return self._made(whole_pairs, _both(x))
 
-        Raises:
-            TypeError, ValueError: as a call, and for texts that are empty or too long.
-        """
-        from keras_tupe.tokenizers import pack_pairs
-
-        return pack_pairs.whole_pairs(self.tokenizer.op, *_both(x), **self._lengths())
-
-    def _lengths(self, encoder=None, decoder=None, alias=None):
+    def _made(self, make, texts, encoder=None, decoder=None, alias=None):
         decoder = alias if decoder is None else decoder
         encoder = self.encoder_sequence_length if encoder is None else encoder
         decoder = self.decoder_sequence_length if decoder is None else decoder
         check_positive_integers(encoder_sequence_length=encoder, decoder_sequence_length=decoder)
-        return {
-            "source_length": int(encoder),
-            "target_length": int(decoder),
-            "starts_with_end": self.decoder_starts_with_end,
-        }
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "encoder_sequence_length": self.encoder_sequence_length,
-            "decoder_sequence_length": self.decoder_sequence_length,
-            "decoder_starts_with_end": self.decoder_starts_with_end,
-        }
+        settings = {"source_length": int(encoder), "target_length": int(decoder)}
+        settings["starts_with_end"] = self.decoder_starts_with_end
+        make = functools.partial(make, self.tokenizer.op, **settings)
+        return self._rows.of_batches(make, *texts)
 
 
 def _both(x):

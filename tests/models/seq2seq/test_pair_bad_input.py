@@ -134,7 +134,7 @@ def test_presets_of_other_models_are_refused(text_model, tmp_path, tensorflow):
         (LONG, None, "A source must have at most 8 tokens.*Received: '1 2 3"),
         ({"encoder_text": "1"}, None, "dictionary of `encoder_text`.*Received: .'encoder_text'."),
         ({"source": "1", "target": "2"}, None, "dictionary of `encoder_text`"),
-        (texts(["1", "2"], ["1"]), None, "as many sources as targets.*2 sources and 1 targets"),
+        (texts(["1", "2"], ["1"]), None, "one size.*batches of 2 and 1 texts"),
         (texts(["1"], [LONG]), None, "begins with must leave room for a token in its row of 8"),
         (texts(["1"], ["1 2 3 4 5 6 7"]), None, "must leave room for a token in its row of 8"),
         (texts(["1"], ["1 2"]), 3, "must leave room for a token in its row of 3"),
@@ -164,7 +164,7 @@ def test_what_is_no_text_and_what_cannot_be_stripped_is_refused(text_model, tens
         (texts([""], ["1"]), "A source must have at least one token"),
         (texts([LONG], ["1"]), "A source must have at most 8 tokens"),
         (texts(["1"], ["1 2 3 4 5 6 7 8"]), "A target must have at most 8 tokens, the start"),
-        (texts(["1", "2"], ["1"]), "as many sources as targets"),
+        (texts(["1", "2"], ["1"]), "one size"),
     ],
 )
 def test_pairs_that_do_not_fit_are_not_scored(inputs, sentence, text_model, tensorflow):

@@ -1,13 +1,9 @@
 """Files of models of pairs: presets and `.keras` files answer as before, to the bit."""
 
-import os
-import sys
-
 import keras
 import keras_hub
 import numpy as np
 import pytest
-from interpreters import python
 from keras import ops
 from pair_models import backbone, logits_of, pair_lm, some_pairs, text_lm, texts
 from position_cases import METHOD_NAMES, Case
@@ -64,15 +60,6 @@ def test_a_preset_of_a_backbone_answers_as_before(name, tmp_path):
             np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
-def test_a_keras_file_gives_the_same_logits(dtype, tmp_path):
-    model, given = pair_lm(dtype=dtype, **SETTINGS), some_pairs()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert type(loaded) is TupeSeq2SeqLM
-    np.testing.assert_array_equal(logits_of(loaded, given), logits_of(model, given))
-
-
 def test_saved_weights_are_of_both_sides(tmp_path):
     model, given = pair_lm(**SETTINGS), some_pairs()
     model.save_weights(tmp_path / "model.weights.h5")
@@ -84,18 +71,6 @@ def test_saved_weights_are_of_both_sides(tmp_path):
 
 
 PAIRS = texts(["1 2 3", "4"], ["3 2", "5 6 ."])
-PROGRAM = """
-import sys
-
-import numpy as np
-from pair_models import texts
-
-from keras_tupe.models import TupeSeq2SeqLM
-
-model = TupeSeq2SeqLM.from_preset(sys.argv[1])
-x, _, _ = model.preprocessor(texts(["1 2 3", "4"], ["3 2", "5 6 ."]))
-np.save(sys.argv[2], np.array(model(x)))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -124,14 +99,6 @@ def test_a_preset_with_texts_answers_as_before(loader, saved):
     alone = TupeSeq2SeqLMPreprocessor.from_preset(str(folder))
     assert alone.decoder_starts_with_end is True
     assert (alone.encoder_sequence_length, alone.decoder_sequence_length) == (8, 6)
-
-
-@pytest.mark.slow
-def test_another_process_answers_the_same(saved, tmp_path):
-    _, folder, wanted = saved
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    python("-c", PROGRAM, folder, tmp_path / "found.npy", environment=path)
-    np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), wanted)
 
 
 @pytest.mark.slow
