@@ -3,10 +3,6 @@
 import json
 
 from keras_tupe.trainer import read_state, write_state
-from training.pretrain.trunk import DEFAULTS
-
-# Settings that checkpoints of earlier versions do not have, with the value that was theirs.
-_ADDED = {"objective": "masked_lm", **DEFAULTS}
 
 
 class Saver:
@@ -63,7 +59,6 @@ class Saver:
         ours = json.loads(json.dumps(self._facts))
         before, now = facts.get("settings"), ours["settings"]
         before = before if isinstance(before, dict) else {}
-        before = {**{name: _ADDED[name] for name in _ADDED if name in now}, **before}
         names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
         changes = {name: f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names}
         if facts.get("data") != ours["data"]:

@@ -15,8 +15,6 @@ FIELDS = {field.name: field for field in dataclasses.fields(TrunkConfig)}
 # Those that `pretrain` asks for; its rows, its objective and its size say what the others are.
 ASKED = tuple(name for name, field in FIELDS.items() if field.metadata["ask"])
 _JSON = {name for name, field in FIELDS.items() if field.type == Mapping | None}
-# What each is where a file does not say it.
-DEFAULTS = {name: {} if name in _JSON else FIELDS[name].default for name in ASKED}
 
 
 def with_trunk(names, after):
