@@ -212,7 +212,7 @@ def paired_difference(baseline, other, level=0.95):
     differences, level = _differences(baseline, other), share(level)
     mean, low, high, p_value, detectable = _student(differences, level)
     # Written so that NaN is too few. Equal pairs tell all that they can.
-    told = low > 0 or high < 0 or low == high == 0
+    told = low > 0 or high < 0 or low == high
     too_few = len(differences) < _FEWEST_PAIRS or not told
     found = PairedDifference(mean, low, high, p_value, len(differences), detectable, too_few, "")
     return dataclasses.replace(found, verdict=_verdict(found, level))
