@@ -170,8 +170,7 @@ class PairedDifference:
 def paired_difference(baseline, other, level=0.95):
     """Compares two methods by Student's paired t test over seeds.
 
-    Equation, with d the differences other less baseline, s their standard deviation (n - 1 below
-    the line) and t Student's quantile of (1 + level) / 2 with n - 1 degrees of freedom:
+    Equation, with d the differences other less baseline, and s and t as in `mean_interval`:
 
         interval    mean(d)  -+  t s / sqrt(n)
         p_value     P(|T| >= |mean(d)| sqrt(n) / s)
@@ -209,14 +208,11 @@ def paired_difference(baseline, other, level=0.95):
         '+0.85 over 4 pairs (95 % interval +0.519 to +1.18, p = 0.0038): higher than the baseline.'
         >>> paired_difference([80.1], [80.9]).too_few
         True
-
-    References:
-        As `mean_interval`.
     """
     differences, level = _differences(baseline, other), share(level)
     mean, low, high, p_value, detectable = _student(differences, level)
     # Written so that NaN is too few. Equal pairs tell all that they can.
-    told = low > 0 or high < 0 or low == high == 0
+    told = low > 0 or high < 0 or low == high
     too_few = len(differences) < _FEWEST_PAIRS or not told
     found = PairedDifference(mean, low, high, p_value, len(differences), detectable, too_few, "")
     return dataclasses.replace(found, verdict=_verdict(found, level))

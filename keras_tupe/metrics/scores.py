@@ -171,6 +171,5 @@ def _correlation(first, second):
 def _centered(values):
     """Returns numbers less their mean, up to a factor."""
     values = values.astype("float64")
-    values -= values[0]  # equal numbers become 0 and not what rounding leaves of them
-    values /= np.abs(values).max() or 1  # so that squares neither overflow nor vanish
+    values /= np.abs(values).max() or 1  # squares neither overflow nor vanish; equal numbers are 1
     return values - values.mean()

@@ -11,7 +11,7 @@ _ARTICLE = re.compile(r"\b(?:an?|the)\b")
 
 
 def normalize_answer(text):
-    """Returns an answer as SQuAD v1.1's official scorer compares it.
+    """Returns an answer as SQuAD v1.1's official scorer compares it (see `squad_scores`).
 
     In this order: lower case; the 32 punctuation characters of ASCII dropped, nothing put in
     their place ("U.S." becomes "us", "well-known" "wellknown"); the words a, an and the dropped;
@@ -30,9 +30,6 @@ def normalize_answer(text):
     Example:
         >>> normalize_answer(" The  U.S. Army's band, a-ha!")
         'us armys band aha'
-
-    References:
-        As `squad_scores`.
     """
     if not isinstance(text, str):
         raise TypeError(

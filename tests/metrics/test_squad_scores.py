@@ -20,31 +20,17 @@ def score(prediction, *answers):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The Cat", "cat"),
-        ("a cat, an owl and the dog", "cat owl and dog"),
-        ("THE theory of A another android", "theory of another android"),
-        ("the", ""),
-        ("The. An? (a)", ""),
-        ("the the cat", "cat"),
-        ("  two\t words\n here ", "two words here"),
+        ("The Cat", "cat"), ("a cat, an owl and the dog", "cat owl and dog"),
+        ("THE theory of A another android", "theory of another android"), ("the", ""),
+        ("The. An? (a)", ""), ("the the cat", "cat"), ("  two\t words\n here ", "two words here"),
         # Punctuation goes first and leaves no gap, so new words and new articles arise.
-        ("well-known", "wellknown"),
-        ("U.S.A.", "usa"),
-        ("1,234.50", "123450"),
-        ("$5 & 10%", "5 10"),
-        ("a-ha", "aha"),
-        ("t.h.e end", "end"),
-        ("vitamin A.", "vitamin"),
-        ("the_end", "theend"),
-        ("a_the a-n the\u2014a", "athe \u2014"),
-        ("d'Arc's", "darcs"),
-        ("a/b", "ab"),
-        ("- . !", ""),
-        (string.punctuation, ""),
+        ("well-known", "wellknown"), ("U.S.A.", "usa"), ("1,234.50", "123450"),
+        ("$5 & 10%", "5 10"), ("a-ha", "aha"), ("t.h.e end", "end"), ("vitamin A.", "vitamin"),
+        ("the_end", "theend"), ("a_the a-n the\u2014a", "athe \u2014"), ("d'Arc's", "darcs"),
+        ("a/b", "ab"), ("- . !", ""), (string.punctuation, ""),
         # Beyond ASCII nothing is punctuation, and an article may stand beside it.
         ("caf\u00e9 \u2014 na\u00efve", "caf\u00e9 \u2014 na\u00efve"),
-        ("\u201cthe cat\u201d", "\u201c cat\u201d"),
-        ("the cat\u2019s", "cat\u2019s"),
+        ("\u201cthe cat\u201d", "\u201c cat\u201d"), ("the cat\u2019s", "cat\u2019s"),
         ("1997\u20131999", "1997\u20131999"),
         ("\u65e5\u672c\u3001\u6771\u4eac\u3002", "\u65e5\u672c\u3001\u6771\u4eac\u3002"),
         ("\u20ac5", "\u20ac5"),
@@ -54,14 +40,10 @@ def score(prediction, *answers):
         ("two\u00a0spaces\u3000and\u2028three", "two spaces and three"),
         ("zero\u200bwidth", "zero\u200bwidth"),
         # A combining accent is no part of a word for the article's pattern.
-        ("a\u0301 la", "\u0301 la"),
-        ("\u00e1 la", "\u00e1 la"),
-        ("\u00e0 the", "\u00e0"),
-        ("STRASSE \u1e9e", "strasse \u00df"),
-        ("\u0130", "i\u0307"),
-        ("", ""),
+        ("a\u0301 la", "\u0301 la"), ("\u00e1 la", "\u00e1 la"), ("\u00e0 the", "\u00e0"),
+        ("STRASSE \u1e9e", "strasse \u00df"), ("\u0130", "i\u0307"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_answers_are_normalized_as_by_the_official_scorer(text, expected):
     assert normalize_answer(text) == expected
 
@@ -69,39 +51,27 @@ def test_answers_are_normalized_as_by_the_official_scorer(text, expected):
 @pytest.mark.parametrize(
     ("prediction", "answers", "exact", "share"),
     [
-        ("the cat", ["Cat."], 1, 1),
-        ("black cat", ["the black cat"], 1, 1),
-        ("cat", ["the black cat"], 0, 2 / 3),
-        ("black cat sat", ["black cat"], 0, 4 / 5),
-        ("dog", ["cat"], 0, 0),
-        ("cats", ["cat"], 0, 0),
+        ("the cat", ["Cat."], 1, 1), ("black cat", ["the black cat"], 1, 1),
+        ("cat", ["the black cat"], 0, 2 / 3), ("black cat sat", ["black cat"], 0, 4 / 5),
+        ("dog", ["cat"], 0, 0), ("cats", ["cat"], 0, 0),
         # Multisets: a word counts as often as both have it; order does not count.
-        ("cat cat cat", ["cat"], 0, 2 / 4),
-        ("cat cat", ["cat dog cat"], 0, 4 / 5),
+        ("cat cat cat", ["cat"], 0, 2 / 4), ("cat cat", ["cat dog cat"], 0, 4 / 5),
         ("cat black", ["black cat"], 0, 1),
         # The best gold answer counts, for each score by itself.
         ("cat", ["dog", "a cat", "black cat"], 1, 1),
-        ("in 1997", ["1997", "in the year 1997"], 0, 4 / 5),
-        ("cat dog", ["dog cat", "owl"], 0, 1),
+        ("in 1997", ["1997", "in the year 1997"], 0, 4 / 5), ("cat dog", ["dog cat", "owl"], 0, 1),
         ("black cat", ["cat", "cat"], 0, 2 / 3),
         # Answers without words: equal to each other, yet without a common word.
-        ("", ["cat"], 0, 0),
-        ("the", ["cat"], 0, 0),
-        ("", ["The"], 1, 0),
-        ("...", ["a", "cat"], 1, 0),
-        ("", [""], 1, 0),
+        ("", ["cat"], 0, 0), ("the", ["cat"], 0, 0), ("", ["The"], 1, 0),
+        ("...", ["a", "cat"], 1, 0), ("", [""], 1, 0),
         # Unicode: composed and decomposed letters differ, and so do dashes and quotation marks.
-        ("caf\u00e9", ["Caf\u00c9"], 1, 1),
-        ("caf\u00e9", ["cafe\u0301"], 0, 0),
-        ("1997\u20131999", ["1997-1999"], 0, 0),
-        ("\u201ccat\u201d", ["cat"], 0, 0),
-        ('"cat"', ["cat"], 1, 1),
-        ("\uff15", ["5"], 0, 0),
-        ("two\u00a0spaces", ["two spaces"], 1, 1),
-        ("\u6771\u4eac", ["\u6771\u4eac\u3002"], 0, 0),
+        ("caf\u00e9", ["Caf\u00c9"], 1, 1), ("caf\u00e9", ["cafe\u0301"], 0, 0),
+        ("1997\u20131999", ["1997-1999"], 0, 0), ("\u201ccat\u201d", ["cat"], 0, 0),
+        ('"cat"', ["cat"], 1, 1), ("\uff15", ["5"], 0, 0),
+        ("two\u00a0spaces", ["two spaces"], 1, 1), ("\u6771\u4eac", ["\u6771\u4eac\u3002"], 0, 0),
         ("well known", ["well-known"], 0, 0),
     ],
-)
+)  # fmt: skip
 def test_hard_cases_get_the_scores_of_the_official_rules(prediction, answers, exact, share):
     found = score(prediction, *answers)
     assert found == (exact, pytest.approx(share, abs=1e-15))

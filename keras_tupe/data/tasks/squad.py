@@ -296,17 +296,10 @@ def _filled(questions, tokenizer, length, windows, labels, rows):
 def _tokenize_rows(tokenizer, texts):
     """Yields `(ids, starts, ends)` of each text: int32 arrays, `(pieces,)`, offsets in bytes."""
     for first in range(0, len(texts), _TEXTS_PER_CALL):
-        block = tokenizer.tokenize_with_offsets(texts[first : first + _TEXTS_PER_CALL])
-        yield from zip(*map(_rows, block), strict=True)
-
-
-def _rows(ragged):
-    """Returns the rows of a ragged tensor, or of a list of lists, as arrays."""
-    if hasattr(ragged, "flat_values"):
-        bounds = np.asarray(ragged.row_splits).tolist()
-        values = np.asarray(ragged.flat_values)
-        return [values[start:end] for start, end in itertools.pairwise(bounds)]
-    return [np.asarray(row, "int32") for row in ragged]
+        found = tokenizer.tokenize_with_offsets(texts[first : first + _TEXTS_PER_CALL])
+        lists = (rows.to_list() if hasattr(rows, "to_list") else rows for rows in found)
+        for row in zip(*lists, strict=True):
+            yield tuple(np.asarray(column, "int32") for column in row)
 
 
 def _character_spans(text, starts, ends):

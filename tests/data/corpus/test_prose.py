@@ -75,8 +75,8 @@ def test_inline_markup_is_removed(markup, plain):
 
 
 def test_text_goes_on_after_code():
-    text = f"{GOOD} For example::\n\n    x = 1\n\n{ALSO_GOOD}"
-    assert prose_paragraphs(text) == [f"{GOOD} For example:", ALSO_GOOD]
+    text = f"{GOOD} For example::\n\n    x = 1\n\n{ALSO_GOOD}\n\n    {GOOD}"
+    assert prose_paragraphs(text) == [f"{GOOD} For example:", ALSO_GOOD, GOOD]
 
 
 def test_a_missing_final_stop_is_added():
