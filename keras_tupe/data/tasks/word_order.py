@@ -15,7 +15,6 @@ from keras_tupe.data.rows.shared_batches import SharedBatches
 _MIN_WORDS, _MAX_WORDS = 10, 40
 _MIN_PIECES = 12
 _SENTENCES_PER_CALL = 4096
-_ORDER = 0  # stream of random bits
 # Two words with one space between. Punctuation before the first and after the second stays put.
 _NEIGHBOURS = re.compile(r"(?<![^\s(\[\"'])([^\W\d_]+) (?=([^\W\d_]+)[.,;:!?)\]\"']*(?:\s|$))")
 
@@ -89,18 +88,13 @@ class WordOrderRows(SharedBatches):
             raise ValueError(f"`step` must be at least 0. Received: step={step}")
         numbers = step * self._pairs_per_batch + np.arange(self._pairs_per_batch)
         epochs, places = np.divmod(numbers, self.num_batches * self._pairs_per_batch)
-        chosen = permute(self._seed, _ORDER, epochs, places, len(self._pairs.labels) // 2)
+        chosen = permute(
+            self._seed, "word order: pairs", epochs, places, len(self._pairs.labels) // 2
+        )
         rows = (2 * chosen[:, np.newaxis] + [0, 1]).ravel()[self._part]
         pairs = self._pairs
         inputs = {"token_ids": pairs.token_ids[rows], "padding_mask": pairs.padding_mask[rows]}
         return inputs, pairs.labels[rows], np.ones(len(rows), "float32")
-
-    @property
-    def signature(self):
-        """Shapes and dtypes of a batch, each as `(shape, dtype)`; see `tf_dataset`."""
-        row = (self.batch_size, self._pairs.token_ids.shape[1]), "int32"
-        labels = (self.batch_size,)
-        return {"token_ids": row, "padding_mask": row}, (labels, "int32"), (labels, "float32")
 
 
 def word_order_pairs(
