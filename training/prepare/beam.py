@@ -13,7 +13,7 @@ import secrets
 import shutil
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -221,7 +221,10 @@ def _fresh(work, name):
 
 
 def _options(settings):
-    return PipelineOptions(settings.beam_options.split())
+    options = PipelineOptions(settings.beam_options.split())
+    # what Beam infers of outputs with tags is wrong
+    options.view_as(TypeOptions).pipeline_type_check = False
+    return options
 
 
 def _lines(folder, prefix):
