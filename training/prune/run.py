@@ -9,7 +9,7 @@ import numpy as np
 from keras_tupe import positions
 from keras_tupe.analysis import head_importance, name_patterns
 from keras_tupe.models import lowest_heads, prune_heads, prune_weights, share_of_zeros
-from training.command.grid import Cell, Grid
+from training.command.grid import Cell
 from training.presets.folder import check_preset_space, preset_digest
 from training.presets.load import load_preset
 from training.prune.latency import latencies
@@ -57,11 +57,12 @@ def points_of(settings):
     return found
 
 
-def measure_curves(settings):
+def measure_curves(settings, grid):
     """Does what is not done yet of the curves of a command.
 
     Args:
         settings: a `Settings` without problems.
+        grid: the `Grid` of its folder.
 
     Returns:
         Dictionary, the part of `results.json` that comes out of the runs.
@@ -73,17 +74,15 @@ def measure_curves(settings):
         positions.load_file(settings.position_file)
     task, model, _ = make_task(settings)
     known = {"preset": preset_digest(settings.preset, settings.position_file), **task.identity}
-    with Grid(pathlib.Path(settings.out), "prune") as grid:
-        if settings.task == "sst2":
-            model = task.classifier or _fine_tuned(settings, task, grid, known)
-        positions.get(model.backbone.position).check_pruned(model.backbone.position)
-        runs = _Runs(settings, task, model, known)
-        found = runs.of(grid)
-        commits = grid.commits(found)
+    if settings.task == "sst2":
+        model = task.classifier or _fine_tuned(settings, task, grid, known)
+    positions.get(model.backbone.position).check_pruned(model.backbone.position)
+    runs = _Runs(settings, task, model, known)
+    found = runs.of(grid)
     importance = found["importance"]["importance"]
     backbone = model.backbone
     return {
-        "commit": commits,
+        "commit": grid.commits(found),
         "preset": settings.preset,
         "task": settings.task,
         "title": task.title,

@@ -3,6 +3,7 @@
 import pathlib
 
 from keras_tupe.data import write_json
+from training.command.grid import Grid
 from training.command.report_files import replaced_picture, replaced_text
 from training.machine.kind import machine_kind
 from training.prune.report import report
@@ -25,11 +26,12 @@ def measure(settings, command):
     """
     record = {"command": command, "machine": machine_kind()}
     out = pathlib.Path(settings.out)
-    results = {**record, **measure_curves(settings)}
-    text = report(results)
-    write_json(out / RESULTS, results)
-    replaced_text(out / MARKDOWN, f"{text}\n")
-    replaced_picture(out / PICTURE, lambda path: _draw(path, results))
+    with Grid(out, "prune") as grid:
+        results = {**record, **measure_curves(settings, grid)}
+        text = report(results)
+        write_json(out / RESULTS, results)
+        replaced_text(out / MARKDOWN, f"{text}\n")
+        replaced_picture(out / PICTURE, lambda path: _draw(path, results))
     return text
 
 

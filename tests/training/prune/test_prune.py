@@ -13,6 +13,7 @@ from run_cases import picture
 from keras_tupe import TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTextClassifier, TupeTokenizer
 from keras_tupe.metrics import wilson_interval
 from keras_tupe.models import share_of_zeros
+from training.prune import work
 from training.prune.settings import Settings
 
 PAIRS = {
@@ -46,7 +47,7 @@ def run(preset, data, out, *more):
     return json.loads((out / "results.json").read_text()), told
 
 
-def test_heads_go_by_importance_and_the_command_goes_on(data, preset, tmp_path):
+def test_heads_go_by_importance_and_the_command_goes_on(data, preset, tmp_path, monkeypatch):
     out, words = tmp_path / "curve", ("--task", "blimp", "--rounds", 0)
     results, told = run(preset, data, out, *words, "--heads", 0.5, 0.5, "--keep-presets")
     (row,) = results["importance"]
@@ -63,10 +64,18 @@ def test_heads_go_by_importance_and_the_command_goes_on(data, preset, tmp_path):
     pruned = TupeMaskedLM.from_preset(str(folder))
     assert pruned.backbone.kept_heads == [[int(np.argmax(row))]]
     picture(out / "pruning.png")
+    report, held = work.report, []
+
+    def watched(results):
+        held.append((out / ".lock").exists())
+        return report(results)
+
+    monkeypatch.setattr(work, "report", watched)
     ended = commands.run(
         "prune", preset, "--data", data, "--out", out, *FEW, *words, "--heads", 0.5, 0.5,
         "--keep-presets",
     )  # fmt: skip
+    assert held == [True], "results are written while the folder is held"
     assert ended.code == 0
     assert "3 of 3 runs are there already" in ended.err
     assert json.loads((out / "results.json").read_text())["points"] == results["points"]
