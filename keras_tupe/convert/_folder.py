@@ -6,6 +6,8 @@ import os
 import pathlib
 
 import numpy as np
+import safetensors
+import safetensors.numpy
 
 from keras_tupe import _json_file
 from keras_tupe._new_folder import new_folder
@@ -38,9 +40,6 @@ def write_json(path, content, ascii=True):
 @contextlib.contextmanager
 def new_hf_folder(folder, weights):
     """Makes a folder with weights, complete or not at all; yields its path for more files."""
-    import safetensors
-    import safetensors.numpy
-
     with new_folder(folder) as partial:
         yield partial
         path = partial / SAFETENSORS
@@ -93,14 +92,6 @@ def _read_parts(index, read):
 
 
 def _read_safetensors(path):
-    try:
-        import safetensors
-        import safetensors.numpy
-    except ImportError as error:
-        raise ImportError(
-            "Weights in safetensors need the package of this name: pip install safetensors. "
-            f"Received: {error}"
-        ) from error
     if not path.is_file():
         raise FileNotFoundError(
             f"A part of the checkpoint is not there. Received: {os.fspath(path)!r}"

@@ -20,8 +20,7 @@ from keras_tupe._keywords import did_you_mean
 from keras_tupe._new_folder import check_is_new
 from keras_tupe.convert._folder import new_hf_folder, read_hf_weights, read_json, write_json
 from keras_tupe.convert._weights import Report, assign, weights_by_path
-from keras_tupe.convert.architectures import by_type
-from keras_tupe.convert.architectures._record import OTHER_RATE, RATE, REQUIRED, Form
+from keras_tupe.convert.architectures import OTHER_RATE, RATE, REQUIRED, Form, by_type
 from keras_tupe.convert.tokenizer_files import (
     read_vocabulary,
     special_ids,

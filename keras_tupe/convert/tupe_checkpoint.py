@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.convert import torch_file
-from keras_tupe.convert.architectures._record import (
+from keras_tupe.convert.architectures import (
     FLAG,
     OTHER_RATE,
     RATE,

@@ -137,7 +137,10 @@ class _TextModel:
         fewest = max(SHORTEST_ROWS, backbone_of(model).pattern_options.get("num_global", 0), 1)
         lengths = [fewest * 2**n for n in range(length.bit_length())]
         self.lengths = [*(n for n in lengths if n < length), length]
-        self.encode = tf.function(self._encode, autograph=False)
+        encode = tf.function(self._encode, autograph=False)
+        self.encode = tf.function(  # of all signatures
+            lambda rows: in_buckets(encode, self.lengths, rows), autograph=False
+        )
 
     def _encode(self, rows):
         backbone = backbone_of(self.model)
@@ -153,7 +156,7 @@ class _TextModel:
         """Returns the model's inputs and its outputs in float32, of rows of `length` tokens."""
         tokenize = self.tokenizer.tokenize_with_masks if masks else self.tokenizer.tokenize
         rows = self.packing.rows([tokenize(text) for text in texts], self.length)
-        states, pooled = in_buckets(self.encode, self.lengths, rows)
+        states, pooled = self.encode(rows)
         return rows, {"sequence_output": states, "pooled_output": pooled}
 
     def serve(self, text):

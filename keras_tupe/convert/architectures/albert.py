@@ -1,7 +1,6 @@
 """ALBERT: layers that share blocks, and factorised embeddings (Lan et al. 2020)."""
 
-from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import SIZE, Entry, Head, built_as
+from keras_tupe.convert.architectures import SIZE, Entry, Head, bert, built_as
 from keras_tupe.convert.tokenizer_files import ALBERT
 
 _LAYER = "encoder.albert_layer_groups.#.albert_layers.0"

@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import (
-    ACTIVATION,
-    ACTIVATIONS,
+from keras_tupe.convert.architectures import (
     COUNT,
     FLAG,
     NUMBER,
@@ -14,6 +11,7 @@ from keras_tupe.convert.architectures._record import (
     Converter,
     Entry,
     Head,
+    bert,
 )
 from keras_tupe.convert.tokenizer_files import BART, FAIRSEQ_IDS
 
@@ -97,11 +95,7 @@ CONVERTER = Converter(
         Entry("encoder_ffn_dim", "intermediate_dim"),
         Entry("decoder_ffn_dim", None),
         Entry("max_position_embeddings", "max_sequence_length"),
-        Entry(
-            *("activation_function", "activation", ACTIVATION, "gelu"),
-            read=lambda value, config: ACTIVATIONS[value],
-            write=bert.written_activation,
-        ),
+        bert.activation("activation_function", "gelu"),
         Entry("dropout", "dropout", RATE, 0.1),
         Entry("attention_dropout", None, RATE, 0.0),
         Entry("activation_dropout", None, OTHER_RATE, 0.0),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_tupe.convert.architectures._record import (
+from keras_tupe.convert.architectures import (
     ACTIVATION,
     ACTIVATIONS,
     COUNT,
@@ -71,9 +71,14 @@ TIED = {
 }
 
 
-def written_activation(value, config):
-    """Returns their first name of an activation of ours."""
-    return next(name for name, ours in ACTIVATIONS.items() if ours == value)
+def activation(theirs, default):
+    """Returns the entry of the activation, by its name there and its default."""
+    names = {ours: name for name, ours in reversed(ACTIVATIONS.items())}  # of several the first
+    return Entry(
+        *(theirs, "activation", ACTIVATION, default),
+        read=lambda value, config: ACTIVATIONS[value],
+        write=lambda value, config: names.get(value, value),
+    )
 
 
 def trunk(*more, **defaults):
@@ -89,11 +94,7 @@ def trunk(*more, **defaults):
         Entry("num_hidden_layers", "num_layers"),
         Entry("num_attention_heads", "num_heads"),
         Entry("intermediate_size", "intermediate_dim"),
-        Entry(
-            *("hidden_act", "activation", ACTIVATION, defaults.get("hidden_act", "gelu")),
-            read=lambda value, config: ACTIVATIONS[value],
-            write=written_activation,
-        ),
+        activation("hidden_act", defaults.get("hidden_act", "gelu")),
         Entry("hidden_dropout_prob", "dropout", RATE, defaults.get("hidden_dropout_prob", 0.1)),
         Entry("attention_probs_dropout_prob", None, RATE, defaults.get("hidden_dropout_prob", 0.1)),
         Entry("max_position_embeddings", "max_sequence_length", default=512),

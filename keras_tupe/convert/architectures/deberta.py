@@ -5,8 +5,7 @@ and stays new. The released models keep a masked-LM head under `lm_predictions`,
 own under `cls.predictions`, which is what we write. The pooler ends in GELU, and is left out.
 """
 
-from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import COUNT, FLAG, Entry, Head, Kind, built_as
+from keras_tupe.convert.architectures import COUNT, FLAG, Entry, Head, Kind, bert, built_as
 from keras_tupe.convert.tokenizer_files import DEBERTA
 from keras_tupe.layers._checks import is_integer
 

@@ -1,7 +1,6 @@
 """ELECTRA: generators and discriminators, with factorised embeddings (Clark et al. 2020)."""
 
-from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import Entry, Head, built_as
+from keras_tupe.convert.architectures import Entry, Head, bert, built_as
 from keras_tupe.convert.tokenizer_files import ELECTRA
 
 WIDTH = Entry(  # of embeddings; ours is `None` where it is that of the states

@@ -1,15 +1,13 @@
 """GPT-2: pre-LN blocks, causal attention, one token embedding for input and output."""
 
-from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import (
-    ACTIVATION,
-    ACTIVATIONS,
+from keras_tupe.convert.architectures import (
     NUMBER,
     RATE,
     SIZE,
     Converter,
     Entry,
     Head,
+    bert,
     built_as,
 )
 from keras_tupe.convert.tokenizer_files import GPT_2
@@ -48,11 +46,7 @@ CONVERTER = Converter(
         Entry("n_layer", "num_layers"),
         Entry("n_head", "num_heads"),
         Entry("n_inner", None, SIZE, None),
-        Entry(
-            *("activation_function", "activation", ACTIVATION, "gelu_new"),
-            read=lambda value, config: ACTIVATIONS[value],
-            write=lambda value, config: {"gelu_approximate": "gelu_new"}.get(value, value),
-        ),
+        bert.activation("activation_function", "gelu_new"),
         Entry("resid_pdrop", "dropout", RATE, 0.1),
         Entry("embd_pdrop", None, RATE, 0.1),
         Entry("attn_pdrop", None, RATE, 0.1),

@@ -4,8 +4,7 @@ There, which tokens are global is an input of the model; here, a setting.
 """
 
 from keras_tupe.check import is_integer
-from keras_tupe.convert.architectures import bert, roberta
-from keras_tupe.convert.architectures._record import Entry, Head, Kind, built_as
+from keras_tupe.convert.architectures import Entry, Head, Kind, bert, built_as, roberta
 from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, LONGFORMER
 
 

@@ -3,8 +3,7 @@
 The code has 32 buckets, and padding has the id 1, whatever the configuration says of them.
 """
 
-from keras_tupe.convert.architectures import bert, roberta
-from keras_tupe.convert.architectures._record import Entry, Head, Kind, built_as
+from keras_tupe.convert.architectures import Entry, Head, Kind, bert, built_as, roberta
 from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, MPNET
 
 PAD, BUCKETS = 1, 32

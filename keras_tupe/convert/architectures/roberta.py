@@ -1,7 +1,6 @@
 """RoBERTa: BERT without next sentences, with byte-level pieces (Liu et al. 2019)."""
 
-from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import COUNT, Entry, Head
+from keras_tupe.convert.architectures import COUNT, Entry, Head, bert
 from keras_tupe.convert.tokenizer_files import FAIRSEQ_IDS, ROBERTA
 
 HEAD = bert.mlm_head("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")

@@ -8,8 +8,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe.convert.architectures import bert
-from keras_tupe.convert.architectures._record import Entry, Form, Head, built_as
+from keras_tupe.convert.architectures import Entry, Form, Head, bert, built_as
 from keras_tupe.convert.architectures.electra import WIDTH
 from keras_tupe.convert.tokenizer_files import ROFORMER
 

@@ -11,8 +11,7 @@ from hf_cases import check_equal, golden_copy, values
 
 from keras_tupe import models
 from keras_tupe.convert import from_hf, to_hf
-from keras_tupe.convert.architectures import CONVERTERS
-from keras_tupe.convert.architectures._record import REQUIRED
+from keras_tupe.convert.architectures import CONVERTERS, REQUIRED
 from keras_tupe.models import TupeBackbone, TupeMaskedLM, TupeSeq2SeqBackbone
 from keras_tupe.trunk.config import TrunkConfig
 
