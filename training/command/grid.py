@@ -13,10 +13,12 @@ from keras_tupe._commit import commit
 from keras_tupe._json_file import read_json_object
 from keras_tupe._new_folder import new_folder
 from keras_tupe.data import write_json
+from keras_tupe.trainer import NonFiniteError
 from training.command.durations import duration
 from training.command.folder_lock import FolderLock
 
 SETTINGS, METRICS, ORIGIN = "settings.json", "metrics.json", "origin.json"
+DIVERGED = "not_finite_at_step"  # the one metric of a run that diverged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Grid:
                 found.add("unknown")
         return ", ".join(sorted(found))
 
-    def run(self, cells, do, describe=None):
+    def run(self, cells, do, describe=None, may_diverge=False):
         """Does all runs that are not there yet, one after the other.
 
         Args:
@@ -114,6 +116,8 @@ class Grid:
             do: function (cell, folder) -> metrics, a dictionary that JSON can hold; what it writes
                 into the empty folder is kept with them.
             describe: function of a run's metrics -> text beside the bar, or `None`.
+            may_diverge: whether a run whose training diverges is a result too, with the metrics
+                `{DIVERGED: step}`, and the others go on. Defaults to `False`: it ends the grid.
 
         Returns:
             Dictionary: name -> metrics, in the order of the cells, as read back from JSON.
@@ -134,7 +138,12 @@ class Grid:
                 bar.set_description(cell.name)
                 self._tidy(cell)
                 with new_folder(self.out / cell.name) as folder:
-                    metrics = do(cell, folder)
+                    try:
+                        metrics = do(cell, folder)
+                    except NonFiniteError as error:
+                        if not may_diverge:
+                            raise
+                        metrics = {DIVERGED: error.step}
                     write_json(folder / SETTINGS, cell.settings)
                     write_json(folder / ORIGIN, origin)
                     write_json(folder / METRICS, metrics)
@@ -142,7 +151,9 @@ class Grid:
                 bar.update()
                 done, left = done + cell.work, left - cell.work
                 seconds = (time.monotonic() - start) / done * left
-                text = f": {describe(metrics)}" if describe else ""
+                text = f": {describe(metrics)}" if describe and DIVERGED not in metrics else ""
+                if DIVERGED in metrics:
+                    text = f": diverged at step {metrics[DIVERGED]}"
                 _say(f"run {number} of {len(todo)}, {cell.name}{text}; {duration(seconds)} left")
         return found
 
@@ -150,6 +161,35 @@ class Grid:
         folder = self.out / cell.name
         for partial in folder.parent.glob(f".{folder.name}.*.partial"):
             shutil.rmtree(partial, ignore_errors=True)
+
+
+def converged(found, learning_rate):
+    """Returns the metrics of the runs that did not diverge, and the steps at which others did.
+
+    Args:
+        found: what `Grid.run` returned.
+        learning_rate: that of the runs, for the error.
+
+    Returns:
+        Two dictionaries by the names of the runs.
+
+    Raises:
+        ValueError: if all runs diverged.
+    """
+    diverged = {name: one[DIVERGED] for name, one in found.items() if DIVERGED in one}
+    if len(diverged) == len(found):
+        raise ValueError(
+            "The loss or its gradient is not finite at step "
+            f"{', '.join(map(str, diverged.values()))}. Lower --learning-rate, with another --out. "
+            f"Received: learning_rate={learning_rate}"
+        )
+    return {name: one for name, one in found.items() if name not in diverged}, diverged
+
+
+def told(diverged):
+    """Returns a sentence on runs that diverged, in a list; none if there are none."""
+    steps = [f"{name} at step {step}" for name, step in diverged.items()]
+    return [f"Diverged, and in no number here: {', '.join(steps)}."] if steps else []
 
 
 def _say(text):

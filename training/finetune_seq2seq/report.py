@@ -4,6 +4,7 @@ import pathlib
 
 from keras_tupe.data import write_json
 from training.command.durations import duration
+from training.command.grid import told
 from training.command.log import LOG, VALID, read_log
 from training.command.report_files import replaced_text
 from training.command.tables import table
@@ -46,13 +47,14 @@ def report(results):
     for name in files:
         first = results[name]["exact_match_intervals"][0]
         lines.append(
-            f"{results['pairs'][name]['used']:,} {name} pairs; exact match of seed 0 at 95 % over "
-            f"the pairs: {first[0]:.1f} to {first[1]:.1f}."
+            f"{results['pairs'][name]['used']:,} {name} pairs; exact match of seed "
+            f"{results['seeds'][0]} at 95 % over the pairs: {first[0]:.1f} to {first[1]:.1f}."
         )
     train = results["pairs"]["train"]
     lines.append(f"Trained on {train['used']:,} pairs.{_cut(results['pairs'])}")
     signatures = results[files[0]]["signatures"]
     lines.append(f"sacrebleu: chrF `{signatures['chrf']}`, BLEU `{signatures['bleu']}`.")
+    lines += told(results["diverged"])
     lines.append(f"Time of all runs: {duration(results['seconds'])}.")
     return "\n\n".join(lines) + "\n"
 

@@ -55,7 +55,7 @@ class Runs:
             _tidy(grid.out)
             return self._do(seeds[cell.name], grid.out / UNFINISHED / cell.name, folder)
 
-        found = grid.run(cells, do, _described)
+        found = grid.run(cells, do, _described, may_diverge=True)
         _tidy(grid.out)
         return found
 

@@ -2,8 +2,7 @@
 
 import pathlib
 
-from keras_tupe.trainer import NonFiniteError
-from training.command.grid import Grid
+from training.command.grid import Grid, converged
 from training.finetune.engine import FineTuner
 from training.finetune_seq2seq.data import read_all, tokens_of
 from training.finetune_seq2seq.model import start_of
@@ -24,7 +23,7 @@ def finetune(settings, command):
         The report, Markdown.
 
     Raises:
-        ValueError: if the preset, the files or the folder cannot be used, or training diverges.
+        ValueError: if the preset, the files or the folder cannot be used, or all runs diverge.
     """
     pairs = read_all(settings)
     machine = FineTuner.of(settings).machine
@@ -34,7 +33,7 @@ def finetune(settings, command):
     out = pathlib.Path(settings.out)
     runs = Runs(settings, machine, start, pairs, tokens)
     with Grid(out, "finetune_seq2seq") as grid:
-        done = _trained(runs, grid)
+        done, diverged = converged(runs.run(grid), settings.learning_rate)
         metrics = list(done.values())
         results = {
             "command": command,
@@ -47,7 +46,8 @@ def finetune(settings, command):
             "settings": settings.identity(),
             "steps": runs.plan.steps,
             "warmup_steps": runs.plan.warmup_steps,
-            "seeds": list(range(settings.seeds)),
+            "seeds": [int(name.removeprefix("seed-")) for name in done],
+            "diverged": diverged,
             "seconds": sum(found["seconds"] for found in metrics),
             "train_seconds": [found["train_seconds"] for found in metrics],
             "pairs": {
@@ -75,14 +75,3 @@ def _tokens(settings, start, pairs):
     if problems:
         raise ValueError("\n".join(problems))
     return found
-
-
-def _trained(runs, grid):
-    """Returns what the runs' metrics are, by folder."""
-    try:
-        return runs.run(grid)
-    except NonFiniteError as error:
-        raise ValueError(
-            f"The loss or its gradient is not finite at step {error.step}. Lower "
-            f"--learning-rate. Received: learning_rate={runs.settings.learning_rate}"
-        ) from None

@@ -4,6 +4,7 @@ import dataclasses
 
 from keras_tupe.data import write_json
 from training.command.durations import duration
+from training.command.grid import told
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
 from training.finetune_squad.results import group_name
@@ -86,6 +87,7 @@ def report(results):
                 ],
             )
         )
+    lines += told(results["diverged"])
     lines.append(f"Time of all runs: {duration(results['seconds'])}.")
     return "\n\n".join(lines) + "\n"
 

@@ -42,7 +42,9 @@ class Runs:
         identity = {**self.settings.identity(), "preset": self.encoder.digest, **content}
         seeds = {f"seed-{seed}": seed for seed in range(self.settings.seeds)}
         cells = [Cell(name, {**identity, "seed": seed}) for name, seed in seeds.items()]
-        return grid.run(cells, lambda cell, folder: self._do(seeds[cell.name], folder))
+        return grid.run(
+            cells, lambda cell, folder: self._do(seeds[cell.name], folder), may_diverge=True
+        )
 
     def _do(self, seed, folder):
         """Trains, predicts and scores; writes the answers into `folder` and returns metrics."""

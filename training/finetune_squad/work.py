@@ -3,8 +3,7 @@
 import pathlib
 import sys
 
-from keras_tupe.trainer import NonFiniteError
-from training.command.grid import Grid
+from training.command.grid import Grid, converged
 from training.finetune.engine import FineTuner
 from training.finetune_squad.data import FILES, read_questions, windows_of
 from training.finetune_squad.report import changes, report, write
@@ -25,7 +24,7 @@ def finetune(settings, command):
         The report, Markdown.
 
     Raises:
-        ValueError: if the preset, the files or the folder cannot be used, or training diverges.
+        ValueError: if the preset, the files or the folder cannot be used, or all runs diverge.
     """
     data = read_questions(settings)
     for line in [line for name in FILES for line in data[name].skipped]:
@@ -37,7 +36,8 @@ def finetune(settings, command):
     }
     out = pathlib.Path(settings.out)
     with Grid(out, "finetune_squad") as grid:
-        done = _train(Runs(settings, tuner, encoder, data, windows), grid)
+        found = Runs(settings, tuner, encoder, data, windows).run(grid)
+        done, diverged = converged(found, settings.learning_rate)
         answers = [read_predictions(out / name) for name in done]
         results = {
             "command": command,
@@ -49,7 +49,8 @@ def finetune(settings, command):
             "settings": settings.identity(),
             "changes": changes(settings, {name: len(data[name].questions) for name in FILES}),
             "extension": next(iter(done.values()))["extension"],
-            "seeds": list(range(settings.seeds)),
+            "seeds": [int(name.removeprefix("seed-")) for name in done],
+            "diverged": diverged,
             "seconds": sum(metrics["seconds"] for metrics in done.values()),
             "questions": {name: _counts(data[name], windows[name]) for name in FILES},
             **score(windows["dev"], answers),
@@ -58,17 +59,6 @@ def finetune(settings, command):
         text = report(results)
         write(out, results, text)
     return text
-
-
-def _train(runs, grid):
-    """Returns what the runs' metrics are, by folder."""
-    try:
-        return runs.run(grid)
-    except NonFiniteError as error:
-        raise ValueError(
-            f"The loss or its gradient is not finite at step {error.step}. Lower "
-            f"--learning-rate. Received: learning_rate={runs.settings.learning_rate}"
-        ) from None
 
 
 def _counts(data, windows):

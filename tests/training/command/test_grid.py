@@ -11,7 +11,8 @@ import time
 import pytest
 
 from keras_tupe._commit import commit
-from training.command.grid import Cell, Grid
+from keras_tupe.trainer import NonFiniteError
+from training.command.grid import Cell, Grid, converged, told
 
 CELLS = [Cell(f"task/seed-{seed}", {"seed": seed, "rates": (1, 2)}) for seed in range(3)]
 
@@ -66,6 +67,26 @@ def test_a_run_that_fails_leaves_nothing_and_the_ones_before_stay(tmp_path):
     assert sorted(path.name for path in (tmp_path / "task").iterdir()) == ["seed-0"]
 
 
+def test_a_run_that_diverges_is_a_result_and_the_others_go_on(tmp_path, capsys):
+    def diverges(cell, folder):
+        if cell.settings["seed"] == 0:
+            raise NonFiniteError(step=7, skipped_steps=1)
+        return score(cell, folder)
+
+    with Grid(tmp_path) as grid:
+        found = grid.run(CELLS, diverges, lambda metrics: metrics["score"], may_diverge=True)
+        assert found["task/seed-0"] == {"not_finite_at_step": 7}
+        assert grid.run(CELLS, pytest.fail) == found  # it is not done again
+    assert "task/seed-0: diverged at step 7; " in capsys.readouterr().err
+    done, diverged = converged(found, 0.1)
+    assert [*done] == [cell.name for cell in CELLS if cell.settings["seed"]]
+    assert told(diverged) == ["Diverged, and in no number here: task/seed-0 at step 7."]
+    assert told({}) == []
+    message = "not finite at step 7. Lower --learning-rate, .*Received: learning_rate=0.1"
+    with pytest.raises(ValueError, match=message):
+        converged({"task/seed-0": found["task/seed-0"]}, 0.1)
+
+
 def test_other_settings_are_refused_by_name_before_anything_runs(tmp_path):
     with Grid(tmp_path) as grid:
         grid.run(CELLS[1:2], score)
@@ -90,7 +111,8 @@ def test_an_out_that_is_a_file_is_refused(tmp_path):
 
 KILLED = """
 import sys, time
-from training.command.grid import Cell, Grid
+from keras_tupe.trainer import NonFiniteError
+from training.command.grid import Cell, Grid, converged, told
 
 def do(cell, folder):
     (folder / "part").write_text("x")

@@ -140,6 +140,9 @@ def test_half_precision_micro_batches_beams_and_the_other_schedule_work(folder, 
 @pytest.mark.slow
 def test_training_that_diverges_ends_with_a_sentence(folder, files, tmp_path):
     out = tmp_path / "out"
-    message = cases.failure(folder / "preset", out=out, learning_rate=1e38, **files)
+    words = cases.arguments(folder / "preset", out=out, learning_rate=1e38, **files)
+    message = commands.refusal("finetune_seq2seq", *words)
     assert "The loss or its gradient is not finite at step" in message
-    assert message.endswith("Lower --learning-rate. Received: learning_rate=1e+38")
+    assert message.endswith(
+        "with another --out. Received: learning_rate=1e+38"
+    )

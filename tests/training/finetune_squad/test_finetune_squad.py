@@ -223,9 +223,12 @@ def test_a_killed_command_goes_on_and_ends_with_the_same_tables(parts, twice, tm
 
 @pytest.mark.slow
 def test_training_that_diverges_ends_with_a_sentence(parts, tmp_path):
-    message = cases.failure(*parts, tmp_path / "out", learning_rate=1e38)
+    words = cases.arguments(*parts, tmp_path / "out", learning_rate=1e38)
+    message = commands.refusal("finetune_squad", *words)
     assert "The loss or its gradient is not finite at step" in message
-    assert message.endswith("Lower --learning-rate. Received: learning_rate=1e+38")
+    assert message.endswith(
+        "with another --out. Received: learning_rate=1e+38"
+    )
 
 
 @pytest.mark.slow
