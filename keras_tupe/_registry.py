@@ -1,12 +1,18 @@
-"""Registries: records by name, one Python file each, of the package or loaded from elsewhere."""
+"""Registries: records by name, one Python file each, of the package or loaded from elsewhere.
 
+A preset carries the file of a record from elsewhere: its source, its name and its SHA-256.
+"""
+
+import dataclasses
+import hashlib
 import importlib.util
+import json
 import pathlib
 import pkgutil
 import sys
 from collections.abc import Mapping
 
-from keras_tupe._carried_file import CarriedFile
+from keras_tupe._json_file import read_json_object
 from keras_tupe._keywords import did_you_mean
 
 
@@ -24,10 +30,8 @@ class Registry:
         self._a_noun = f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
         loader = f"{package}.load_file"
         self.carried = CarriedFile(noun, f"{word}_file.json", loader, f"--{word}-file")
-        self.records, self._files = (
-            {},
-            {},
-        )  # of files by name: the path, and the content that was run
+        self.records = {}
+        self._files = {}  # by name: the path, and the content that was run
         self.add_files(path)
 
     def add_files(self, path):
@@ -137,3 +141,69 @@ def resolve_options(given, defaults, noun, argument):
             f"{expected}. Received: {argument}={given!r}"
         )
     return {**defaults, **given}
+
+
+@dataclasses.dataclass(frozen=True)
+class CarriedFile:
+    """How presets carry the files of records of one kind."""
+
+    noun: str
+    record: str
+    loader: str
+    option: str
+
+    def carry(self, folder, name, source):
+        """Puts the file of a record into a preset; without a source, removes another's mention."""
+        record = pathlib.Path(folder) / self.record
+        if source is None:
+            record.unlink(missing_ok=True)
+            return
+        record.with_name(f"{name}.py").write_bytes(source)
+        text = json.dumps({"file": f"{name}.py", "sha256": _sha256(source)}, indent=4)
+        record.write_text(text, encoding="utf-8")
+
+    def of(self, folder):
+        """Returns path and SHA-256 of the file that a preset carries; `(None, None)` if none."""
+        folder = pathlib.Path(folder)
+        if not (folder / self.record).is_file():
+            return None, None
+        found = read_json_object(folder / self.record)
+        file, sha256 = found.get("file"), found.get("sha256")
+        is_name = isinstance(file, str) and pathlib.Path(file).name == file
+        if not isinstance(sha256, str) or not is_name:
+            raise ValueError(
+                f"A preset's {self.record} must hold the name of a file beside it and its SHA-256. "
+                f"Save the preset again. Received: {found!r}"
+            )
+        return folder / file, sha256
+
+    def check_unchanged(self, path, source):
+        """Refuses the content of a file that a preset carries and that was changed since."""
+        file, sha256 = self.of(path.parent)
+        if file is not None and file.name == path.name and sha256 != _sha256(source):
+            raise ValueError(
+                f"The file of the preset's {self.noun} was changed after the preset was saved: its "
+                f"SHA-256 is {_sha256(source)}, and {self.record} says {sha256}. Get the preset "
+                "again, or, if you trust the change, load a copy of the file from another folder. "
+                f"Received: path={str(path)!r}"
+            )
+
+    def how_to_load(self, folder, name):
+        """Returns sentences on how the record of a preset becomes known, where it is not."""
+        path, sha256 = self.of(folder)
+        unknown = f"The preset's {self.noun} is not known here."
+        if path is None or path.stem != name:
+            return (
+                f"{unknown} Name the Python file that defines it: {self.option} on the command "
+                f"line, `{self.loader}` in Python."
+            )
+        return (
+            f"{unknown} The preset carries the Python file that defines it, which is not run "
+            f"unless you ask for it. Read it, and if you trust it, load it: {self.option} {path} "
+            f"on the command line, `{self.loader}({str(path)!r})` in Python. Its SHA-256 is "
+            f"{sha256}."
+        )
+
+
+def _sha256(source):
+    return hashlib.sha256(source).hexdigest()

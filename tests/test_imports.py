@@ -57,7 +57,6 @@ MAY_IMPORT = {
         "tasks",
     },
     "export": {"layers", "positions", "models", "tasks", "tokenizers", "_commit", "_new_folder"},
-    "_carried_file": {"_json_file"},
     "_commit": set(),
     "_finite": set(),
     "_json_file": set(),
@@ -65,7 +64,7 @@ MAY_IMPORT = {
     "_keywords": set(),  # which every part may import
     "check": set(),  # the same
     "_new_folder": set(),
-    "_registry": {"_carried_file"},
+    "_registry": {"_json_file"},
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.

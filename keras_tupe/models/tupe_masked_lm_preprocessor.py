@@ -43,6 +43,10 @@ class MaskingPreprocessor(TupePreprocessor):
         self._generator = self._rows.random_generator()
         super().build(input_shape)
 
+    def with_masks(self, x):
+        """Returns rows of a batch `x` of texts, with the mask tokens that are written in them."""
+        return self._rows.encoder_rows(self, x, masks=True)
+
     def call(self, x, y=None, sample_weight=None):
         self._rows.check_labels(y)
         return self._rows.masked_rows(self, x, self._generator)

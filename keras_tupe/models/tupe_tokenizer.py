@@ -22,27 +22,23 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
     """Text to token ids, by a WordPiece, a SentencePiece or a byte-level vocabulary.
 
     It wraps one TensorFlow op, `op`, that is the same in training and in exported models (see
-    `keras_tupe.tokenizers`); so it needs TensorFlow and tensorflow_text on every backend,
-    but only when it gets a vocabulary.
+    `keras_tupe.tokenizers`); so a vocabulary needs TensorFlow and tensorflow_text on every backend.
 
     Differences from the source: KerasHub's own tokenizers have a Python and a TensorFlow path,
-    which do not always agree; here there is one path. `detokenize` leaves out start, end
-    and padding tokens.
+    which do not always agree; here there is one. `detokenize` leaves out start, end and padding.
 
     Args:
         vocabulary: WordPiece pieces: a list, or the path of a file with one piece per line.
         sentencepiece: SentencePiece BPE model: bytes, or the path of a file.
         lowercase: whether to lower-case the text (WordPiece also strips accents). Defaults to
             `True`, but with byte pairs to `False`, which is all that these can do.
-        dtype: integer type of the ids. Defaults to `"int32"`.
-        sequence_length: optional length to which ids are cut or padded. Defaults to no limit.
-            Preprocessors have their own.
+        dtype: integer type of the ids.
+        sequence_length: optional length to which ids are cut or padded; preprocessors have theirs.
         kind: `"wordpiece"`, `"sentencepiece"` or `"byte_pair"`; needed only where the vocabulary
-            comes later, as in a preset. Defaults to what is given.
+            comes later, as in a preset.
         byte_pairs: GPT-2's byte-level vocabulary: the path of `vocab.json`, with `merges.txt`
             beside it, or a tuple of vocabulary and merges, as of
-            `keras_tupe.tokenizers.ByteLevelBpe`. Give one of `vocabulary`, `sentencepiece` and
-            `byte_pairs`.
+            `keras_tupe.tokenizers.ByteLevelBpe`.
         **kwargs: `name` and the other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:
@@ -50,13 +46,12 @@ class TupeTokenizer(PresetClass, keras_hub.tokenizers.Tokenizer):
 
     Returns:
         Ids without start and end tokens: for a batch lists, or a `tf.RaggedTensor`
-        `(batch, (pieces))` inside `tf.data` and `tf.function`; a tensor for one string and
-        when `sequence_length` is given. A special token written in the text is
-        text, never that token.
+        `(batch, (pieces))` inside `tf.data` and `tf.function`; a tensor for one string and when
+        `sequence_length` is given. A special token written in the text is text, never that token.
 
     Raises:
-        ValueError: if more than one vocabulary is given, one does not fit `kind`, lacks a special
-            token, or none is there when it is needed; if byte pairs are to be lower-cased.
+        ValueError: if there are several vocabularies, none when it is needed, one that does not fit
+            `kind` or lacks a special token; if byte pairs are to be lower-cased.
         TypeError: if the input is not text, or `dtype` is not an integer type.
 
     Example:

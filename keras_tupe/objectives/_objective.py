@@ -12,10 +12,6 @@ from keras_tupe.trainer import step_flops
 _SIZES = ("num_layers", "hidden_dim", "intermediate_dim", "vocabulary_size")
 
 
-def _no_numbers(loss, characters):
-    return {}
-
-
 @dataclasses.dataclass(frozen=True)
 class Output:
     """What one of several outputs of a model is called in tables.
@@ -96,7 +92,7 @@ class Objective:
     outputs: Mapping = dataclasses.field(default_factory=dict)
     options: Mapping = dataclasses.field(default_factory=dict)
     flops: Callable | None = None
-    numbers: Callable = _no_numbers
+    numbers: Callable = lambda loss, characters: {}
 
     @property
     def backbone_cls(self):

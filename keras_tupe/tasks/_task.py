@@ -278,7 +278,16 @@ class TupeTask(PresetModel):
             loss = self.default_loss()
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
             weighted_metrics = self.default_metrics()
-        check_optimizer(optimizer, self)
+        # under a pure half-precision policy the weights of some position terms stay in float32
+        dtypes = sorted({weight.dtype for weight in self.trainable_variables})
+        is_apart = len(dtypes) > 1 and keras.backend.backend() == "tensorflow"
+        if is_apart and getattr(optimizer, "global_clipnorm", None):
+            raise ValueError(
+                "Keras clips gradients by their global norm only if all weights have one dtype. "
+                "Use a mixed precision policy such as 'mixed_bfloat16', an optimizer without "
+                "`global_clipnorm`, or `keras_tupe.trainer.Trainer`. "
+                f"Received: weights in {' and '.join(dtypes)}"
+            )
         super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
 
     def make_train_function(self, force=False):
@@ -460,20 +469,6 @@ def input_names(model):
     """Returns the names of a model's inputs, and of those that are not integers, as a tuple."""
     floats = [tensor.name for tensor in model.inputs if "float" in tensor.dtype]
     return [tensor.name for tensor in model.inputs], floats
-
-
-def check_optimizer(optimizer, model):
-    """Refuses `global_clipnorm` on TensorFlow where Keras could not clip all gradients together."""
-    if keras.backend.backend() != "tensorflow":
-        return
-    # under a pure half-precision policy those of some position terms stay in float32
-    dtypes = sorted({weight.dtype for weight in model.trainable_variables})
-    if getattr(optimizer, "global_clipnorm", None) and len(dtypes) > 1:
-        raise ValueError(
-            "Keras clips gradients by their global norm only if all weights have one dtype. Use a "
-            "mixed precision policy such as 'mixed_bfloat16', `keras_tupe.trainer.Trainer`, or an "
-            f"optimizer without `global_clipnorm`. Received: weights in {' and '.join(dtypes)}"
-        )
 
 
 def check_preprocessor(preprocessor, backbone):

@@ -99,18 +99,10 @@ class TupeMaskedLM(TupeTask, keras_hub.models.MaskedLM):
         Both are `(rows, 5)`, best first, among the ordinary pieces; `num_masks` `(rows,)` is the
         number of blanks that are read. Where it is 0 the other two mean nothing.
         """
+        self._check_takes_text()
         tokenizer = self.preprocessor.tokenizer.op
-        written = [text for (text,) in texts]
-        rows, _, _ = self.labelled(texts, [None] * len(texts))
-        length = rows["token_ids"].shape[1]
-        ids, mask = (np.zeros((len(texts), length), "int32") for _ in range(2))
-        lead = [tokenizer.start_id] if self.preprocessor.add_start_token else []
-        for row, pieces in enumerate(tokenizer.tokenize_with_masks(written).to_list()):
-            whole = [*lead, *pieces[: length - len(lead) - 1], tokenizer.end_id]
-            ids[row, : len(whole)], mask[row, : len(whole)] = whole, 1
-        is_mask = ids == tokenizer.mask_id
-        x = {"token_ids": ids, "padding_mask": mask, "segment_ids": np.zeros_like(ids)}
-        x = {name: ops.convert_to_tensor(x[name]) for name in self.backbone.input}
+        x = self.preprocessor.with_masks([text for (text,) in texts])
+        is_mask = ops.convert_to_numpy(x["token_ids"]) == tokenizer.mask_id
         where = ops.convert_to_tensor(is_mask.argmax(axis=1)[:, None].astype("int32"))
         logits = ops.convert_to_numpy(self({**x, "mask_positions": where}, training=False))[:, 0]
         logits[:, list(tokenizer.special_ids)] = -np.inf  # a blank is to be filled with a word

@@ -54,3 +54,9 @@ TUPE = SpecialTokens("<s>", "</s>", "<pad>", "<mask>", "<unk>", separators=2)
 ALBERT = SpecialTokens("[CLS]", "[SEP]", "<pad>", "[MASK]", "<unk>", separators=1)
 # One token begins and ends every text; texts that are joined have it between them.
 GPT_2 = SpecialTokens(*["<|endoftext|>"] * 3, None, "<|endoftext|>", separators=1)
+
+
+def first_known(pieces, *kinds):
+    """Returns the first of some `SpecialTokens` that all are in a vocabulary, else the last."""
+    known = (kind for kind in kinds if set(kind.texts) <= set(pieces))
+    return next(known, kinds[-1])

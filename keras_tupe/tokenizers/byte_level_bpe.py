@@ -17,13 +17,15 @@ from keras_tupe.tokenizers._byte_pieces import (
     check_vocabulary,
 )
 from keras_tupe.tokenizers._files import write_bytes
-from keras_tupe.tokenizers._offsets import whole_characters
-from keras_tupe.tokenizers._special_tokens import BERT, GPT_2, TUPE
+from keras_tupe.tokenizers._offsets import numpy_rows, whole_characters
+from keras_tupe.tokenizers._special_tokens import BERT, GPT_2, TUPE, first_known
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 # Unicode's white space. In RE2, which TensorFlow has, \s is that of ASCII alone.
 _SPACE = r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
 _SPACES = f"[{_SPACE}]+"
+# `regex_split` ends a text at a NUL. These are no characters of any text, and cut as a NUL is.
+_MARK, _MARK_ITSELF, _NUL = "\ufdd0", "\ufdd0\ufdd1", "\ufdd0\ufdd2"
 _WORDS = rf"'s|'t|'re|'ve|'m|'ll|'d| ?\p{{L}}+| ?\p{{N}}+| ?[^{_SPACE}\p{{L}}\p{{N}}]+"
 
 
@@ -61,8 +63,7 @@ class ByteLevelBpe(AbstractTokenizer):
         ValueError: if a special token or one of the 256 bytes is missing, ids are not 0, 1, ...,
             a merge is there twice or has pieces that are not in the vocabulary, or a file
             holds something else.
-        TypeError: if `vocabulary` or `merges` is something else.
-        FileNotFoundError: if there is no file at a path.
+        TypeError, FileNotFoundError: if `vocabulary` or `merges` is something else, or no file.
 
     Example:
         >>> from tokenizers.pre_tokenizers import ByteLevel
@@ -89,8 +90,7 @@ class ByteLevelBpe(AbstractTokenizer):
         merges = as_merges(merges, vocabulary)
         pieces = as_pieces(vocabulary)
         check_vocabulary(pieces, merges)
-        known = (each for each in (TUPE, BERT) if set(each.texts) <= set(pieces))
-        special = next(known, GPT_2)
+        special = first_known(pieces, TUPE, BERT, GPT_2)
         super().__init__(pieces, special, False, name="byte_level_bpe")
         self._pairs = tuple(merges)
         self._merges = ByteMerges(pieces, merges)
@@ -107,20 +107,18 @@ class ByteLevelBpe(AbstractTokenizer):
         write_bytes(merges, text.encode("utf-8"))
 
     def _ids(self, strings):
-        words = _cut_words(_without_nul(strings))
+        strings = tf.strings.regex_replace(strings, _MARK, _MARK_ITSELF)
+        words = _cut_words(tf.strings.regex_replace(strings, r"\x{0}", _NUL))
         unique, index = tf.unique(words.flat_values)
-        unique = _with_nul(unique)
+        unique = tf.strings.regex_replace(unique, _NUL, "\0")
+        unique = tf.strings.regex_replace(unique, _MARK_ITSELF, _MARK)
         pieces = tf.gather(self._merges(unique), index)  # (words, (pieces))
         return words.with_flat_values(pieces).merge_dims(1, 2)  # (batch, (pieces))
 
     def _ids_and_spans(self, strings):
-        ids = self._ids(strings)
-        splits = ids.row_splits.numpy()
-        ends = np.cumsum(self._sizes[ids.flat_values.numpy()])
-        spans = []
-        for text, first, last in zip(strings.numpy(), splits[:-1], splits[1:], strict=True):
-            offset = ends[first - 1] if first else 0
-            bounds = np.append(0, ends[first:last] - offset)
+        ids, spans = self._ids(strings), []
+        for text, row in zip(strings.numpy(), numpy_rows(ids), strict=True):
+            bounds = np.append(0, np.cumsum(self._sizes[row]))
             spans.append(whole_characters(text, bounds[:-1], bounds[1:]))
         return ids, spans
 
@@ -131,20 +129,6 @@ class ByteLevelBpe(AbstractTokenizer):
 
     def _text(self, ids):
         return tf.strings.reduce_join(tf.gather(tf.constant(self._bytes), ids), axis=-1)
-
-
-# `regex_split` ends a text at a NUL. These are no characters of any text, and cut as a NUL is.
-_MARK, _MARK_ITSELF, _NUL = "\ufdd0", "\ufdd0\ufdd1", "\ufdd0\ufdd2"
-
-
-def _without_nul(strings):
-    strings = tf.strings.regex_replace(strings, _MARK, _MARK_ITSELF)
-    return tf.strings.regex_replace(strings, r"\x{0}", _NUL)
-
-
-def _with_nul(strings):
-    strings = tf.strings.regex_replace(strings, _NUL, "\0")
-    return tf.strings.regex_replace(strings, _MARK_ITSELF, _MARK)
 
 
 def _cut_words(strings):

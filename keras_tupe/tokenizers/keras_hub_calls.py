@@ -83,9 +83,9 @@ def texts(tokenizer, token_ids, padding_mask):
 # Rows of preprocessors, whose settings are read from them
 
 
-def encoder_rows(preprocessor, x):
+def encoder_rows(preprocessor, x, masks=False):
     """Returns an encoder's inputs of one text, a batch, or a tuple of two of them (pairs)."""
-    return of_batches(lambda *texts: _packed(preprocessor, texts), *_texts(x))
+    return of_batches(lambda *texts: _packed(preprocessor, texts, masks), *_texts(x))
 
 
 def random_generator():
@@ -203,11 +203,12 @@ def _frame(preprocessor):
     return {name: getattr(preprocessor, name) for name in ("add_start_token", "add_end_token")}
 
 
-def _packed(preprocessor, texts):
+def _packed(preprocessor, texts, masks=False):
     names = ("sequence_length", "truncate", "add_start_token")
     op = preprocessor.tokenizer.op
     options = {name: getattr(preprocessor, name) for name in names}
-    packed = pack_segments(op, tuple(map(op.tokenize, texts)), **options)
+    cut = op.tokenize_with_masks if masks else op.tokenize
+    packed = pack_segments(op, tuple(map(cut, texts)), **options)
     rows = dict(zip(("token_ids", "padding_mask", "segment_ids"), packed, strict=True))
     if not preprocessor.segments:
         del rows["segment_ids"]

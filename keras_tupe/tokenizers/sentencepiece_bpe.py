@@ -16,7 +16,7 @@ from keras_tupe.tokenizers._offsets import (
     through_normalisation,
 )
 from keras_tupe.tokenizers._sentencepiece_proto import ModelProto, PieceType
-from keras_tupe.tokenizers._special_tokens import ALBERT, TUPE
+from keras_tupe.tokenizers._special_tokens import ALBERT, TUPE, first_known
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 _SCORE_OF_COMMAS = 100  # as transformers has it: more than any piece of a text costs
@@ -70,8 +70,7 @@ class SentencePieceBpe(AbstractTokenizer):
             )
         self._model = bytes(model)
         proto, pieces = _parse(self._model)
-        known = (each for each in (TUPE, ALBERT) if set(each.texts) <= set(pieces))
-        special = next(known, TUPE)
+        special = first_known(pieces, TUPE, ALBERT, TUPE)
         super().__init__(pieces, special, lowercase, name="sentence_piece_bpe")
         self._drops_accents = special is ALBERT
         self._op = _make_op(proto, special)

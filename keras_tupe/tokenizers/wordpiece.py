@@ -9,7 +9,7 @@ import tensorflow_text
 from keras_tupe.tokenizers._bert_normalizer import bert_normalized, of_any_character
 from keras_tupe.tokenizers._files import read_text, write_bytes
 from keras_tupe.tokenizers._offsets import numpy_rows, through_normalisation
-from keras_tupe.tokenizers._special_tokens import BERT, MPNET
+from keras_tupe.tokenizers._special_tokens import BERT, MPNET, first_known
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer
 
 _MAX_PIECE_BYTES = 256  # of the op, without the leading ##
@@ -60,7 +60,7 @@ class WordPiece(AbstractTokenizer):
         pieces = _read(vocabulary) if isinstance(vocabulary, (str, os.PathLike)) else vocabulary
         pieces = list(pieces)
         _check(pieces)
-        special = MPNET if set(MPNET.texts) <= set(pieces) else BERT
+        special = first_known(pieces, MPNET, BERT)
         super().__init__(pieces, special, lowercase, name="word_piece")
         try:
             self._op = tensorflow_text.FastBertTokenizer(

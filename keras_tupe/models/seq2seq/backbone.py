@@ -121,7 +121,8 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
         inputs = {name: _input(name=name) for name in inputs}
         mask = inputs["encoder_padding_mask"]
         states = encoder({"token_ids": inputs["encoder_token_ids"], "padding_mask": mask})
-        decoded = decoder(decoder_inputs(inputs, states))
+        own = {name: inputs[f"decoder_{name}"] for name in ("token_ids", "padding_mask")}
+        decoded = decoder({**own, "encoder_states": states, "encoder_padding_mask": mask})
         outputs = {"encoder_sequence_output": states, "decoder_sequence_output": decoded}
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
         # === Config ===
@@ -152,10 +153,3 @@ class TupeSeq2SeqBackbone(PresetModel, keras_hub.models.Backbone):
 
     def get_config(self):
         return {**super().get_config(), **self._arguments()}
-
-
-def decoder_inputs(inputs, encoder_states):
-    """Returns what the decoder takes, of a backbone's inputs and the states of its encoder."""
-    own = {name: inputs[f"decoder_{name}"] for name in ("token_ids", "padding_mask")}
-    mask = inputs["encoder_padding_mask"]
-    return {**own, "encoder_states": encoder_states, "encoder_padding_mask": mask}

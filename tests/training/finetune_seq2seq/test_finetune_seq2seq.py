@@ -143,6 +143,4 @@ def test_training_that_diverges_ends_with_a_sentence(folder, files, tmp_path):
     words = cases.arguments(folder / "preset", out=out, learning_rate=1e38, **files)
     message = commands.refusal("finetune_seq2seq", *words)
     assert "The loss or its gradient is not finite at step" in message
-    assert message.endswith(
-        "with another --out. Received: learning_rate=1e+38"
-    )
+    assert message.endswith("with another --out. Received: learning_rate=1e+38")

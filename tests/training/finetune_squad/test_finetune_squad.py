@@ -226,9 +226,7 @@ def test_training_that_diverges_ends_with_a_sentence(parts, tmp_path):
     words = cases.arguments(*parts, tmp_path / "out", learning_rate=1e38)
     message = commands.refusal("finetune_squad", *words)
     assert "The loss or its gradient is not finite at step" in message
-    assert message.endswith(
-        "with another --out. Received: learning_rate=1e+38"
-    )
+    assert message.endswith("with another --out. Received: learning_rate=1e+38")
 
 
 @pytest.mark.slow
