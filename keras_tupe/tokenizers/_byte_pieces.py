@@ -40,7 +40,11 @@ def as_pieces(vocabulary):
             "A byte-level vocabulary must be a dictionary from pieces to ids, or the path of a "
             f"JSON file with one. Received: {type(vocabulary).__name__}{where}"
         )
-    pieces = {index: piece for piece, index in vocabulary.items() if isinstance(piece, str)}
+    pieces = {
+        index: piece
+        for piece, index in vocabulary.items()
+        if isinstance(piece, str) and type(index) is int
+    }
     wrong = [index for index in range(len(vocabulary)) if index not in pieces]
     if wrong:
         raise ValueError(
@@ -63,7 +67,14 @@ def as_merges(merges, vocabulary):
             "Merges must be a list of pairs of pieces, or the path of a file with one pair on "
             f"each line. Received: {type(merges).__name__}"
         )
-    return [tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in merges]
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or not all(isinstance(x, str) for x in pair):
+            raise ValueError(
+                "A merge must be of two pieces, with one space between them in a file. "
+                f"Received: {pair!r:.60}"
+            )
+    return [tuple(pair) for pair in pairs]
 
 
 def check_vocabulary(pieces, merges):
