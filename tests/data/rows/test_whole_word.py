@@ -3,14 +3,13 @@
 import dataclasses
 
 import numpy as np
-import prepared_directories
 import pytest
+from batch_arrays import arrays_of, assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_tupe.data.corpus.word_starts import word_starts
+from keras_tupe.data import Masking, mask_rows
 from keras_tupe.data.rows.counter_rng import random_bits
-from keras_tupe.data.rows.masking import Masking, mask_rows
 
 PAD, UNKNOWN, START, END, MASK = range(5)
 SIZE = 60
@@ -80,14 +79,11 @@ def test_words_are_chosen_as_promised(batch, seed):
 @given(batches(), st.integers(0, 2**64 - 1))
 def test_where_every_piece_is_a_word_the_masks_are_those_of_tokens(batch, seed):
     rows, examples, masking = batch
-    of_words = mask_rows(
-        rows, examples, dataclasses.replace(masking, begins_word=[True] * SIZE), seed=seed
-    )
-    of_tokens = mask_rows(rows, examples, dataclasses.replace(masking, begins_word=None), seed=seed)
-    assert of_words[0].keys() == of_tokens[0].keys()
-    for one, other in zip(flat(of_words), flat(of_tokens), strict=True):
-        np.testing.assert_array_equal(one, other)
-        assert one.dtype == other.dtype
+    found = [
+        arrays_of(dataclasses.replace(masking, begins_word=begins).examples(rows, examples, seed))
+        for begins in ([True] * SIZE, None)
+    ]
+    assert_same(*found)
 
 
 def test_a_word_too_long_is_passed_over_for_a_smaller_one():
@@ -99,14 +95,6 @@ def test_a_word_too_long_is_passed_over_for_a_smaller_one():
     assert (inputs["mask_positions"][:, 0] == 4).all()
 
 
-def test_words_of_more_tokens_than_may_be_masked_never_are():
-    rows = np.tile([START, 5, LONG, LONG, LONG, END], (50, 1))
-    inputs, labels, weights = mask_rows(rows, np.arange(50), WORDS, seed=1)
-    np.testing.assert_array_equal(inputs["token_ids"], rows)
-    assert not weights.any()
-    assert (labels == PAD).all()
-
-
 def test_the_rest_of_a_split_word_at_the_start_of_a_row_is_a_word():
     rows = np.tile([START, LONG, LONG, END], (300, 1))
     masking = dataclasses.replace(WORDS, rate=1.0)
@@ -115,14 +103,6 @@ def test_the_rest_of_a_split_word_at_the_start_of_a_row_is_a_word():
     assert (weights.sum(axis=1) == 2).all()
     without_start = np.full((10, 4), LONG)
     assert (mask_rows(without_start, np.arange(10), masking, seed=1)[2].sum(axis=1) == 4).all()
-
-
-def test_an_unknown_piece_is_a_word_that_is_not_masked():
-    rows = np.tile([5, UNKNOWN, LONG, 7], (400, 1))
-    masking = dataclasses.replace(WORDS, rate=0.4)  # int(1.2 + U) of three words of one token
-    inputs, _, weights = mask_rows(rows, np.arange(400), masking, seed=1)
-    places = inputs["mask_positions"][weights == 1]
-    assert set(places) == {0, 2, 3}
 
 
 def test_all_words_of_one_size_are_masked_equally_often():
@@ -144,22 +124,6 @@ def test_each_piece_of_a_word_draws_its_own_replacement():
     assert abs(both - 0.64) < 5 * np.sqrt(0.64 * 0.36 / 20_000)
 
 
-def test_pieces_of_wordpiece_begin_words_unless_marked():
-    pieces = ["[PAD]", "#", "##", "##s", "cat", "s##"]
-    assert word_starts(pieces, "wordpiece").tolist() == [True, True, False, False, True, True]
-
-
-def test_pieces_of_sentencepiece_begin_words_if_marked():
-    pieces = ["<s>", "\u2581", "\u2581cat", "s", "<0xE2>", ".", "_a"]
-    starts = word_starts(pieces, "sentencepiece")
-    assert starts.tolist() == [False, True, True, False, False, False, False]
-
-
-def test_an_unknown_kind_of_pieces_is_refused():
-    with pytest.raises(ValueError, match=r"'sentencepiece', .*\]. Received: kind='bpe'"):
-        word_starts(["a"], "bpe")
-
-
 def test_one_value_per_piece_is_needed():
     with pytest.raises(ValueError, match=r"vocabulary, 60. Received: len\(begins_word\)=59$"):
         dataclasses.replace(WORDS, begins_word=BEGINS[1:])
@@ -170,20 +134,3 @@ def test_records_can_be_compared():
     assert dataclasses.replace(WORDS, begins_word=~BEGINS) != WORDS
     assert hash(dataclasses.replace(WORDS)) == hash(WORDS)
     assert "begins_word" not in repr(WORDS)
-
-
-def test_the_words_of_real_pieces_are_whole():
-    pieces = prepared_directories.pieces()
-    starts = word_starts(pieces, "wordpiece")
-    masking = Masking(len(pieces), MASK, PAD, (UNKNOWN, START, END), begins_word=starts)
-    rows = prepared_directories.make_rows(300, 64)
-    inputs, _, weights = mask_rows(rows, np.arange(300), masking, seed=2)
-    for row, positions, used in zip(rows, inputs["mask_positions"], weights == 1, strict=True):
-        hidden = set(positions[used])
-        words = [word for word in words_of(row, masking) if hidden & set(word)]
-        assert sorted(hidden) == sorted(column for word in words for column in word)
-
-
-def flat(masked):
-    inputs, labels, weights = masked
-    return [*inputs.values(), labels, weights]
