@@ -4,9 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe.data.rows._over_masking import OverMasking
 from keras_tupe.data.rows.counter_rng import random_bits
-from keras_tupe.data.rows.masking import Masking
+from keras_tupe.data.rows.masking import Masking, OverMasking
 
 # What a pair can be asked for, and what its class 1 is; class 0 is the pair as it was written.
 KINDS = {"next": "the second segment is of another document", "order": "the two are swapped"}
