@@ -8,8 +8,7 @@ import pathlib
 import numpy as np
 
 from keras_tupe._json_file import read_json_object
-from keras_tupe.data.corpus.prepared_vocabulary import PreparedVocabulary
-from keras_tupe.data.corpus.word_starts import KINDS
+from keras_tupe.data.corpus.prepared_vocabulary import KINDS, PreparedVocabulary
 from keras_tupe.data.rows.json_record import file_hash, is_sealed, write_bytes, write_sealed_json
 from keras_tupe.data.rows.partners import Partners
 
