@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_tupe.data.corpus.sentences import split_sentences
 
-_SENTENCES_PER_CALL = 8192
+_DOCUMENTS_PER_CALL = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,12 +33,13 @@ def tokenize_documents(documents, tokenize):
     Args:
         documents: iterable of strings.
         tokenize: function of a list of strings that returns one list of ids for each; it is
-            called on some thousands of sentences at a time.
+            called on the sentences of a thousand documents at a time.
     """
-    for sentences, sizes in _sentence_blocks(documents):
-        token_lists = iter(tokenize(sentences))
-        for size in sizes:
-            yield list(itertools.islice(token_lists, size))
+    documents = map(split_sentences, documents)
+    while block := [*itertools.islice(documents, _DOCUMENTS_PER_CALL)]:
+        tokens = iter(tokenize([*itertools.chain.from_iterable(block)]))
+        for sentences in block:
+            yield [*itertools.islice(tokens, len(sentences))]
 
 
 def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
@@ -112,20 +113,6 @@ def pack_sentences(token_ids, sizes, opens_document, length, *, start_id, end_id
     last_piece = np.flatnonzero(np.diff(rows, append=rows[-1] + 1))  # of each row
     packed[rows[last_piece], columns[last_piece] + piece_sizes[last_piece]] = end_id
     return PackedRows(packed, len(sizes), num_split, len(token_ids))
-
-
-def _sentence_blocks(documents):
-    """Yields (sentences, sentences per document) of whole documents, some thousands at a time."""
-    sentences, sizes = [], []
-    for document in documents:
-        found = split_sentences(document)
-        sentences.extend(found)
-        sizes.append(len(found))
-        if len(sentences) >= _SENTENCES_PER_CALL:
-            yield sentences, sizes
-            sentences, sizes = [], []
-    if sizes:
-        yield sentences, sizes
 
 
 def _flatten(documents):

@@ -137,7 +137,7 @@ class _Lines:
         self.number = 0
         self._reader, self._raw = reader, raw
         self._limit = max_bytes + 1
-        self._advance = advance
+        self._advance = advance or (lambda num_bytes: None)
         self._told = 0
 
     def __iter__(self):
@@ -150,10 +150,9 @@ class _Lines:
             if self.number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             yield self.number, line
-            if self._advance is not None and self.number % 64 == 0:
+            if self.number % 64 == 0:
                 self._tell()
-        if self._advance is not None:
-            self._tell()
+        self._tell()
 
     def _tell(self):
         position = self._raw.tell()

@@ -171,18 +171,7 @@ class MaskedPairs(OverMasking):
 
 
 def segments(token_ids, end_id):
-    """Where the two segments of rows of pairs are.
-
-    Args:
-        token_ids: integers, `(n, length)`: rows [CLS] A [SEP] B [SEP].
-        end_id: id of [SEP].
-
-    Returns:
-        The spans of A and of B, each int64 `(n, 2)`: first token and the one behind the last.
-
-    Raises:
-        ValueError: if a row has not two segments, each with a token.
-    """
+    """The spans of A and of B, each `(n, 2)`, of rows [CLS] A [SEP] B [SEP], which they must be."""
     rows = np.asarray(token_ids)
     is_end = rows == end_id
     first_end = is_end.argmax(axis=1)
