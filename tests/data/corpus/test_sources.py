@@ -85,22 +85,6 @@ def test_other_names_are_plain_text_unless_the_format_is_given(tmp_path):
     assert read(path, "jsonl", text_field="body") == TEXTS
 
 
-def test_blank_lines_separate_documents_however_many_and_wherever(tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_bytes(b"\n \n\t\r\n" + plain(TEXTS).replace(b"\n\n", b"\n \t\n\n\r\n") + b"\n\n\n")
-    assert read(path) == TEXTS
-    assert [line for line, _ in places(path)] == [4, 9, 13]
-
-
-def test_places_name_the_first_line_of_a_document(tmp_path):
-    path = tmp_path / "wiki_00"
-    path.write_bytes(b"\n" + tags(TEXTS))
-    assert [line for line, _ in places(path)] == [2, 7, 11]
-    path = tmp_path / "corpus.jsonl"
-    path.write_bytes(b"\n" + jsonl(TEXTS).replace(b"\n", b"\n\n"))
-    assert [line for line, _ in places(path)] == [2, 4, 6]
-
-
 # === What is wrong ===
 
 
@@ -170,34 +154,52 @@ def test_a_bad_document_is_named_and_the_next_is_read(bad, problem, format, tmp_
     assert last[1] == "two"
 
 
-@pytest.mark.parametrize("end", [b"", b"\n", b"\n\nnext"])
-def test_a_document_may_be_as_large_as_the_limit(end, tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_bytes(b"a" * 96 + end)  # the line end counts
-    assert places(path, max_document_bytes=97)[0] == (1, "a" * 96)
-    path.write_bytes(b"a" * 98 + end)
-    assert places(path, max_document_bytes=97)[0][1].startswith(
-        "The document has more than 97 bytes"
-    )
+ARTICLE = b'<doc id="1" url="" title="t">\nText.\n</doc>\n'
+OUTSIDE = 'The line is outside of <doc id="..." ...> and </doc>.'
+CUT_OFF = "The article has no </doc>: is the file cut off?"
+TOO_LONG = "The document has more than 97 bytes"
+FILES = {
+    "any blank lines": (
+        "corpus.txt",
+        b"\n \n\t\r\none\nmore\n \t\n\n\r\ntwo\r\n\n\n\n",
+        {4: "one\nmore", 9: "two"},
+    ),
+    "blank lines of JSON": (
+        "corpus.jsonl",
+        b'\n{"text": "one"}\n\n{"text": "two"}',
+        {2: "one", 4: "two"},
+    ),
+    "blank lines between articles": (
+        "wiki_00",
+        b"\n" + ARTICLE + b"\n" + ARTICLE,
+        {2: "Text.", 6: "Text."},
+    ),
+    "a line outside": (
+        "wiki_00",
+        ARTICLE + b"lost\n" + ARTICLE,
+        {1: "Text.", 4: OUTSIDE, 5: "Text."},
+    ),
+    "an article cut off": ("wiki_00", ARTICLE + ARTICLE[:-9], {1: "Text.", 4: CUT_OFF}),
+    "two articles": (
+        "wiki_00",
+        ARTICLE.replace(b"</doc>\n", b"") + ARTICLE,
+        {1: CUT_OFF, 3: "Text."},
+    ),
+    # the line end counts
+    "as large as the limit": ("corpus.txt", b"a" * 96 + b"\n\nnext", {1: "a" * 96, 3: "next"}),
+    "larger": ("corpus.txt", b"a" * 97 + b"\n\nnext", {1: TOO_LONG, 3: "next"}),
+    "larger, without a line end": ("corpus.txt", b"a" * 98, {1: TOO_LONG}),
+}
 
 
-def test_wikiextractor_articles_must_open_and_close(tmp_path):
-    path = tmp_path / "wiki_00"
-    article = b'<doc id="1" url="" title="t">\nText.\n</doc>\n'
-    path.write_bytes(article + b"lost\n" + article + b'<doc id="2" title="u">\nCut')
-    problems = places(path)
-    assert [line for line, _ in problems] == [1, 4, 5, 8]
-    assert problems[1][1] == 'The line is outside of <doc id="..." ...> and </doc>.'
-    assert problems[3][1] == "The article has no </doc>: is the file cut off?"
-
-
-def test_two_wikiextractor_articles_never_become_one(tmp_path):
-    path = tmp_path / "wiki_00"
-    article = b'<doc id="1" url="" title="t">\nText.\n</doc>\n'
-    path.write_bytes(article.removesuffix(b"</doc>\n") + article)
-    (line, problem), whole = places(path)
-    assert (line, problem) == (1, "The article has no </doc>: is the file cut off?")
-    assert whole == (3, "Text.")
+@pytest.mark.parametrize("case", FILES)
+def test_documents_and_problems_have_the_line_that_they_begin_in(case, tmp_path):
+    name, content, expected = FILES[case]
+    path = tmp_path / name
+    path.write_bytes(content)
+    found = places(path, max_document_bytes=97)
+    assert [line for line, _ in found] == list(expected)
+    assert all(text.startswith(expected[line]) for line, text in found)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"])

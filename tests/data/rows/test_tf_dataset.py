@@ -25,11 +25,10 @@ def folder(tmp_path_factory):
     return prepared_directories.write_directory(folder, {"train": TOKENS}, rows_per_shard=64)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["tokens", "words"])
-def rows(request, folder):
+@pytest.fixture(scope="module")
+def rows(folder):
     source = PreparedRows(folder)
-    masking = Masking.of(source.vocabulary, whole_word=request.param)
-    return Rows(source, masking, batch_size=8, seed=4)
+    return Rows(source, Masking.of(source.vocabulary), batch_size=8, seed=4)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -54,7 +53,6 @@ def test_evaluation_sees_every_row_once(rows):
 
 
 @NO_POOLER
-@pytest.mark.parametrize("rows", [True, pytest.param(False, marks=pytest.mark.slow)], indirect=True)
 def test_a_model_is_fitted_and_evaluated(rows):
     model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
     model.compile(keras.optimizers.SGD(0.1))
