@@ -59,37 +59,29 @@ def test_an_epoch_has_every_row_once_and_rows_that_fill_up_have_no_weight(make, 
         assert made.evaluation_rows(step).tolist() == numbers_of(batch)
 
 
-def test_rows_keep_their_tokens_segments_and_labels():
-    for batch in epoch_of(rows(), 0):
-        inputs, labels, weights = batch
-        for place, number in enumerate(numbers_of(batch)):
-            length = SIZES[number, 0]
-            for name, expected in {
-                "token_ids": TOKENS[number],
-                "segment_ids": SEGMENTS[number],
-                "padding_mask": np.ones(length),
-            }.items():
-                np.testing.assert_array_equal(inputs[name][place, :length], expected)
-                assert not inputs[name][place, length:].any()
-            assert labels[place].tolist() == [number, number + 1]
-            assert weights[place].tolist() == [1, 1]
+def expected(make, number):
+    """Returns what the arrays of a batch have of a row, without what fills them up."""
+    if make is rows:
+        texts = {"token_ids": TOKENS[number]}
+        targets = LABELS[number], [1, 1]
+    else:  # a target is read without its end, and written one ahead
+        texts = {"encoder_token_ids": TOKENS[number], "decoder_token_ids": TARGETS[number][:-1]}
+        targets = TARGETS[number][1:], np.ones(len(TARGETS[number]) - 1)
+    masks = {name.replace("token_ids", "padding_mask"): 0 * x + 1 for name, x in texts.items()}
+    segments = {"segment_ids": SEGMENTS[number]} if make is rows else {}
+    return arrays_of((texts | masks | segments, *targets))
 
 
-def test_a_target_is_read_without_its_end_and_written_one_ahead():
-    for batch in epoch_of(pairs(), 1):
-        inputs, labels, weights = batch
+@both_kinds
+def test_rows_keep_their_tokens_segments_and_labels(make):
+    for batch in epoch_of(make(), 1):
+        found = arrays_of(batch)
         for place, number in enumerate(numbers_of(batch)):
-            length, target = SIZES[number]
-            for name, array, expected in [
-                ("source", inputs["encoder_token_ids"], TOKENS[number]),
-                ("source", inputs["encoder_padding_mask"], np.ones(length)),
-                ("target", inputs["decoder_token_ids"], TARGETS[number][:-1]),
-                ("target", inputs["decoder_padding_mask"], np.ones(target - 1)),
-                ("label", labels, TARGETS[number][1:]),
-                ("weight", weights, np.ones(target - 1)),
-            ]:
-                np.testing.assert_array_equal(array[place, : len(expected)], expected, name)
-                assert not array[place, len(expected) :].any(), name
+            wanted = expected(make, number)
+            assert found.keys() == wanted.keys()
+            for name, array in wanted.items():
+                np.testing.assert_array_equal(found[name][place, : len(array)], array, name)
+                assert not found[name][place, len(array) :].any(), name
 
 
 def test_batches_are_hardly_wider_than_their_rows():
