@@ -7,8 +7,14 @@ whoever cuts text hands over the tokenizer's function.
 
 from keras_tupe.data.corpus.clean import clean_text
 from keras_tupe.data.corpus.documents import (
+    block_number,
+    choose_num_blocks,
     corpus_hash,
     count_words,
+    document_digest,
+    is_held_out,
+    is_sampled,
+    multiset_hash,
     read_documents,
     split_documents,
 )
@@ -20,15 +26,11 @@ from keras_tupe.data.corpus.packing import (
     tokenize_documents,
 )
 from keras_tupe.data.corpus.pair_packing import PackedPairs, pack_pairs
-from keras_tupe.data.corpus.placement import (
-    block_number,
-    choose_num_blocks,
-    document_digest,
-    is_held_out,
-    is_sampled,
-    multiset_hash,
+from keras_tupe.data.corpus.prepared_vocabulary import (
+    PreparedVocabulary,
+    piece_characters,
+    word_starts,
 )
-from keras_tupe.data.corpus.prepared_vocabulary import PreparedVocabulary
 from keras_tupe.data.corpus.prose import prose_paragraphs
 from keras_tupe.data.corpus.sentences import split_sentences
 from keras_tupe.data.corpus.sources import (
@@ -40,14 +42,13 @@ from keras_tupe.data.corpus.sources import (
     read_source,
 )
 from keras_tupe.data.corpus.vocabulary import (
+    WordCounts,
     sentencepiece_bpe_from_counts,
     train_sentencepiece_bpe,
     train_wordpiece,
     wordpiece_from_counts,
     wordpiece_words,
 )
-from keras_tupe.data.corpus.word_counts import WordCounts
-from keras_tupe.data.corpus.word_starts import piece_characters, word_starts
 from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.denoising import Denoising
 from keras_tupe.data.rows.json_record import (

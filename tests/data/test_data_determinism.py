@@ -15,7 +15,7 @@ with without_keras():
     from keras_tupe.data.corpus.embedded import embedded_documents
     from keras_tupe.data.corpus.packing import pack_rows, tokenize_documents
     from keras_tupe.data.corpus.vocabulary import train_wordpiece
-    from keras_tupe.data.corpus.word_starts import word_starts
+    from keras_tupe.data.corpus.prepared_vocabulary import word_starts
     from keras_tupe.data.rows.masking import Masking
     from keras_tupe.data.rows.rows import Rows
     from keras_tupe.data.tasks.word_order import word_order_pairs

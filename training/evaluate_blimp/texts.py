@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_tupe import TupeCausalLM, TupeMaskedLM, TupeTokenDiscriminator
-from keras_tupe.data.corpus.word_starts import word_starts
+from keras_tupe.data.corpus.prepared_vocabulary import word_starts
 from keras_tupe.data.rows.whole_words import starts_of_words
 
 _KINDS = (TupeMaskedLM, TupeCausalLM, TupeTokenDiscriminator)

@@ -2,78 +2,47 @@
 
 import bz2
 import contextlib
-import gzip
 import io
 import lzma
 import zlib
 
-COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
-
 _BUFFER = 2**20
-_ZSTANDARD_BYTES = 2**10  # read at a time: what comes out may be thousands of times as much
+_BYTES = 2**10  # read at a time: what comes out may be thousands of times as much
 _ZSTANDARD_WINDOW = 2**31  # bytes; files made with --long=31 need it
+
+
+def _zstandard():
+    import zstandard
+
+    return zstandard.ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW).decompressobj()
+
+
+_DECOMPRESSORS = {
+    ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS | 16),
+    ".xz": lzma.LZMADecompressor,
+    ".zst": _zstandard,
+    ".bz2": bz2.BZ2Decompressor,
+}
+COMPRESSIONS = tuple(_DECOMPRESSORS)
 
 
 @contextlib.contextmanager
 def open_binary(path):
-    """Opens a file for reading bytes; the suffix says how it is compressed.
-
-    Args:
-        path: `pathlib.Path`.
-
-    Yields:
-        A buffered binary reader and the raw file below it, whose `tell()` says how much of the
-        file on disk has been read.
-    """
-    with path.open("rb") as raw, _decompressed(raw, path.suffix.lower()) as stream:
-        yield io.BufferedReader(stream, _BUFFER), raw
+    """Yields a buffered reader of bytes, by the suffix, and the raw file, whose `tell()` moves."""
+    with path.open("rb") as raw:
+        make = _DECOMPRESSORS.get(path.suffix.lower())
+        yield (raw if make is None else io.BufferedReader(_Frames(raw, make), _BUFFER)), raw
 
 
-def is_broken_file(error):
-    """Whether an exception of the reader means that the compressed file is damaged or cut off."""
-    kinds = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
-    return isinstance(error, kinds) or (
-        type(error).__name__ == "ZstdError"
-        or (isinstance(error, OSError) and str(error) == "Invalid data stream")  # bz2
-    )
+class BrokenFileError(Exception):
+    """A compressed file is damaged or cut off."""
 
 
-def _decompressed(raw, suffix):
-    if suffix == ".gz":
-        return _Available(gzip.GzipFile(fileobj=raw))
-    if suffix == ".xz":
-        return _Available(lzma.LZMAFile(raw))
-    if suffix == ".bz2":
-        return _Available(bz2.BZ2File(raw))
-    if suffix == ".zst":
-        return _Zstandard(raw)
-    return contextlib.nullcontext(raw)
+class _Frames(io.RawIOBase):
+    """All frames of a file; one that ends inside a frame is an error, not an end."""
 
-
-class _Available(io.RawIOBase):
-    """Hands on what can be read before damage; the `readinto` of these files would drop it."""
-
-    def __init__(self, stream):
-        self._stream = stream
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        content = self._stream.read1(len(buffer))
-        buffer[: len(content)] = content
-        return len(content)
-
-
-class _Zstandard(io.RawIOBase):
-    """All frames of a .zst file; a file that ends inside a frame is an error, not an end."""
-
-    def __init__(self, raw):
-        import zstandard
-
-        self._raw = raw
-        self._make = zstandard.ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW).decompressobj
-        self._frame = None
+    def __init__(self, raw, make_decompressor):
+        self._raw, self._make, self._frame = raw, make_decompressor, None
         self._input = self._output = b""
 
     def readable(self):
@@ -81,17 +50,26 @@ class _Zstandard(io.RawIOBase):
 
     def readinto(self, buffer):
         while not self._output:
-            self._input = self._input or self._raw.read(_ZSTANDARD_BYTES)
+            self._input = self._input or self._raw.read(_BYTES)
+            if not self._input and self._frame is not None:
+                raise BrokenFileError("the file ends inside a frame")
             if not self._input:
-                if self._frame is not None:
-                    raise EOFError("the file ends inside a frame")
                 return 0
-            self._frame = self._frame or self._make()
-            self._output = self._frame.decompress(self._input)
-            self._input = b""
-            if self._frame.eof:
-                self._input, self._frame = self._frame.unused_data, None
+            self._decompress()
         size = min(len(buffer), len(self._output))
-        buffer[:size] = self._output[:size]
-        self._output = self._output[size:]
+        buffer[:size], self._output = self._output[:size], self._output[size:]
         return size
+
+    def _decompress(self):
+        if self._frame is None:
+            self._input = self._input.lstrip(b"\0")  # what fills files up between frames
+            if not self._input:
+                return
+            self._frame = self._make()
+        try:
+            self._output = self._frame.decompress(self._input)
+        except Exception as error:  # each library has its own
+            raise BrokenFileError(str(error)) from error
+        self._input = b""
+        if self._frame.eof:
+            self._input, self._frame = self._frame.unused_data, None

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_tupe.data.corpus.sentences import split_sentences
 
-_SENTENCES_PER_CALL = 8192
+_DOCUMENTS_PER_CALL = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,12 +33,13 @@ def tokenize_documents(documents, tokenize):
     Args:
         documents: iterable of strings.
         tokenize: function of a list of strings that returns one list of ids for each; it is
-            called on some thousands of sentences at a time.
+            called on the sentences of a thousand documents at a time.
     """
-    for sentences, sizes in _sentence_blocks(documents):
-        token_lists = iter(tokenize(sentences))
-        for size in sizes:
-            yield list(itertools.islice(token_lists, size))
+    documents = map(split_sentences, documents)
+    while block := [*itertools.islice(documents, _DOCUMENTS_PER_CALL)]:
+        tokens = iter(tokenize([*itertools.chain.from_iterable(block)]))
+        for sentences in block:
+            yield [*itertools.islice(tokens, len(sentences))]
 
 
 def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
@@ -72,30 +73,20 @@ def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
     References:
         Liu et al. RoBERTa: A Robustly Optimized BERT Pretraining Approach. 2019. Section 4.2.
     """
-    check_length(length)
-    flat, sizes, opens_document = _flatten(documents)
-    check_fills_a_row(len(flat), length, part)
-    return pack_sentences(
-        flat, sizes, opens_document, length, start_id=start_id, end_id=end_id, pad_id=pad_id
-    )
-
-
-def check_length(length):
-    """Raises a ValueError if a row of `length` tokens cannot hold a token of text."""
     if length < 3:
         raise ValueError(
             "`length` must be at least 3, because each row has a start and an end token. "
             f"Received: length={length}"
         )
-
-
-def check_fills_a_row(num_tokens, length, part):
-    """Raises a ValueError, which calls the text `part`, if it has not enough tokens for a row."""
-    if num_tokens < length - 2:
+    flat, sizes, opens_document = _flatten(documents)
+    if len(flat) < length - 2:
         raise ValueError(
             f"The {part} is too small for one row of {length} tokens. Give more text (a blank line "
-            f"separates documents) or choose shorter rows. Received: tokens={num_tokens}"
+            f"separates documents) or choose shorter rows. Received: tokens={len(flat)}"
         )
+    return pack_sentences(
+        flat, sizes, opens_document, length, start_id=start_id, end_id=end_id, pad_id=pad_id
+    )
 
 
 def pack_sentences(token_ids, sizes, opens_document, length, *, start_id, end_id, pad_id):
@@ -124,20 +115,6 @@ def pack_sentences(token_ids, sizes, opens_document, length, *, start_id, end_id
     return PackedRows(packed, len(sizes), num_split, len(token_ids))
 
 
-def _sentence_blocks(documents):
-    """Yields (sentences, sentences per document) of whole documents, some thousands at a time."""
-    sentences, sizes = [], []
-    for document in documents:
-        found = split_sentences(document)
-        sentences.extend(found)
-        sizes.append(len(found))
-        if len(sentences) >= _SENTENCES_PER_CALL:
-            yield sentences, sizes
-            sentences, sizes = [], []
-    if sizes:
-        yield sentences, sizes
-
-
 def _flatten(documents):
     """All tokens in a row; the size of each sentence, and whether it opens a document."""
     blocks, sizes, opens = [], [], []
@@ -152,16 +129,11 @@ def _flatten(documents):
 
 
 def _place(sizes, opens_document, capacity):
-    """Where each sentence, or part of one, goes.
-
-    Returns:
-        `(row, first column, size)` for each piece, `(row, column)` for each separator, and the
-        number of sentences that were split. Column 0 belongs to the start token.
-    """
+    """`(row, first column, size)` of pieces, `(row, column)` of separators, how many are split."""
     pieces, separators, num_split = [], [], 0
     row = used = 0
     for size, opens in zip(sizes, opens_document, strict=True):
-        separator = 1 if opens and used else 0
+        separator = int(opens and used > 0)
         is_long = size > capacity
         if used + separator + (1 if is_long else size) > capacity:
             row, used, separator = row + 1, 0, 0

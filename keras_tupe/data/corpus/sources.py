@@ -6,8 +6,8 @@ import os
 import pathlib
 import re
 
-from keras_tupe.data.corpus._compressed import COMPRESSIONS, is_broken_file, open_binary
-from keras_tupe.data.corpus._formats import PARSERS, FormatOptions, Problem, decode
+from keras_tupe.data.corpus._compressed import COMPRESSIONS, BrokenFileError, open_binary
+from keras_tupe.data.corpus._formats import PARSERS, Problem, decode
 
 # How files of text may be written, for `find_sources`; `"auto"` tells by the name.
 FORMATS = ("auto", *PARSERS)
@@ -106,29 +106,28 @@ def read_source(source, text_field="text", max_document_bytes=MAX_DOCUMENT_BYTES
     if source.format == "tfds":
         yield from _read_tfds(source, text_field)
         return
-    options = FormatOptions(text_field, max_document_bytes)
     path = pathlib.Path(source.name)
-    num_documents = 0
+    is_empty = True
     with open_binary(path) as (reader, raw):
         lines = _Lines(reader, raw, max_document_bytes, advance)
+        parse = PARSERS[source.format]
         try:
-            for number, text in PARSERS[source.format](lines, options):
-                num_documents += 1
-                place = f"{path}, line {number}"
-                if isinstance(text, Problem):
-                    yield Document(place, problem=text.sentence)
-                else:
-                    yield Document(place, text)
-        except Exception as error:
-            if not is_broken_file(error):
-                raise
+            for number, text in parse(lines, text_field, max_document_bytes):
+                is_empty = False
+                yield _document(f"{path}, line {number}", text)
+        except BrokenFileError as error:
             yield Document(
                 f"{path}, after line {lines.number}",
                 problem=f"The compressed file is cut off or damaged ({error}). Fetch it again.",
             )
             return
-    if not num_documents:
+    if is_empty:
         yield Document(str(path), problem="The file is empty, or holds nothing but white space.")
+
+
+def _document(place, text):
+    kind = "problem" if isinstance(text, Problem) else "text"
+    return Document(place, **{kind: str(text)})
 
 
 class _Lines:
@@ -138,7 +137,7 @@ class _Lines:
         self.number = 0
         self._reader, self._raw = reader, raw
         self._limit = max_bytes + 1
-        self._advance = advance
+        self._advance = advance or (lambda num_bytes: None)
         self._told = 0
 
     def __iter__(self):
@@ -151,10 +150,9 @@ class _Lines:
             if self.number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             yield self.number, line
-            if self._advance is not None and self.number % 64 == 0:
+            if self.number % 64 == 0:
                 self._tell()
-        if self._advance is not None:
-            self._tell()
+        self._tell()
 
     def _tell(self):
         position = self._raw.tell()
@@ -219,11 +217,7 @@ def _read_tfds(source, text_field):
         yield Document(source.name, problem=f"TFDS does not give this data set: {first_line}")
         return
     for number, example in enumerate(examples):
-        value = example[text_field]
-        place = f"{source.name}, example {number}"
-        text = decode(value) if isinstance(value, bytes) else None
-        if isinstance(text, str):
-            yield Document(place, text)
-        else:
-            wrong = f"The feature {text_field!r} holds no text."
-            yield Document(place, problem=wrong if text is None else text.sentence)
+        text = example[text_field]
+        no_text = Problem(f"The feature {text_field!r} holds no text.")
+        text = decode(text) if isinstance(text, bytes) else no_text
+        yield _document(f"{source.name}, example {number}", text)

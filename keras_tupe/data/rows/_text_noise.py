@@ -4,27 +4,11 @@ import math
 
 import numpy as np
 
-from keras_tupe.data.rows._choose_positions import POSITION_BITS
-from keras_tupe.data.rows.counter_rng import random_bits
+from keras_tupe.data.rows.counter_rng import random_bits, random_counts, random_places
 
 
-def permuted_sentences(token_ids, example_numbers, is_frame, ends_sentence, seed):
-    """Returns rows with the sentences of each document in a random order.
-
-    A sentence ends with a full stop, or the last of several in a row, and where the document or the
-    row ends. A document stands between two tokens of the frame, which stay where they are. All
-    orders of its sentences are equally likely: they are sorted by random numbers.
-
-    Args:
-        token_ids: integers, `(batch, length)`.
-        example_numbers: integers >= 0, `(batch,)`.
-        is_frame: bool `(vocabulary_size,)`: tokens that stay in their place.
-        ends_sentence: bool `(vocabulary_size,)`: full stops.
-        seed: integer from 0 to 2**64 - 1.
-
-    Returns:
-        A new array of the same kind.
-    """
+def permuted_sentences(token_ids, numbers, is_frame, ends_sentence, seed):
+    """Returns rows with the sentences of each document in a random order; frames stay."""
     frame = is_frame[token_ids]  # (b, t)
     stops = ends_sentence[token_ids]
     follows_frame = np.pad(frame, ((0, 0), (1, 0)))[:, :-1]
@@ -32,25 +16,14 @@ def permuted_sentences(token_ids, example_numbers, is_frame, ends_sentence, seed
     begins[:, 1:] |= stops[:, :-1] & ~stops[:, 1:]
     first = np.where(begins, np.arange(token_ids.shape[1]), 0)
     first = np.maximum.accumulate(first, axis=1)  # position of the first token of the sentence
-    keys = random_bits(
-        seed, "denoising: sentence", np.asarray(example_numbers)[:, np.newaxis], first
-    )
+    keys = random_bits(seed, "denoising: sentence", numbers[:, np.newaxis], first)
     part = np.cumsum(frame | follows_frame, axis=1)  # each token of the frame is one by itself
     order = np.lexsort((keys, part), axis=-1)  # stable: a sentence's tokens keep their order
     return np.take_along_axis(token_ids, order, axis=1)
 
 
 def poisson_limits(mean):
-    """Returns P(length <= k) * 2**32 for k = 0, 1, ..., uint64, until it is 2**32.
-
-    Args:
-        mean: of the lengths, from 1 to 100.
-
-    Example:
-        >>> limits = poisson_limits(3.0)
-        >>> round(float(limits[0]) / 2**32, 4)  # exp(-3)
-        0.0498
-    """
+    """Returns P(length <= k) * 2**32 for k = 0, 1, ..., uint64, until it is 2**32."""
     limits, share, total = [], math.exp(-mean), 0.0
     while not limits or limits[-1] < 2**32:
         total += share
@@ -59,26 +32,10 @@ def poisson_limits(mean):
     return np.array(limits, "uint64")
 
 
-def span_lengths(totals, example_numbers, limits, seed):
-    """Draws the lengths of spans that cover a number of tokens of each row.
-
-    Lengths are drawn from the Poisson distribution until they cover the number, `totals` times at
-    most; the last one is what is left then.
-
-    Args:
-        totals: integers >= 0, `(batch,)`: tokens to cover.
-        example_numbers: integers >= 0, `(batch,)`.
-        limits: see `poisson_limits`.
-        seed: integer from 0 to 2**64 - 1.
-
-    Returns:
-        `(lengths, counts)`: int64 `(batch, most)`, 0 where there is no span, and how many spans
-        each row has, `(batch,)`.
-    """
+def span_lengths(totals, numbers, limits, seed):
+    """Draws lengths of spans that cover `totals` tokens: `(b, most)`, and how many, `(b,)`."""
     column = np.arange(totals.max(initial=0))
-    bits = random_bits(
-        seed, "denoising: length", np.asarray(example_numbers)[:, np.newaxis], column
-    )
+    bits = random_bits(seed, "denoising: length", numbers[:, np.newaxis], column)
     draws = np.searchsorted(limits, bits >> np.uint64(32), side="right")  # (b, s)
     covered = np.cumsum(draws, axis=1)
     left = totals[:, np.newaxis] - covered + draws  # before each draw
@@ -88,34 +45,11 @@ def span_lengths(totals, example_numbers, limits, seed):
     return lengths, counts
 
 
-def infilled_spans(token_ids, example_numbers, *, is_special, mask_id, pad_id, share, limits, seed):
-    """Returns rows in which spans of tokens stand behind one mask each.
-
-    Of the n tokens of a row that are not special, m = int(share n + U[0, 1)) are covered by k spans
-    of lengths l_1 ... l_k, see `span_lengths`. What is then left has n - m + k items, and any k of
-    them, in any order, are as likely as any others to be the masks of these spans. A mask of no
-    tokens is inserted. A span that special tokens interrupt has a mask on each side of them; if
-    there would be more than m masks in all, the last ones of no tokens are left out, so that no row
-    becomes longer.
-
-    Args:
-        token_ids: int32, `(batch, length)`, with padding at the end.
-        example_numbers: integers >= 0, `(batch,)`.
-        is_special: bool `(vocabulary_size,)`: tokens that are never covered.
-        mask_id, pad_id: of [MASK] and [PAD].
-        share: of the tokens to cover, above 0, at most 1.
-        limits: see `poisson_limits`.
-        seed: integer from 0 to 2**64 - 1.
-
-    Returns:
-        int32 `(batch, length)`, with padding at the end.
-    """
-    numbers = np.asarray(example_numbers)
+def infilled_spans(token_ids, numbers, *, is_special, mask_id, pad_id, share, limits, seed):
+    """Returns rows in which spans of tokens stand behind one mask each, padded at the end."""
     is_text = ~is_special[token_ids]  # (b, t)
     size = is_text.sum(axis=1)
-    # 32 bits: the sum stays exact in float64, so that it never rounds up to one token too many
-    uniform = (random_bits(seed, "denoising: count", numbers) >> np.uint64(32)) / 2.0**32
-    totals = np.minimum((share * size + uniform).astype("int64"), size)
+    totals = random_counts(seed, "denoising: count", numbers, share, size)
     if not totals.any():
         return token_ids.copy()
     lengths, counts = span_lengths(totals, numbers, limits, seed)
@@ -129,6 +63,8 @@ def infilled_spans(token_ids, example_numbers, *, is_special, mask_id, pad_id, s
     begins = (span >= 0) & (span != np.pad(span, ((0, 0), (1, 0)), constant_values=-1)[:, :-1])
     masks = np.pad(begins.astype("int64"), ((0, 0), (0, 1)))  # before each token, and at the end
 
+    # special tokens may cut a span, each part of which has a mask: so that no row becomes longer,
+    # there may not be room for all masks of no tokens
     is_empty = is_span & (widths == 0)
     room = totals - begins.sum(axis=1)
     rows, items = np.nonzero(is_empty & (np.cumsum(is_empty, axis=1) <= room[:, np.newaxis]))
@@ -140,17 +76,9 @@ def infilled_spans(token_ids, example_numbers, *, is_special, mask_id, pad_id, s
 
 
 def _items(numbers, sizes, lengths, counts, length, seed):
-    """Returns which items of each row are spans, and the tokens of each: both `(batch, length)`.
-
-    The span of the j-th length is the item with the j-th smallest of the row's random numbers.
-    """
-    place = np.arange(length, dtype="uint64")
-    is_item = place < sizes[:, np.newaxis].astype("uint64")
-    keys = random_bits(seed, "denoising: place", numbers[:, np.newaxis], place)
-    shift = np.uint64(POSITION_BITS)
-    keys = (keys >> shift << shift) | place  # the key carries its position through the sort
-    keys = np.sort(np.where(is_item, keys, np.uint64(2**64 - 1)), axis=1)[:, : lengths.shape[1]]
-    order = (keys & np.uint64(2**POSITION_BITS - 1)).astype("int64")
+    """Returns which items of each row are spans, and the tokens of each: both `(b, length)`."""
+    is_item = np.arange(length) < sizes[:, np.newaxis]
+    order = random_places(seed, "denoising: place", numbers, is_item, lengths.shape[1])
     is_used = np.arange(lengths.shape[1]) < counts[:, np.newaxis]
     order = np.where(is_used, order, length)  # the rest goes into a column of its own
     widths = np.pad(is_item.astype("int64"), ((0, 0), (0, 1)))

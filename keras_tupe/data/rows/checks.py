@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_tupe.data.rows._choose_positions import POSITION_BITS
+from keras_tupe.data.rows.counter_rng import POSITION_BITS
 
 
 def check_rows(token_ids, vocabulary_size):
@@ -38,16 +38,7 @@ def check_rows(token_ids, vocabulary_size):
 
 
 def check_example_numbers(example_numbers, shape):
-    """Returns the numbers of the examples of rows as an integer array.
-
-    Args:
-        example_numbers: integers >= 0, `(rows,)`.
-        shape: of the rows, `(rows, length)`.
-
-    Raises:
-        TypeError: if they are not integers.
-        ValueError: if there is not one number >= 0 per row, or the rows are too long.
-    """
+    """Returns the numbers of the examples of rows, one >= 0 for each, as an integer array."""
     numbers = np.asarray(example_numbers)
     if not np.issubdtype(numbers.dtype, np.integer):
         raise TypeError(

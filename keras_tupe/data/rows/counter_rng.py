@@ -9,15 +9,11 @@ import numpy as np
 
 _GAMMA = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: the step of SplitMix64
 _WORD = 2**64 - 1
+POSITION_BITS = 20  # rows may have up to 2**20 tokens
 
 
 def check_seed(seed):
-    """Returns `seed` as a Python integer.
-
-    Raises:
-        TypeError: if `seed` is not an integer.
-        ValueError: if it does not fit into 64 bits without sign.
-    """
+    """Returns `seed` as a Python integer from 0 to 2**64 - 1, which it must be."""
     try:
         seed = operator.index(seed)
     except TypeError:
@@ -33,15 +29,8 @@ def random_bits(seed, stream, *counters):
     Equation: h_0 = mix(seed + G (s + 1)), h_k = mix(h_{k-1} + G (counter_k + 1)) modulo 2**64, with
     s the first 64 bits of the SHA-256 of the stream's name, G the odd golden-ratio constant and
     `mix` the finalizer of SplitMix64; so the last counter walks along one SplitMix64 stream, and
-    the others choose the stream.
-
-    Args:
-        seed: integer from 0 to 2**64 - 1.
-        stream: name of the use, such as "masking: place"; each use of randomness has its own.
-        *counters: integer arrays >= 0, at least one, broadcast together.
-
-    Returns:
-        uint64 array of the broadcast shape, the same on every machine.
+    the others choose the stream. Each use of randomness has a stream of its own. The result, uint64
+    of the counters' broadcast shape, is the same on every machine.
 
     References:
         Steele, Lea, Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014.
@@ -59,23 +48,40 @@ def _number_of(stream):
 
 
 def random_below(bits, limit):
-    """Integers from 0 to `limit - 1`, uniform up to limit / 2**32, from 32 random bits.
-
-    Args:
-        bits: uint64 array of which the lower 32 bits are used.
-        limit: integer from 1 to 2**32, or an array of one for each.
-
-    Returns:
-        int64 array of the same shape.
-    """
+    """Integers from 0 to `limit - 1`, uniform up to limit / 2**32, from the lower 32 bits."""
     low = bits & np.uint64(0xFFFFFFFF)
     return ((low * np.asarray(limit, "uint64")) >> np.uint64(32)).astype("int64")
 
 
-def permute(seed, stream, epochs, places, size):
-    """What stands at some positions of random orders of `size` things, one order for each epoch.
+def random_counts(seed, stream, numbers, share, sizes):
+    """int(share * size + U[0, 1)) of each size, at most all: int64, `(n,)`."""
+    # 32 bits: the sum stays exact in float64, so that it never rounds up to one too many
+    uniform = (random_bits(seed, stream, numbers) >> np.uint64(32)) / 2.0**32
+    return np.minimum((share * sizes + uniform).astype("int64"), sizes)
 
-    Nothing is sorted or kept: time and memory do not depend on `size`.
+
+def random_places(seed, stream, numbers, allowed, count):
+    """`count` of the allowed places of each row, in random order; those not allowed come last."""
+    place = np.arange(allowed.shape[1], dtype="uint64")
+    keys = with_places(random_bits(seed, stream, numbers[:, np.newaxis], place), place)
+    keys = np.where(allowed, keys, np.uint64(_WORD))
+    return places_in(np.sort(np.partition(keys, count - 1, axis=1)[:, :count], axis=1))
+
+
+def with_places(bits, places):
+    """Random bits whose last ones are places, which so go along through a sort."""
+    return bits >> np.uint64(POSITION_BITS) << np.uint64(POSITION_BITS) | places.astype("uint64")
+
+
+def places_in(keys):
+    """The places in what `with_places` made, int64."""
+    return (keys & np.uint64(2**POSITION_BITS - 1)).astype("int64")
+
+
+def permute(seed, stream, epochs, places, size):
+    """What stands at some places, `(n,)`, of random orders of `size` things, one for each epoch.
+
+    Nothing is sorted or kept: time and memory do not depend on `size`, which may be up to 2**62.
 
     Equation (a Feistel network on a rectangle): with a = ceil(sqrt(size)), b = ceil(size / a)
     and a position written as L b + R, each of the rounds r = 0, 1, ... does
@@ -86,16 +92,6 @@ def permute(seed, stream, epochs, places, size):
     where F_r(x) is the random number below a or b of the counters (epoch, r, x). Each round is
     one-to-one on the a b >= size positions of the rectangle. A result that is none of the `size`
     things goes through all rounds again until it is one (cycle walking): fewer than one in a.
-
-    Args:
-        seed: integer from 0 to 2**64 - 1.
-        stream: as in `random_bits`.
-        epochs: integers >= 0, `(n,)`.
-        places: integers from 0 to `size - 1`, `(n,)`.
-        size: integer from 1 to 2**62.
-
-    Returns:
-        int64 `(n,)`, from 0 to `size - 1`; over all positions of one epoch each of them once.
 
     References:
         Black, Rogaway. Ciphers with Arbitrary Finite Domains. CT-RSA 2002.

@@ -6,7 +6,8 @@ import functools
 import numpy as np
 
 from keras_tupe.data.rows._text_noise import infilled_spans, permuted_sentences, poisson_limits
-from keras_tupe.data.rows.checks import check_example_numbers, check_rows
+from keras_tupe.data.rows.checks import check_example_numbers
+from keras_tupe.data.rows.next_tokens import NextTokens
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,22 +118,18 @@ class Denoising:
             ValueError, TypeError: as `check_rows`; for rows of one token, or if there is not one
                 number per row.
         """
-        rows = check_rows(token_ids, self.vocabulary_size).astype("int32", copy=False)
-        numbers = check_example_numbers(example_numbers, rows.shape)
-        if rows.shape[1] < 2:
-            raise ValueError(
-                "`token_ids` must have two tokens in a row at least: one to predict from, one to "
-                f"predict. Received: token_ids.shape={rows.shape}"
-            )
-        sources = self.noised(rows, numbers, seed)
-        is_real = rows != self.pad_id
+        text, labels, weights = NextTokens(self.vocabulary_size, self.pad_id).examples(
+            token_ids, example_numbers, seed
+        )
+        rows = np.asarray(token_ids).astype("int32", copy=False)
+        sources = self.noised(rows, check_example_numbers(example_numbers, rows.shape), seed)
         inputs = {
             "encoder_token_ids": sources,
             "encoder_padding_mask": (sources != self.pad_id).astype("int32"),
-            "decoder_token_ids": np.ascontiguousarray(rows[:, :-1]),
-            "decoder_padding_mask": is_real[:, :-1].astype("int32"),
+            "decoder_token_ids": text["token_ids"],
+            "decoder_padding_mask": text["padding_mask"],
         }
-        return inputs, np.ascontiguousarray(rows[:, 1:]), is_real[:, 1:].astype("float32")
+        return inputs, labels, weights
 
     def noised(self, token_ids, example_numbers, seed):
         """Returns rows with noise, int32 `(batch, length)`, padded at the end.
@@ -140,12 +137,13 @@ class Denoising:
         Args:
             token_ids, example_numbers, seed: as of `examples`, checked.
         """
+        numbers = np.asarray(example_numbers)
         if self.permute_sentences:
             tables = self._is_one_of(self.frame_ids), self._is_one_of(self.stop_ids)
-            token_ids = permuted_sentences(token_ids, example_numbers, *tables, seed)
+            token_ids = permuted_sentences(token_ids, numbers, *tables, seed)
         return infilled_spans(
             token_ids,
-            example_numbers,
+            numbers,
             is_special=self._is_one_of(self.special_ids),
             mask_id=self.mask_id,
             pad_id=self.pad_id,

@@ -14,12 +14,7 @@ _TAIL_BYTES = len(_TAIL.format("0" * 64))
 
 
 def write_bytes(path, content):
-    """Writes a file that is either complete, on the disk, or not there.
-
-    Args:
-        path: the file.
-        content: bytes.
-    """
+    """Writes a file that is either complete, on the disk, or not there."""
     path = pathlib.Path(path)
     # a name that nobody knows: two may write at once, and nobody can lay a link there
     temporary = path.with_name(f".unfinished-{secrets.token_hex(8)}-{path.name}")

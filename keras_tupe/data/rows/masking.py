@@ -6,10 +6,14 @@ import math
 
 import numpy as np
 
-from keras_tupe.data.rows._choose_positions import choose_positions
 from keras_tupe.data.rows.checks import check_example_numbers, check_rows
-from keras_tupe.data.rows.counter_rng import random_below, random_bits
-from keras_tupe.data.rows.whole_words import starts_of_words
+from keras_tupe.data.rows.counter_rng import (
+    random_below,
+    random_bits,
+    random_counts,
+    random_places,
+)
+from keras_tupe.data.rows.whole_words import choose_words, starts_of_words
 
 _BLOCK = 256  # rows at a time: more would leave the cache of the processor
 _MASK_BELOW = int(0.8 * 2**32)
@@ -170,13 +174,10 @@ def mask_rows(token_ids, example_numbers, masking, *, seed):
     """
     token_ids = check_rows(token_ids, masking.vocabulary_size).astype("int32", copy=False)
     numbers = check_example_numbers(example_numbers, token_ids.shape)
-    blocks = [
-        choose_positions(
-            token_ids[first : first + _BLOCK], numbers[first : first + _BLOCK], masking, seed
-        )
-        for first in range(0, len(token_ids), _BLOCK)
-    ]
-    positions, used = map(np.concatenate, zip(*blocks, strict=True))  # (b, slots)
+    cuts = range(_BLOCK, len(token_ids), _BLOCK)
+    blocks = zip(np.split(token_ids, cuts), np.split(numbers, cuts), strict=True)
+    chosen = [_positions(*block, masking, seed) for block in blocks]
+    positions, used = map(np.concatenate, zip(*chosen, strict=True))  # (b, slots)
     labels = np.take_along_axis(token_ids, positions, axis=1)
 
     bits = random_bits(seed, "masking: kind", numbers[:, np.newaxis], positions)
@@ -194,3 +195,36 @@ def mask_rows(token_ids, example_numbers, masking, *, seed):
         "mask_positions": positions.astype("int32"),
     }
     return inputs, np.where(used, labels, np.int32(masking.pad_id)), used.astype("float32")
+
+
+def _positions(token_ids, numbers, masking, seed):
+    """What is hidden, ascending, and which of the slots are used: both `(b, slots)`."""
+    length = token_ids.shape[1]
+    slots = masking.num_slots(length)
+    maskable = masking.is_maskable[token_ids]  # (b, t)
+    count = random_counts(seed, "masking: count", numbers, masking.rate, maskable.sum(axis=1))
+    count = np.minimum(count, slots)  # (b,)
+    if masking.begins_word is None:
+        places = random_places(seed, "masking: place", numbers, maskable, slots)
+        places = np.where(np.arange(slots) < count[:, np.newaxis], places, length)
+    else:
+        starts = masking.starts_of_words(token_ids)
+        chosen = choose_words(starts, maskable, numbers, count, seed)
+        places = np.where(chosen, np.arange(length), length)
+    places = np.sort(places, axis=1)[:, :slots]  # unused slots come last
+    used = places < length
+    return np.where(used, places, 0), used
+
+
+class OverMasking:
+    """First parent of a rule that masks tokens as part of its work, by its `masking`."""
+
+    @property
+    def vocabulary_size(self):
+        """Number of pieces."""
+        return self.masking.vocabulary_size
+
+    @property
+    def pad_id(self):
+        """Id of [PAD]."""
+        return self.masking.pad_id

@@ -4,9 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe.data.rows._over_masking import OverMasking
 from keras_tupe.data.rows.counter_rng import random_bits
-from keras_tupe.data.rows.masking import Masking
+from keras_tupe.data.rows.masking import Masking, OverMasking
 
 # What a pair can be asked for, and what its class 1 is; class 0 is the pair as it was written.
 KINDS = {"next": "the second segment is of another document", "order": "the two are swapped"}
@@ -172,18 +171,7 @@ class MaskedPairs(OverMasking):
 
 
 def segments(token_ids, end_id):
-    """Where the two segments of rows of pairs are.
-
-    Args:
-        token_ids: integers, `(n, length)`: rows [CLS] A [SEP] B [SEP].
-        end_id: id of [SEP].
-
-    Returns:
-        The spans of A and of B, each int64 `(n, 2)`: first token and the one behind the last.
-
-    Raises:
-        ValueError: if a row has not two segments, each with a token.
-    """
+    """The spans of A and of B, each `(n, 2)`, of rows [CLS] A [SEP] B [SEP], which they must be."""
     rows = np.asarray(token_ids)
     is_end = rows == end_id
     first_end = is_end.argmax(axis=1)

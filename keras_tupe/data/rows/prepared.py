@@ -8,8 +8,7 @@ import pathlib
 import numpy as np
 
 from keras_tupe._json_file import read_json_object
-from keras_tupe.data.corpus.prepared_vocabulary import PreparedVocabulary
-from keras_tupe.data.corpus.word_starts import KINDS
+from keras_tupe.data.corpus.prepared_vocabulary import KINDS, PreparedVocabulary
 from keras_tupe.data.rows.json_record import file_hash, is_sealed, write_bytes, write_sealed_json
 from keras_tupe.data.rows.partners import Partners
 
@@ -54,8 +53,9 @@ class PreparedRows:
                 f"`split` must be one of {splits}. Received: split={split!r}, "
                 f"directory={str(directory)!r}"
             )
-        names = [name for name in self.record["sha256"] if not _is_of_another(name, split, splits)]
-        _check_files(folder, names, self.record["sha256"])
+        hashes, others = self.record["sha256"], {*splits} - {split}
+        names = [name for name in hashes if not any(_is_of(name, other) for other in others)]
+        _check_files(folder, names, hashes)
         self.directory, self.split, self.length = directory, split, self.record["length"]
         self.vocabulary = _vocabulary(folder, self.record)
         shards = sorted(name for name in names if _is_of(name, split))
@@ -279,10 +279,6 @@ def _mapped(path):
 
 def _is_of(name, split):
     return name.startswith(f"{split}-") and name.endswith(".npy")
-
-
-def _is_of_another(name, split, splits):
-    return any(other != split and _is_of(name, other) for other in splits)
 
 
 def _check_files(folder, names, hashes):

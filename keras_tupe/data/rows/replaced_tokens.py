@@ -4,9 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe.data.rows._over_masking import OverMasking
 from keras_tupe.data.rows.counter_rng import random_bits
-from keras_tupe.data.rows.masking import Masking
+from keras_tupe.data.rows.masking import Masking, OverMasking
 
 _NOISE_BITS = 24  # that float32 holds in [0, 1)
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-_SHIFT = np.uint64(20)  # a row has fewer than 2**20 words
-_PLACE_BITS = np.uint64(2**20 - 1)
+from keras_tupe.data.rows.counter_rng import places_in, random_bits, with_places
 
 
 def starts_of_words(token_ids, begins_word, is_special):
@@ -12,11 +11,6 @@ def starts_of_words(token_ids, begins_word, is_special):
     A word begins at the first token of a row (also in the middle of a sentence that was split),
     at a piece that begins words, at a special token and after one; so a special token is a word
     of its own.
-
-    Args:
-        token_ids: integers, `(batch, length)`.
-        begins_word: bool, `(vocabulary_size,)`.
-        is_special: bool, `(vocabulary_size,)`.
     """
     special = is_special[token_ids]
     starts = begins_word[token_ids] | special
@@ -25,21 +19,12 @@ def starts_of_words(token_ids, begins_word, is_special):
     return starts
 
 
-def choose_words(starts, maskable, bits, budgets):
+def choose_words(starts, maskable, example_numbers, budgets, seed):
     """Takes words in random order, each that still fits: True at the tokens of the words taken.
 
     In each row the words are tried in the order of their random bits. A word of more tokens than
     are left of the row's budget is passed over, and smaller ones after it are tried; so the budget
     is never exceeded, and missed only if no word left is small enough.
-
-    Args:
-        starts: bool, `(batch, length)`; True in the first column.
-        maskable: bool, `(batch, length)`; a word is tried if its first token is maskable.
-        bits: function (row numbers, columns) -> random uint64, of equal integer arrays `(n,)`.
-        budgets: integers >= 0, `(batch,)`: most tokens to take.
-
-    Returns:
-        bool, `(batch, length)`.
     """
     num_rows, length = starts.shape
     flat_starts = np.flatnonzero(starts)  # of all words of the batch: (words,)
@@ -50,11 +35,11 @@ def choose_words(starts, maskable, bits, budgets):
     per_row = np.bincount(rows, minlength=num_rows)
     places = np.arange(len(rows)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
     most = per_row.max()
-    # The key carries the word's position through the sort; rows of fewer words are filled up.
-    ranked = np.full((num_rows, most), 2**64 - 1, "uint64")
-    ranked[rows, places] = bits(rows, columns) >> _SHIFT << _SHIFT | places.astype("uint64")
+    ranked = np.full((num_rows, most), 2**64 - 1, "uint64")  # rows of fewer words are filled up
+    bits = random_bits(seed, "masking: place", example_numbers[rows], columns)
+    ranked[rows, places] = with_places(bits, places)
     ranked.sort(axis=1)
-    order = np.minimum(ranked & _PLACE_BITS, np.uint64(most)).astype("int64")
+    order = np.minimum(places_in(ranked), most)
     table = np.zeros((num_rows, most + 1), "int32")  # the filling comes last and takes nothing
     table[rows, places] = sizes[tried]
 

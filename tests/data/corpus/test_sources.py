@@ -1,4 +1,4 @@
-"""Files, folders, globs and TFDS data sets: what is found, and the documents that are read."""
+"""Files, folders and globs: the documents in them, what is wrong with some, what is found."""
 
 import json
 import os
@@ -85,20 +85,135 @@ def test_other_names_are_plain_text_unless_the_format_is_given(tmp_path):
     assert read(path, "jsonl", text_field="body") == TEXTS
 
 
-def test_blank_lines_separate_documents_however_many_and_wherever(tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_bytes(b"\n \n\t\r\n" + plain(TEXTS).replace(b"\n\n", b"\n \t\n\n\r\n") + b"\n\n\n")
-    assert read(path) == TEXTS
-    assert [line for line, _ in places(path)] == [4, 9, 13]
+# === What is wrong ===
 
 
-def test_places_name_the_first_line_of_a_document(tmp_path):
-    path = tmp_path / "wiki_00"
-    path.write_bytes(b"\n" + tags(TEXTS))
-    assert [line for line, _ in places(path)] == [2, 7, 11]
-    path = tmp_path / "corpus.jsonl"
-    path.write_bytes(b"\n" + jsonl(TEXTS).replace(b"\n", b"\n\n"))
-    assert [line for line, _ in places(path)] == [2, 4, 6]
+BAD_LINES = {
+    b'{"text": "abc"': "The line is not JSON (",
+    b'"abc"': "The line holds no JSON object but a str.",
+    b'["abc"]': "The line holds no JSON object but a list.",
+    b"7": "The line holds no JSON object but a int.",
+    b"7" * 5000: "The line is not JSON (",
+    b"[" * 100_000: "The line is not JSON (",
+    b'{"body": "abc", "a": 1}': "The field 'text' is missing (--text-field names it). The fields "
+    "are ['a', 'body'].",
+    b'{"text": 7}': "The field 'text' must hold text, and holds a int.",
+    b'{"text": null}': "The field 'text' must hold text, and holds a NoneType.",
+    b'{"text": ["abc"]}': "The field 'text' must hold text, and holds a list.",
+    b'{"text": "a\\u0000b"}': "There are NUL characters in the text.",
+    b'{"text": "a\0b"}': "There are NUL bytes: this is binary data or UTF-16. Convert it to UTF-8.",
+    b'{"text": "a\\ud800b"}': "The text has half of a surrogate pair, which is no character.",
+    b'{"text": "a\xffb"}': "The text is not UTF-8 (byte 0xff after 11 bytes of the document).",
+    b'{"text": "' + b"a" * 200_001 + b'"}': "The document has more than 150,000 bytes.",
+}
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "wiki_00"])
+@pytest.mark.parametrize("line", BAD_LINES, ids=lambda line: repr(line[:20]))
+def test_a_bad_json_line_is_named_and_the_next_is_read(line, name, tmp_path):
+    if name == "wiki_00" and not line.startswith(b"{"):
+        line = b'{"text": "one"]'
+    path = tmp_path / name
+    good = [b'{"text": "one", "x": "\\ud83d\\ude00"}', b'{"text": "two"}']
+    path.write_bytes(good[0] + b"\n\n" + line + b"\n" + good[1])
+    first, (number, problem), last = places(path, max_document_bytes=150_000)
+    assert (first, last) == ((1, "one"), (4, "two"))
+    assert number == 3
+    assert problem.startswith(BAD_LINES.get(line, "The line is not JSON ("))
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (b"caf\xe9", "The text is not UTF-8 (byte 0xe9 after 3 bytes of the document)"),
+        (b"abc\n\xf0\x9f\x98", "The text is not UTF-8 (byte 0xf0 after 4 bytes of the document)"),
+        (b"\xed\xa0\x80", "The text is not UTF-8 (byte 0xed after 0 bytes"),
+        (b"a\0b", "There are NUL bytes"),
+        ("words".encode("utf-16"), "There are NUL bytes"),
+        (b"a" * 98, "The document has more than 97 bytes"),
+        (b"line\n" * 20, "The document has more than 97 bytes"),
+        (b"a" * 997, "The document has more than 97 bytes"),
+    ],
+)
+@pytest.mark.parametrize("format", ["text", "wikiextractor"])
+def test_a_bad_document_is_named_and_the_next_is_read(bad, problem, format, tmp_path):
+    make, name, lines = {
+        "text": (lambda d: b"\n\n".join(d), "corpus.txt", (1, 3)),
+        "wikiextractor": (
+            lambda d: b"".join(b'<doc id="7">\n%s\n</doc>\n' % one for one in d),
+            "wiki_00",
+            (1, 4),
+        ),
+    }[format]
+    path = tmp_path / name
+    path.write_bytes(make([b"one", bad, b"two"]))
+    first, (number, found), last = places(path, max_document_bytes=97)
+    assert first == (lines[0], "one")
+    assert number == lines[1]
+    assert found.startswith(problem)
+    assert last[1] == "two"
+
+
+ARTICLE = b'<doc id="1" url="" title="t">\nText.\n</doc>\n'
+OUTSIDE = 'The line is outside of <doc id="..." ...> and </doc>.'
+CUT_OFF = "The article has no </doc>: is the file cut off?"
+TOO_LONG = "The document has more than 97 bytes"
+FILES = {
+    "any blank lines": (
+        "corpus.txt",
+        b"\n \n\t\r\none\nmore\n \t\n\n\r\ntwo\r\n\n\n\n",
+        {4: "one\nmore", 9: "two"},
+    ),
+    "blank lines of JSON": (
+        "corpus.jsonl",
+        b'\n{"text": "one"}\n\n{"text": "two"}',
+        {2: "one", 4: "two"},
+    ),
+    "blank lines between articles": (
+        "wiki_00",
+        b"\n" + ARTICLE + b"\n" + ARTICLE,
+        {2: "Text.", 6: "Text."},
+    ),
+    "a line outside": (
+        "wiki_00",
+        ARTICLE + b"lost\n" + ARTICLE,
+        {1: "Text.", 4: OUTSIDE, 5: "Text."},
+    ),
+    "an article cut off": ("wiki_00", ARTICLE + ARTICLE[:-9], {1: "Text.", 4: CUT_OFF}),
+    "two articles": (
+        "wiki_00",
+        ARTICLE.replace(b"</doc>\n", b"") + ARTICLE,
+        {1: CUT_OFF, 3: "Text."},
+    ),
+    # the line end counts
+    "as large as the limit": ("corpus.txt", b"a" * 96 + b"\n\nnext", {1: "a" * 96, 3: "next"}),
+    "larger": ("corpus.txt", b"a" * 97 + b"\n\nnext", {1: TOO_LONG, 3: "next"}),
+    "larger, without a line end": ("corpus.txt", b"a" * 98, {1: TOO_LONG}),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_documents_and_problems_have_the_line_that_they_begin_in(case, tmp_path):
+    name, content, expected = FILES[case]
+    path = tmp_path / name
+    path.write_bytes(content)
+    found = places(path, max_document_bytes=97)
+    assert [line for line, _ in found] == list(expected)
+    assert all(text.startswith(expected[line]) for line, text in found)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("name", ["corpus.txt", "corpus.jsonl", "wiki_00", "corpus.txt.gz"])
+def test_a_file_without_text_is_a_problem(content, name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(COMPRESS.get(path.suffix, bytes)(content))
+    (source,) = find_sources([str(path)])
+    (document,) = read_source(source)
+    message = f"The file is empty, or holds nothing but white space. Received: {path}"
+    assert document.message == message
+
+
+# === What is found ===
 
 
 @pytest.fixture

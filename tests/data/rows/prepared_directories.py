@@ -1,11 +1,8 @@
 """Small directories of prepared rows, as `training.prepare` leaves them."""
 
-import io
-
 import numpy as np
-import sentencepiece
 
-from keras_tupe.data import file_hash, seal, write_shard
+from keras_tupe.data import file_hash, seal, train_sentencepiece_bpe, write_shard
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY_SIZE = 500
@@ -63,21 +60,6 @@ def write_directory(folder, splits, rows_per_shard=100, **facts):
 
 def sentencepiece_model():
     """A small model, bytes."""
-    model = io.BytesIO()
-    words = (["walk", "talk", "look", "work", "play", "turn"], ("", "s", "ed", "ing"))
-    lines = [" ".join(w + e for w in words[0][i:] for e in words[1]) for i in range(6)]
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=320,
-        bos_id=0,
-        pad_id=1,
-        eos_id=2,
-        unk_id=3,
-        control_symbols=["<mask>"],
-        byte_fallback=True,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    return model.getvalue()
+    verbs = ("walk", "talk", "look", "work", "play", "turn", "jump", "start", "call", "show")
+    text = " ".join(verb + ending for verb in verbs for ending in ("", "s", "ed", "ing", "er"))
+    return train_sentencepiece_bpe([text], 320)

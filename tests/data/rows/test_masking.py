@@ -1,141 +1,106 @@
-"""Dynamic masking: counts with binomial bounds, and what a row's masks may depend on."""
+"""Dynamic masking: what is hidden, and ten million tokens within five standard deviations."""
 
-import hashlib
+import dataclasses
+import types
 
 import numpy as np
 import pytest
+from batch_arrays import arrays_of, assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_tupe.data.rows.masking import Masking, mask_rows
+from keras_tupe.data import Masking, mask_rows
+from keras_tupe.data.rows.counter_rng import random_bits
 
 PAD, UNKNOWN, START, END, MASK = range(5)
-VOCABULARY_SIZE = 997
+VOCABULARY_SIZE = 2003
 BERT = Masking(VOCABULARY_SIZE, mask_id=MASK, pad_id=PAD, special_ids=(UNKNOWN, START, END))
+BEGINS = np.random.default_rng(1).random(VOCABULARY_SIZE) < 0.7
+LENGTH, NUM_ROWS, EPOCHS = 512, 4000, 5
 
 
-def make_rows(num_rows, length, padding=0):
-    """Rows `start tokens end pads` with the same number of pads in each."""
+def make_rows(num_rows=NUM_ROWS, length=LENGTH):
+    """Rows of which some have separators, an unknown piece and padding."""
     rows = np.random.default_rng(0).integers(5, VOCABULARY_SIZE, (num_rows, length), "int32")
-    rows[:, 0] = START
-    rows[:, length - padding - 1] = END
-    rows[:, length - padding :] = PAD
+    rows[:, 0], rows[:, -1] = START, END
+    rows[::3, 2 * length // 5] = END
+    rows[::5, 7 * length // 8] = END
+    rows[::5, 7 * length // 8 + 1 :] = PAD
+    rows[::7, length // 5] = UNKNOWN
     return rows
 
 
 def assert_share(count, total, probability):
-    """Checks a count against its binomial distribution, at five standard deviations."""
+    """Checks counts against their binomial distributions, at five standard deviations."""
     deviation = np.sqrt(total * probability * (1 - probability))
-    assert abs(count - total * probability) < 5 * deviation, (count / total, probability)
+    assert (abs(count - total * probability) <= 5 * deviation).all(), (count / total, probability)
 
 
-@pytest.fixture(scope="module")
-def many():
-    """3,001 masked rows with 131,043 maskable tokens: (rows, inputs, labels, weights)."""
-    rows = make_rows(3001, 47, padding=2)
-    return rows, *mask_rows(rows, np.arange(3001), BERT, seed=11)
-
-
-def test_fifteen_percent_are_masked(many):
-    rows, _, _, weights = many
-    # 43 maskable tokens: 6 or 7 are masked, with a mean of exactly 6.45
-    counts = weights.sum(axis=1)
-    assert set(counts) == {6, 7}
-    assert_share((counts == 7).sum(), len(rows), 0.45)
-    assert_share(weights.sum(), 43 * len(rows), 0.15)
-
-
-def test_masked_tokens_are_80_10_10_mask_random_and_kept(many):
-    _, inputs, labels, weights = many
-    now = np.take_along_axis(inputs["token_ids"], inputs["mask_positions"], axis=1)[weights == 1]
-    before = labels[weights == 1]
-    ordinary = VOCABULARY_SIZE - 5
-    assert_share((now == MASK).sum(), len(now), 0.8)
-    assert_share((now == before).sum(), len(now), 0.1 + 0.1 / ordinary)
-    assert_share(((now != MASK) & (now != before)).sum(), len(now), 0.1 - 0.1 / ordinary)
-
-
-def test_every_place_is_masked_equally_often(many):
-    rows, inputs, _, weights = many
-    counts = np.bincount(inputs["mask_positions"][weights == 1], minlength=47)
-    assert not counts[[0, 44, 45, 46]].any()
-    for count in counts[1:44]:
-        assert_share(count, len(rows), 0.15)
-
-
-def test_random_words_are_uniform_over_the_ordinary_pieces():
-    masking = Masking(16, mask_id=MASK, pad_id=PAD, special_ids=(UNKNOWN, START, END), rate=1.0)
-    rows = np.full((2000, 50), 15)
-    inputs, _, _ = mask_rows(rows, np.arange(2000), masking, seed=4)
-    counts = np.bincount(inputs["token_ids"].ravel(), minlength=16)
-    assert not counts[:MASK].any()
-    for count in counts[5:15]:
-        assert_share(count, rows.size, 0.1 / 11)
-    assert_share(counts[15], rows.size, 0.1 + 0.1 / 11)
-
-
-def test_labels_are_the_hidden_ids_and_all_else_is_unchanged(many):
-    rows, inputs, labels, weights = many
-    positions, used = inputs["mask_positions"], weights == 1
+@pytest.fixture(scope="module", params=[None, BEGINS], ids=["tokens", "words"])
+def seen(request):
+    """Rows of five epochs, their examples, and what was hidden: the tokens before and after."""
+    rows = np.tile(make_rows(), (EPOCHS, 1))
+    masking = Masking(VOCABULARY_SIZE, MASK, PAD, (UNKNOWN, START, END), begins_word=request.param)
+    inputs, labels, weights = mask_rows(rows, np.arange(len(rows)), masking, seed=17)
+    used = weights == 1
     hidden = np.zeros(rows.shape, bool)
-    row_index = np.nonzero(used)[0]
-    hidden[row_index, positions[used]] = True
-    assert hidden.sum() == used.sum()  # no position twice
-    np.testing.assert_array_equal(labels[used], rows[row_index, positions[used]])
-    np.testing.assert_array_equal(inputs["token_ids"][~hidden], rows[~hidden])
+    hidden[np.nonzero(used)[0], inputs["mask_positions"][used]] = True
+    found = {"rows": rows, "inputs": inputs, "labels": labels, "weights": weights, "used": used}
+    found |= {"hidden": hidden, "before": rows[hidden], "after": inputs["token_ids"][hidden]}
+    found |= {"maskable": rows > MASK, "by_words": request.param is not None}
+    return types.SimpleNamespace(**found)
 
 
-def test_shapes_are_static_and_unused_slots_weigh_nothing(many):
-    rows, inputs, labels, weights = many
-    slots = 8  # ceil(0.15 * 47)
-    assert {name: array.dtype for name, array in inputs.items()} == {
-        "token_ids": np.int32,
-        "padding_mask": np.int32,
-        "mask_positions": np.int32,
-    }
-    assert inputs["mask_positions"].shape == labels.shape == weights.shape == (3001, slots)
-    assert (labels.dtype, weights.dtype) == (np.int32, np.float32)
-    unused = weights == 0
-    assert not inputs["mask_positions"][unused].any()
-    assert (labels[unused] == PAD).all()
-    assert (np.diff(weights, axis=1) <= 0).all()  # used slots first
-    ascending = np.diff(inputs["mask_positions"], axis=1) > 0
-    assert ascending[weights[:, 1:] == 1].all()
-    np.testing.assert_array_equal(inputs["padding_mask"], rows != PAD)
+def test_fifteen_percent_of_ten_million_tokens_are_masked_and_no_special_one(seen):
+    number = seen.maskable.sum(axis=1)
+    assert number.sum() > 9_700_000
+    assert_share(seen.hidden.sum(), number.sum(), 0.15)
+    assert not seen.hidden[~seen.maskable].any()
+    masked = seen.hidden.sum(axis=1)
+    assert (masked <= np.ceil(0.15 * number)).all()
+    if not seen.by_words:  # int(0.15 n + U) of each row, anywhere in it
+        assert (masked >= np.floor(0.15 * number)).all()
+        assert_share(seen.hidden.sum(axis=0), seen.maskable.sum(axis=0), 0.15)
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.lists(st.integers(0, 30), unique=True, min_size=1), st.integers(0, 2**64 - 1))
-def test_masks_do_not_depend_on_how_rows_are_grouped(chosen, seed):
-    rows, numbers = make_rows(31, 23, padding=3), np.arange(31) + 2**33
-    together = flat(mask_rows(rows, numbers, BERT, seed=seed))
-    apart = flat(mask_rows(rows[chosen], numbers[chosen], BERT, seed=seed))
-    for whole, part in zip(together, apart, strict=True):
-        np.testing.assert_array_equal(whole[chosen], part)
+def test_masked_tokens_are_80_10_10_mask_random_and_kept(seen):
+    before, after, ordinary = seen.before, seen.after, VOCABULARY_SIZE - 5
+    assert_share((after == MASK).sum(), len(after), 0.8)
+    assert_share((after == before).sum(), len(after), 0.1 + 0.1 / ordinary)
+    drawn = np.bincount(after[(after != MASK) & (after != before)], minlength=VOCABULARY_SIZE)
+    assert_share(drawn.sum(), len(after), 0.1 - 0.1 / ordinary)
+    assert not drawn[:5].any()
+    expected, freedom = drawn[5:].mean(), ordinary - 1
+    statistic = ((drawn[5:] - expected) ** 2 / expected).sum()
+    assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
 
 
-def test_masks_are_the_same_on_every_machine():
-    arrays = flat(mask_rows(make_rows(64, 33), np.arange(64) * 10**9, BERT, seed=2**63))
-    content = b"".join(np.ascontiguousarray(array.astype("<f8")).tobytes() for array in arrays)
-    assert hashlib.sha256(content).hexdigest()[:16] == "d3f58e5b106fad24"
+def test_whole_words_are_masked_whole(seen):
+    rows, hidden = seen.rows, seen.hidden
+    goes_on = ~BEGINS[rows[:, 1:]] & (rows[:, 1:] > MASK) & (rows[:, :-1] > MASK)
+    is_torn = (goes_on & (hidden[:, 1:] != hidden[:, :-1])).any()
+    assert is_torn != seen.by_words
 
 
-@pytest.mark.parametrize("change", [{"seed": 12}, {"numbers": 64}])
-def test_another_seed_or_example_number_gives_other_masks(change):
-    rows = make_rows(64, 33)
-    first = mask_rows(rows, np.arange(64), BERT, seed=11)[0]["mask_positions"]
-    numbers = np.arange(64) + change.get("numbers", 0)
-    second = mask_rows(rows, numbers, BERT, seed=change.get("seed", 11))[0]["mask_positions"]
-    assert np.mean((first == second).all(axis=1)) < 0.05
+def test_labels_are_the_hidden_ids_and_all_else_is_unchanged(seen):
+    positions, used = seen.inputs["mask_positions"], seen.used
+    assert seen.hidden.sum() == used.sum()  # no position twice
+    np.testing.assert_array_equal(seen.labels[used], seen.before)
+    assert (seen.inputs["token_ids"] == seen.rows)[~seen.hidden].all()
+    np.testing.assert_array_equal(seen.inputs["padding_mask"], seen.rows != PAD)
+    assert positions.shape[1] == 77  # ceil(0.15 * 512)
+    assert not positions[~used].any()
+    assert (seen.labels[~used] == PAD).all()
+    assert (np.diff(seen.weights, axis=1) <= 0).all()  # used slots first
+    assert (np.diff(positions, axis=1) > 0)[used[:, 1:]].all()
 
 
 def test_special_tokens_are_masked_on_request_but_padding_never():
     masking = Masking(VOCABULARY_SIZE, MASK, PAD, (START, END), rate=0.5, mask_special=True)
-    rows = make_rows(4000, 9, padding=4)
+    rows = np.tile([START, 5, 6, 7, END, PAD, PAD, PAD, PAD], (4000, 1))
     inputs, _, weights = mask_rows(rows, np.arange(4000), masking, seed=0)
     counts = np.bincount(inputs["mask_positions"][weights == 1], minlength=9)
-    for count in counts[:5]:
-        assert_share(count, 4000, 0.5)
+    assert_share(counts[:5], 4000, 0.5)
     assert not counts[5:].any()
 
 
@@ -155,39 +120,8 @@ def test_a_row_without_ordinary_tokens_is_left_alone():
     assert (labels == PAD).all()
 
 
-def test_the_rows_given_are_not_changed():
-    rows = make_rows(3, 17)
-    before = rows.copy()
-    mask_rows(rows, np.arange(3), BERT, seed=0)
-    np.testing.assert_array_equal(rows, before)
-
-
-@pytest.mark.parametrize("bad", [-1, VOCABULARY_SIZE])
-def test_an_id_outside_the_vocabulary_is_named_with_its_place(bad):
-    rows = make_rows(3, 17)
-    rows[1, 5] = rows[2, 2] = bad
-    with pytest.raises(ValueError, match=rf"0 to 996; .*Received: token_ids\[1, 5\]={bad}$"):
-        mask_rows(rows, np.arange(3), BERT, seed=0)
-
-
 @pytest.mark.parametrize(
-    ("rows", "numbers", "error", "message"),
-    [
-        (np.ones((2, 5)), [0, 1], TypeError, "integers. Received: token_ids.dtype=float64"),
-        (np.ones(5, int), [0], ValueError, r"Received: token_ids.shape=\(5,\)"),
-        (np.ones((0, 5), int), [], ValueError, r"Received: token_ids.shape=\(0, 5\)"),
-        (np.ones((2, 5), int), [0], ValueError, r"one number >= 0 per row.*shape=\(1,\)"),
-        (np.ones((2, 5), int), [0, -1], ValueError, "one number >= 0 per row.*smallest=-1"),
-        (np.ones((2, 5), int), [0.0, 1.0], TypeError, "example_numbers.dtype=float64"),
-    ],
-)
-def test_rows_and_numbers_of_the_wrong_kind_are_refused(rows, numbers, error, message):
-    with pytest.raises(error, match=message):
-        mask_rows(rows, numbers, BERT, seed=0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
+    ("arguments", "message"),
     [
         ({"mask_id": 9}, r"from 0 to 8. Received: special_ids=\(0, 9\)"),
         ({"special_ids": (-1,)}, r"Received: special_ids=\(-1, 0, 4\)"),
@@ -197,11 +131,102 @@ def test_rows_and_numbers_of_the_wrong_kind_are_refused(rows, numbers, error, me
         ({"max_masked": 0}, "Received: max_masked=0"),
     ],
 )
-def test_impossible_settings_are_refused(settings, message):
+def test_impossible_settings_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Masking(**{"vocabulary_size": 9, "mask_id": MASK, "pad_id": PAD} | settings)
+        Masking(**{"vocabulary_size": 9, "mask_id": MASK, "pad_id": PAD} | arguments)
 
 
-def flat(masked):
-    inputs, labels, weights = masked
-    return [*inputs.values(), labels, weights]
+# === Whole words against loops in Python ===
+
+SMALL = 60
+SMALL_BEGINS = np.arange(SMALL) % 3 != 0  # 6, 9, 12, ... go on with a word
+WORDS = Masking(SMALL, MASK, PAD, (UNKNOWN, START, END), begins_word=SMALL_BEGINS)
+LONG = 6  # goes on with a word
+
+
+def words_of(row, masking):
+    """The words of a row, lists of columns."""
+    words = []
+    for column, token in enumerate(row):
+        is_special = token in masking.special_ids
+        follows = column and row[column - 1] not in masking.special_ids and not is_special
+        if follows and not masking.begins_word[token]:
+            words[-1].append(column)
+        else:
+            words.append([column])
+    return words
+
+
+def expected_positions(row, example, masking, seed):
+    """What `mask_rows` promises, one row and one word at a time."""
+    never = [PAD] if masking.mask_special else masking.special_ids
+    words = [word for word in words_of(row, masking) if row[word[0]] not in never]
+    uniform = (int(random_bits(seed, "masking: count", example)[0]) >> 32) / 2**32
+    left = int(masking.rate * sum(map(len, words)) + uniform)
+    left = min(left, masking.num_slots(len(row)), sum(map(len, words)))
+    chosen = []
+    for word in sorted(
+        words, key=lambda word: random_bits(seed, "masking: place", example, word[0])[0]
+    ):
+        if len(word) <= left:
+            chosen += word
+            left -= len(word)
+    return sorted(chosen)
+
+
+@st.composite
+def batches(draw):
+    """Rows of any ids, with their masking and the numbers of their examples."""
+    length = draw(st.integers(1, 24))
+    ids = st.lists(st.integers(0, 15), min_size=length, max_size=length)
+    rows = draw(st.lists(ids, min_size=1, max_size=5))
+    masking = dataclasses.replace(
+        WORDS,
+        rate=draw(st.sampled_from([0.15, 0.4, 1.0])),
+        max_masked=draw(st.sampled_from([None, 1, 3])),
+        mask_special=draw(st.booleans()),
+    )
+    examples = draw(st.lists(st.integers(0, 2**40), min_size=len(rows), max_size=len(rows)))
+    return np.array(rows), np.array(examples), masking
+
+
+@settings(max_examples=400)
+@given(batches(), st.integers(0, 2**64 - 1))
+def test_words_are_chosen_as_promised(batch, seed):
+    rows, examples, masking = batch
+    inputs, _, weights = mask_rows(rows, examples, masking, seed=seed)
+    for row, example, positions, used in zip(
+        rows, examples, inputs["mask_positions"], weights == 1, strict=True
+    ):
+        assert positions[used].tolist() == expected_positions(row, example, masking, seed)
+
+
+@settings(max_examples=200)
+@given(batches(), st.integers(0, 2**64 - 1))
+def test_where_every_piece_is_a_word_the_masks_are_those_of_tokens(batch, seed):
+    rows, examples, masking = batch
+    found = [
+        arrays_of(dataclasses.replace(masking, begins_word=begins).examples(rows, examples, seed))
+        for begins in ([True] * SMALL, None)
+    ]
+    assert_same(*found)
+
+
+def test_each_piece_of_a_word_draws_its_own_replacement():
+    rows = np.tile([START, 5, LONG, END], (20_000, 1))
+    inputs, _, _ = mask_rows(rows, np.arange(20_000), dataclasses.replace(WORDS, rate=1.0), seed=5)
+    is_mask = inputs["token_ids"][:, 1:3] == MASK
+    both = is_mask.all(axis=1).mean()
+    assert abs(both - 0.64) < 5 * np.sqrt(0.64 * 0.36 / 20_000)
+
+
+def test_one_value_per_piece_is_needed():
+    with pytest.raises(ValueError, match=r"vocabulary, 60. Received: len\(begins_word\)=59$"):
+        dataclasses.replace(WORDS, begins_word=SMALL_BEGINS[1:])
+
+
+def test_records_can_be_compared():
+    assert dataclasses.replace(WORDS, begins_word=SMALL_BEGINS.tolist()) == WORDS
+    assert dataclasses.replace(WORDS, begins_word=~SMALL_BEGINS) != WORDS
+    assert hash(dataclasses.replace(WORDS)) == hash(WORDS)
+    assert "begins_word" not in repr(WORDS)

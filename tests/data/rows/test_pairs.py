@@ -69,25 +69,6 @@ def test_segments_padding_and_masks_are_those_of_the_changed_row(kind):
     np.testing.assert_array_equal(inputs["token_ids"], again[0]["token_ids"])
     np.testing.assert_array_equal(labels["masked_lm"], again[1])
     np.testing.assert_array_equal(weights["masked_lm"], again[2])
-    for part, signature in zip((inputs, labels, weights), rows.signature, strict=True):
-        assert list(part) == list(signature)
-        assert {k: (x.shape, x.dtype.name) for k, x in part.items()} == signature
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_example_is_a_function_of_seed_and_number_alone(kind):
-    source = random_pairs()
-    rows = data.Rows(source, rule(kind), batch_size=12, seed=5)
-    whole = rows.batch(7)
-    parts = [rows.shard(index, 3).batch(7) for index in range(3)]
-    for index, part in enumerate(whole):
-        for name, value in part.items():
-            joined = np.concatenate([one[index][name] for one in parts])
-            np.testing.assert_array_equal(joined, value)
-    again = data.Rows(source, rule(kind), batch_size=12, seed=5).batch(7)
-    np.testing.assert_array_equal(again[0]["token_ids"], whole[0]["token_ids"])
-    other = data.Rows(source, rule(kind), batch_size=12, seed=6)
-    assert (other.batch(7)[1]["pair"] != whole[1]["pair"]).any()
 
 
 def test_half_of_the_pairs_are_changed_in_every_epoch_anew():
@@ -129,30 +110,6 @@ def test_a_length_of_one_document_alone_takes_the_nearest_of_another_and_is_cut_
         (START, 10, END, 8, 9, END, PAD, PAD),
         (START, 15, END, 8, 9, END, PAD, PAD),
     }
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_evaluation_reads_every_row_once_and_fills_up_without_weight(kind):
-    source = random_pairs(number=10)
-    rows = data.Rows(source, rule(kind), batch_size=4, seed=0)
-    batches = list(rows.evaluation_batches())
-    weights = np.concatenate([batch[2]["pair"] for batch in batches])
-    np.testing.assert_array_equal(weights, [1] * 10 + [0] * 2)
-    labels = np.concatenate([batch[1]["pair"] for batch in batches])
-    np.testing.assert_array_equal(labels[:10], rule(kind).pair_labels(np.arange(10), 0))
-    np.testing.assert_array_equal(labels[10:], 0)
-    assert not batches[-1][0]["segment_ids"][2:].any()
-
-
-def test_tf_data_hands_over_the_same_dictionaries():
-    pytest.importorskip("tensorflow", reason="tf.data is TensorFlow's")
-    rows = data.Rows(random_pairs(), rule("order"), batch_size=4, seed=0)
-    found = next(iter(data.tf_dataset(rows, start_step=3, num_steps=1)))
-    for part, wanted in zip(found, rows.batch(3), strict=True):
-        assert list(part) == list(wanted)
-        for name in wanted:
-            np.testing.assert_array_equal(part[name].numpy(), wanted[name])
-            assert part[name].shape.is_fully_defined()
 
 
 def test_lengths_tell_nothing_of_random_segments_and_of_order_what_they_can():

@@ -1,4 +1,4 @@
-"""Where documents go: pure functions of their text, independent of each other."""
+"""Text files to documents, and where each goes: a pure function of its text."""
 
 import hashlib
 import math
@@ -10,14 +10,69 @@ from hypothesis import strategies as st
 from keras_tupe.data import (
     block_number,
     choose_num_blocks,
+    corpus_hash,
+    count_words,
     document_digest,
     is_held_out,
     is_sampled,
     multiset_hash,
+    read_documents,
+    split_documents,
 )
 
 NUMBER = 20_011
 DIGESTS = [document_digest(f"document {number}") for number in range(NUMBER)]
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return path
+
+
+# === Reading ===
+
+
+def test_blank_lines_separate_documents(tmp_path):
+    content = "\ufeff\n\nFirst line\nsecond line\n\n \t\n\nNext \u00e9.\r\n\r\nThird.\n"
+    file = write(tmp_path / "corpus", content)
+    assert read_documents(file) == ["First line\nsecond line", "Next \u00e9.", "Third."]
+
+
+def test_a_folder_is_read_in_the_order_of_names_at_any_depth(tmp_path):
+    files = {"b.txt": "two", "a.md": "one\n\nmore", "c/d.RST": "three", "a.py": "code"}
+    for name, text in files.items():
+        write(tmp_path / name, text)
+    (tmp_path / "z.txt").mkdir()
+    assert read_documents(str(tmp_path)) == ["one", "more", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "message"),
+    [
+        ({}, "no.txt", r"nothing under this name\. Received: input='.*no"),
+        ({"a.py": "x = 1"}, "", r"files named \.txt, \.md, \.rst.* Received: input='"),
+        ({"a.txt": ""}, "a.txt", r"nothing but white space\. Received: .*a\.txt$"),
+        ({"a.txt": " \n\n\t\n"}, "a.txt", r"nothing but white space\. Received: .*a\.txt$"),
+        (
+            {"good.txt": "fine", "latin.txt": b"caf\xe9"},
+            "",
+            r"not UTF-8 \(byte 0xe9 after 3 bytes.*Received: .*latin\.txt, line 1$",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named(files, name, message, tmp_path):
+    for file, content in files.items():
+        write(tmp_path / file, content)
+    with pytest.raises(ValueError, match=message):
+        read_documents(tmp_path / name)
+
+
+def test_words_are_counted():
+    assert count_words(["one two", "three\nfour  five", ""]) == 5
+
+
+# === Where documents go ===
 
 
 def digest_with(position, value, size):
@@ -31,6 +86,21 @@ def within(count, share, number=NUMBER):
 
 def test_the_digest_is_sha256_of_the_utf8_text():
     assert document_digest("Caf\u00e9\n") == hashlib.sha256(b"Caf\xc3\xa9\n").digest()
+
+
+def test_the_split_depends_on_each_text_alone():
+    documents = [f"document {number}" for number in range(500)]
+    train, held_out = split_documents(documents, 0.3)
+    again = split_documents(documents[::-1] + documents[:50], 0.3)
+    assert again == (train, held_out)
+    assert set(held_out) == {text for text in documents if is_held_out(document_digest(text), 0.3)}
+    assert sorted(train + held_out) == sorted(documents)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_an_impossible_share_is_refused(share):
+    with pytest.raises(ValueError, match=f"share from 0 to 1.*Received: held_out={share}"):
+        split_documents(["text"], share)
 
 
 @pytest.mark.parametrize("choose", [is_held_out, is_sampled])
@@ -54,28 +124,11 @@ def test_shares_are_read_from_their_own_bytes(choose, position):
         assert choose(digest_with(other, 2**64 - 1, 8), 1e-9)
 
 
-def test_part_block_and_sample_are_independent():
-    held_out = [digest for digest in DIGESTS if is_held_out(digest, 0.5)]
-    assert within(sum(is_sampled(digest, 0.5) for digest in held_out), 0.5, len(held_out))
-    assert within(sum(block_number(digest, 2) for digest in held_out), 0.5, len(held_out))
-    sampled = [digest for digest in DIGESTS if is_sampled(digest, 0.5)]
-    assert within(sum(block_number(digest, 2) for digest in sampled), 0.5, len(sampled))
-
-
 @pytest.mark.parametrize("bits", range(33))
-def test_blocks_are_numbered_by_the_leading_bits(bits):
+def test_blocks_are_numbered_by_the_leading_bits_of_their_own_bytes(bits):
     for value in (0, 1, 2**31 - 1, 2**31, 0x9E3779B9, 2**32 - 1):
         assert block_number(digest_with(8, value, 4), 2**bits) == value * 2**bits // 2**32
     assert block_number(b"\xff" * 8 + bytes(4) + b"\xff" * 20, 2**bits) == 0
-
-
-def test_blocks_are_about_equal_and_halving_joins_neighbours():
-    counts = [0] * 16
-    for digest in DIGESTS:
-        block = block_number(digest, 16)
-        counts[block] += 1
-        assert block_number(digest, 8) == block // 2
-    assert all(within(count, 1 / 16) for count in counts)
 
 
 @given(st.integers(0, 2**45), st.integers(1, 2**30))
@@ -84,14 +137,6 @@ def test_the_number_of_blocks_is_the_smallest_power_of_two_that_suffices(num_byt
     assert number & (number - 1) == 0
     assert number * block_bytes >= num_bytes
     assert number == 1 or number // 2 * block_bytes < num_bytes
-
-
-@pytest.mark.parametrize(
-    ("num_bytes", "number"),
-    [(0, 1), (1, 1), (97, 1), (98, 2), (194, 2), (195, 4), (388, 4), (389, 8)],
-)
-def test_a_block_holds_its_bytes_on_average(num_bytes, number):
-    assert choose_num_blocks(num_bytes, 97) == number
 
 
 @given(st.lists(st.binary(min_size=32, max_size=32), max_size=7), st.randoms())
@@ -109,3 +154,4 @@ def test_the_hash_of_a_multiset_counts_members():
     names = [multiset_hash(m) for m in ([], [first], [second], [first] * 2, [first, second])]
     assert len(set(names)) == 5
     assert names[1] == int.from_bytes(first, "big")
+    assert corpus_hash(["a", "b"]) == corpus_hash(["b", "a"]) == "08bb6928ca551715"
