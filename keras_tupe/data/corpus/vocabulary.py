@@ -9,7 +9,7 @@ import io
 WORDPIECE_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # ids 0 to 4
 
 _MIN_PIECES = 100
-_WORDS_PER_FLUSH = 4_000_000
+_MOST_RAW_WORDS = 500_000  # different ones, before they are split
 _WORDS_PER_TEXT = 10_000
 _MAX_CHARACTER_SHARE = 8  # at most one character per so many pieces of the vocabulary
 
@@ -53,9 +53,9 @@ class WordCounts:
     """Counts the words of documents, as the trainers of vocabularies want them.
 
     A word of the raw text stands between white space. `split_word` then says how the trainer sees
-    it, as a list of words (`"Stop,"` -> `["stop", ","]`); it is asked once for some millions of
-    words, and only what it answers is kept, so memory grows with the number of different words
-    alone. Counts of parts of a corpus add up to the counts of the whole, in any order.
+    it, as a list of words (`"Stop,"` -> `["stop", ","]`); it is asked once for a great many
+    different words, and only what it answers is kept, so memory grows with the number of different
+    words alone. Counts of parts of a corpus add up to the counts of the whole, in any order.
 
     Args:
         split_word: function of a string that returns a list of strings; `None` keeps raw words.
@@ -68,10 +68,8 @@ class WordCounts:
     """
 
     def __init__(self, split_word=None):
-        self._split_word = split_word
-        self._raw = collections.Counter()
-        self._pending = 0
-        self._total = collections.Counter()
+        self._split_word = split_word or (lambda word: [word])
+        self._raw, self._total = collections.Counter(), collections.Counter()
 
     def add(self, document):
         """Counts the words of one document.
@@ -79,26 +77,17 @@ class WordCounts:
         Args:
             document: a string.
         """
-        words = document.split()
-        self._raw.update(words)
-        self._pending += len(words)
-        if self._pending >= _WORDS_PER_FLUSH:
-            self._flush()
+        self._raw.update(document.split())
+        if len(self._raw) >= _MOST_RAW_WORDS:
+            self.total()
 
     def total(self):
         """Returns the `collections.Counter` of all words so far."""
-        self._flush()
-        return self._total
-
-    def _flush(self):
-        if self._split_word is None:
-            self._total.update(self._raw)
-        else:
-            for word, count in self._raw.items():
-                for part in self._split_word(word):
-                    self._total[part] += count
+        for word, count in self._raw.items():
+            for part in self._split_word(word):
+                self._total[part] += count
         self._raw.clear()
-        self._pending = 0
+        return self._total
 
 
 def wordpiece_words(lowercase=True):
