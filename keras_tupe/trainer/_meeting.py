@@ -1,4 +1,9 @@
-"""All workers of a cluster wait for each other before anything else, for a bounded time."""
+"""All workers of a cluster wait for each other before anything else, for a bounded time.
+
+TensorFlow waits for ever, and holds Python's lock meanwhile, so that no thread of Python can end
+it; and JAX ends with a stack trace. So workers meet at the first one's address, which is free until
+then, over plain sockets.
+"""
 
 import contextlib
 import socket
@@ -9,21 +14,7 @@ _PAUSE = 0.2  # seconds between two tries
 
 
 def meet(workers, index, seconds):
-    """Waits until all workers are here.
-
-    TensorFlow waits for ever, and holds Python's lock meanwhile, so that no thread of Python can
-    end it; and JAX ends with a stack trace. So workers meet at the first one's address, which is
-    free until then, over plain sockets.
-
-    Args:
-        workers: list of "host:port".
-        index: number of this worker.
-        seconds: how long to wait.
-
-    Returns:
-        List of the numbers of the workers that are not there: empty if all are. Worker 0 knows
-        them all; the others know whether they met.
-    """
+    """Returns the numbers of the workers that are not here in time; only worker 0 knows all."""
     end = time.monotonic() + seconds
     host, _, port = workers[0].rpartition(":")
     if index == 0:

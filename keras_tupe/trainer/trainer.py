@@ -87,6 +87,7 @@ class Trainer:
         last_step: `batch_loss`, `gradient_norm` (before it is clipped) and `skipped_steps` after
             the last step, a dictionary.
         stop_training: whether `fit` ends after this step; callbacks set it.
+        save, save_weights, get_weights, set_weights: those of the model, for callbacks.
 
     Raises:
         ValueError: for impossible arguments, a loss that is no mean, an optimizer that was used
@@ -140,6 +141,8 @@ class Trainer:
         self.counters = {name: _counter(name, value) for name, value in COUNTERS.items()}
         self.counters["loss_scale"] = _counter("loss_scale", FIRST_LOSS_SCALE, "float32")
         self.last_step, self.stop_training, self.optimizer = {}, False, None
+        self.save, self.save_weights = model.save, model.save_weights
+        self.get_weights, self.set_weights = model.get_weights, model.set_weights
 
     def compile(self, optimizer, loss="auto", *, loss_weights=None, weighted_metrics=None):
         """Says how to train.
@@ -384,7 +387,7 @@ class Trainer:
         given = {**inputs, "labels": targets}  # of which the model says the losses
         return self.model(given, training=training, accuracy=not training)
 
-    # What a run goes on from, and what callbacks ask for
+    # What a run goes on from
 
     @property
     def step(self):
@@ -424,34 +427,6 @@ class Trainer:
     @property
     def _all_metrics(self):
         return [metric for metrics in self._metrics.values() for metric in metrics]
-
-    def save(self, *args, **kwargs):
-        """Saves the model.
-
-        Args:
-            *args, **kwargs: as of the model.
-        """
-        self.model.save(*args, **kwargs)
-
-    def save_weights(self, *args, **kwargs):
-        """Saves the weights of the model.
-
-        Args:
-            *args, **kwargs: as of the model.
-        """
-        self.model.save_weights(*args, **kwargs)
-
-    def get_weights(self):
-        """Returns the weights of the model."""
-        return self.model.get_weights()
-
-    def set_weights(self, weights):
-        """Sets the weights of the model.
-
-        Args:
-            weights: list of arrays.
-        """
-        self.model.set_weights(weights)
 
     def _shown(self, callbacks, verbose, steps, epochs=1):
         """Returns what is called before and after each batch; `fit` returns its history."""

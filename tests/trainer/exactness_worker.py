@@ -1,13 +1,12 @@
 """Trains one small TUPE-R by several routes, from the same weights on the same batches.
 
-A process of its own, because logical devices and TF_CONFIG come before TensorFlow starts. A route
-is words joined by "-": where (`plain`, `onedevice`, `mirrored` on two logical CPUs, `gpus`,
+A process of its own, because devices and TF_CONFIG come before TensorFlow or JAX starts. A route
+is words joined by "-": where (`plain`, `onedevice`, `mirrored` on two devices of the CPU, `gpus`,
 `workers`), optimizer (`sgd`, `momentum`, `adamw`), and any of `micro4` (other numbers too), `xla`,
 `noxla`, `remat`, `several` and `replaced` (models with several losses), `seq2seq` (an encoder and a
-decoder) and `stock` (Keras's own `fit`). Updates, norms and scores go to an `.npz` file, and with
-`behaviour` what `replica_behaviour` finds:
+decoder) and `stock` (Keras's own `fit`). Updates, norms and scores go to an `.npz` file:
 
-    python tests/trainer/exactness_worker.py OUT.npz plain-sgd mirrored-sgd-micro4-xla behaviour
+    python tests/trainer/exactness_worker.py OUT.npz plain-sgd mirrored-sgd-micro4-xla
 """
 
 import contextlib
@@ -16,7 +15,6 @@ import sys
 
 import keras
 import numpy as np
-import tensorflow as tf
 from exactness_case import (
     NUM_STEPS,
     OPTIMIZERS,
@@ -34,16 +32,18 @@ from keras_tupe.trainer import Trainer
 XLA = {"xla": True, "noxla": False}
 
 
-def batched(data, rows_per_batch=ROWS):
-    return tf.data.Dataset.from_tensor_slices(data).batch(rows_per_batch, drop_remainder=True)
+def of_workers(strategy, data):
+    """Returns a data set that gives each worker its rows of every batch."""
+    import tensorflow as tf
 
+    def part(context):
+        share = ROWS // context.num_input_pipelines
+        first = context.input_pipeline_id * share
+        mine = (np.arange(NUM_STEPS)[:, None] * ROWS + np.arange(first, first + share)).ravel()
+        mine = keras.tree.map_structure(lambda x: x[mine], data)
+        return tf.data.Dataset.from_tensor_slices(mine).batch(share, drop_remainder=True)
 
-def part_of_worker(context, data):
-    """Returns the batches of one worker: its rows of every batch."""
-    share = ROWS // context.num_input_pipelines
-    first = context.input_pipeline_id * share
-    mine = (np.arange(NUM_STEPS)[:, None] * ROWS + np.arange(first, first + share)).ravel()
-    return batched(tf.nest.map_structure(lambda x: x[mine], data), share)
+    return strategy.distribute_datasets_from_function(part)
 
 
 class Norms(keras.callbacks.Callback):
@@ -72,15 +72,14 @@ def train(strategy, words):
             parts = number_after("micro", words)
             trainer = Trainer(model, micro_batches=parts, xla=xla, remat="remat" in words)
             trainer.compile(optimizer, **losses(kind))
-    data = rows(kind=kind)
+    data = dict(zip(("x", "y", "sample_weight"), rows(kind=kind), strict=True))
+    data = {**data, "batch_size": ROWS}
     if "workers" in words:
-        dataset = strategy.distribute_datasets_from_function(lambda c: part_of_worker(c, data))
-    else:
-        dataset = batched(data)
+        data = {"x": of_workers(strategy, rows(kind=kind))}
     initial, norms = live_weights(model), Norms()
-    trainer.fit(dataset, verbose=0, callbacks=[norms])
+    trainer.fit(**data, shuffle=False, callbacks=[norms], verbose=0)
     update = live_weights(model) - initial
-    scores = {} if "stock" in words else trainer.evaluate(dataset)
+    scores = {} if "stock" in words else trainer.evaluate(**data, verbose=0)
     return {
         "update": update,
         "norms": np.array(norms.norms),
@@ -89,35 +88,45 @@ def train(strategy, words):
     }
 
 
-def two_cpus():
+class JaxDevices:
+    """The first devices of JAX, as far as it has a strategy's scope."""
+
+    def __init__(self, count):
+        import jax
+
+        self._devices = [str(device) for device in jax.devices("cpu")[:count]]
+        assert len(self._devices) == count
+
+    def scope(self):
+        parallel = keras.distribution.DataParallel(devices=self._devices, auto_shard_dataset=False)
+        keras.distribution.set_distribution(parallel)
+        return contextlib.nullcontext()
+
+
+def places(routes):
+    """Returns what is named by the first word of a route: strategies, `None` without one."""
+    if keras.backend.backend() == "jax":
+        return {"plain": JaxDevices(1), "mirrored": JaxDevices(2)}
+    import tensorflow as tf
+
+    if "TF_CONFIG" in os.environ:
+        return {"workers": tf.distribute.MultiWorkerMirroredStrategy()}
+    if any(route.startswith("gpus") for route in routes):
+        # TensorFloat-32 rounds products to 10 bits, more than the routes may differ.
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+        return {"plain": None, "gpus": tf.distribute.MirroredStrategy()}
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-    return tf.distribute.MirroredStrategy()
-
-
-def all_gpus():
-    # TensorFloat-32 rounds products to 10 bits, more than the routes may differ.
-    tf.config.experimental.enable_tensor_float_32_execution(False)
-    return tf.distribute.MirroredStrategy()
+    one = tf.distribute.OneDeviceStrategy("CPU:0")
+    return {"plain": None, "mirrored": tf.distribute.MirroredStrategy(), "onedevice": one}
 
 
 def main(out, *routes):
-    if "TF_CONFIG" in os.environ:
-        strategies = {"workers": tf.distribute.MultiWorkerMirroredStrategy()}
-    elif any(route.startswith("gpus") for route in routes):
-        strategies = {"plain": None, "gpus": all_gpus()}
-    else:
-        strategies = {"plain": None, "mirrored": two_cpus()}
-        strategies["onedevice"] = tf.distribute.OneDeviceStrategy("CPU:0")
-    arrays = {}
+    arrays, known = {}, places(routes)
     for route in routes:
-        if route == "behaviour":
-            import replica_behaviour
-
-            found = replica_behaviour.found(strategies["mirrored"])
-        else:
-            found = train(strategies[route.split("-")[0]], route.split("-"))
-        arrays |= {f"{route}/{name}": value for name, value in found.items()}
+        words = route.split("-")
+        for name, value in train(known[words[0]], words).items():
+            arrays[f"{route}/{name}"] = value
     np.savez(out, **arrays)
 
 

@@ -114,41 +114,45 @@ class Weights(keras.callbacks.Callback):
         self.values.append([value.copy() for value in self.model.get_weights()])
 
 
-def test_callbacks_of_keras_work(tmp_path):
+def test_callbacks_of_keras_work(tmp_path, tensorflow):
+    pytest.importorskip("tensorboard", reason="Keras's callback writes with TensorBoard's package")
     model = task("classifier")
     model.compile(adamw(1e-2), weighted_metrics=["accuracy"], run_eagerly=True)
-    weights = Weights()
+    weights, of = Weights(), keras.callbacks
     # told that a higher loss is better, they find the first epoch the best
-    watched = {"monitor": "val_loss", "mode": "max", "patience": 1}
+    watched = {"monitor": "val_loss", "mode": "max"}
     callbacks = [
         weights,
-        keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras"),
-        keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.weights.h5", save_weights_only=True),
-        keras.callbacks.ModelCheckpoint(
-            tmp_path / "best.keras", monitor="val_loss", mode="max", save_best_only=True
-        ),
-        keras.callbacks.ReduceLROnPlateau(**watched, factor=0.5),
-        keras.callbacks.CSVLogger(tmp_path / "log.csv"),
-        keras.callbacks.BackupAndRestore(tmp_path / "backup"),
-        keras.callbacks.EarlyStopping(**watched, restore_best_weights=True),
+        of.ModelCheckpoint(tmp_path / "{epoch}.keras"),
+        of.ModelCheckpoint(tmp_path / "{epoch}.weights.h5", save_weights_only=True),
+        of.ModelCheckpoint(tmp_path / "best.keras", **watched, save_best_only=True),
+        of.ReduceLROnPlateau(**watched, patience=1, factor=0.5),
+        of.CSVLogger(tmp_path / "log.csv"),
+        of.TensorBoard(tmp_path / "tensorboard", histogram_freq=1),
+        of.EarlyStopping(**watched, patience=1, restore_best_weights=True),
     ]
-    history = fit(
-        model, "classifier", 5, validation_data=rows("classifier"), callbacks=callbacks
-    ).history
-    assert len(weights.values) == 2
-    assert history["val_loss"][1] < history["val_loss"][0]
+    data = {"validation_data": rows("classifier"), "callbacks": callbacks}
+    history = fit(model, "classifier", 5, **data).history
     first, second = weights.values
+    assert history["val_loss"][1] < history["val_loss"][0]
     assert_equal_states(model.get_weights(), first)
     assert float(model.optimizer.learning_rate) == pytest.approx(0.005)
     with open(tmp_path / "log.csv", encoding="utf-8", newline="") as file:
-        assert [float(row["loss"]) for row in csv.DictReader(file)] == pytest.approx(
-            history["loss"]
-        )
+        logged = [float(row["loss"]) for row in csv.DictReader(file)]
+    assert logged == pytest.approx(history["loss"])
     for path, wanted in (("1.keras", first), ("2.keras", second), ("best.keras", first)):
         loaded = keras.models.load_model(tmp_path / path)
         assert_equal_states(loaded.get_weights(), wanted)
     loaded.load_weights(tmp_path / "2.weights.h5")
     assert_equal_states(loaded.get_weights(), second)
+    for part in ("train", "validation"):
+        tags = {
+            value.tag
+            for file in (tmp_path / "tensorboard" / part).glob("events.out.tfevents.*")
+            for event in tensorflow.compat.v1.train.summary_iterator(str(file))
+            for value in event.summary.value
+        }
+        assert "epoch_loss" in tags
 
 
 class Stop(keras.callbacks.Callback):
@@ -172,19 +176,3 @@ def test_backup_and_restore_goes_on_where_a_training_was_ended(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(2, [backup(), Stop()])
     assert_equal_states(run(2, [backup()]), run(2, []))
-
-
-def test_tensorboard_of_keras_works(tmp_path, tensorflow):
-    pytest.importorskip("tensorboard", reason="Keras's callback writes with TensorBoard's package")
-    model = compiled(task("classifier"))
-    callback = keras.callbacks.TensorBoard(tmp_path, histogram_freq=1)
-    fit(model, "classifier", validation_data=rows("classifier"), callbacks=[callback])
-    for part in ("train", "validation"):
-        files = list((tmp_path / part).glob("events.out.tfevents.*"))
-        tags = {
-            value.tag
-            for file in files
-            for event in tensorflow.compat.v1.train.summary_iterator(str(file))
-            for value in event.summary.value
-        }
-        assert "epoch_loss" in tags

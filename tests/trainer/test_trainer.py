@@ -4,12 +4,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from trainer_cases import (
-    compiled,
-    fit,
-    linear_model,
-    linear_rows,
-)
+from trainer_cases import compiled, fit, linear_model, linear_rows
 
 from keras_tupe import TupeBackbone, TupeMaskedLM
 from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
@@ -23,8 +18,12 @@ def test_a_step_follows_the_gradient_of_the_whole_batch(micro_batches, weighted)
     model = linear_model()
     (kernel, bias) = model.get_weights()
     loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
-    optimizer = keras.optimizers.SGD(0.25, global_clipnorm=0.5)
-    trainer = compiled(model, optimizer, loss, micro_batches=micro_batches)
+    trainer = compiled(
+        model,
+        lambda: keras.optimizers.SGD(0.25, global_clipnorm=0.5),
+        loss,
+        micro_batches=micro_batches,
+    )
     logs = fit(trainer, inputs, targets, 8, sample_weight=weights)
     # the same in NumPy
     share = np.ones(8) / 8 if weights is None else weights / weights.sum()
@@ -38,27 +37,6 @@ def test_a_step_follows_the_gradient_of_the_whole_batch(micro_batches, weighted)
     new_kernel, new_bias = model.get_weights()
     np.testing.assert_allclose(new_kernel[:, 0], kernel[:, 0] - 0.125 * by_kernel / norm, rtol=1e-5)
     np.testing.assert_allclose(new_bias, bias - 0.125 * by_bias / norm, rtol=1e-5)
-
-
-@pytest.mark.parametrize("optimizer", ["adamw", "lion"])
-def test_one_device_trains_as_plain_fit_does(optimizer):
-    inputs, targets = linear_rows(20)
-    runs = []
-    for exact in (True, False):
-        model = linear_model()
-        made = keras.optimizers.get({"class_name": optimizer, "config": {"learning_rate": 0.1}})
-        made.weight_decay, made.global_clipnorm = 0.1, 0.5
-        if exact:
-            runner = compiled(model, made)
-        else:
-            model.compile(made, "mse", jit_compile=False)
-            runner = model
-        losses = fit(runner, inputs, targets, epochs=1)["loss"]
-        runs.append((losses, model.get_weights()))
-    (losses, weights), (plain_losses, plain_weights) = runs
-    np.testing.assert_allclose(losses, plain_losses, rtol=1e-6)
-    for mine, plain in zip(weights, plain_weights, strict=True):
-        np.testing.assert_allclose(mine, plain, rtol=1e-6)
 
 
 def test_adamw_in_the_trainer_decays_what_it_should_at_the_scheduled_rate():
@@ -117,23 +95,40 @@ def test_losses_and_metrics_are_those_of_all_tokens(micro_batches):
     np.testing.assert_allclose(found["sparse_categorical_accuracy"], accuracy, rtol=1e-6)
 
 
-def test_weights_may_have_an_axis_of_one_as_in_keras():
+@pytest.mark.parametrize("xla", [False, True])
+def test_a_short_last_batch_counts_as_what_it_is(xla):
+    """On two replicas one of them has none of its rows."""
+    inputs, targets = linear_rows(13)
+    weights = (np.arange(13, dtype="float32") + 1) % 4
+    model = linear_model()
+    kernel, bias = model.get_weights()
+    loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    trainer = compiled(model, lambda: keras.optimizers.SGD(0.1), loss, ["mae"], xla=xla)
+    fit(trainer, inputs, targets, sample_weight=weights)
+    for first in (0, 4, 8, 12):
+        rows = slice(first, first + 4)
+        share = (weights[rows] / weights[rows].sum())[:, None]
+        slope = 2 * share * (inputs[rows] @ kernel + bias - targets[rows])
+        kernel, bias = kernel - 0.1 * inputs[rows].T @ slope, bias - 0.1 * slope.sum(axis=0)
+    for mine, expected in zip(model.get_weights(), (kernel, bias), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-6)
+    found = trainer.evaluate(inputs, targets, weights, batch_size=4)
+    errors = (inputs @ kernel + bias - targets)[:, 0]
+    expected = [np.average(x, weights=weights) for x in (errors**2, np.abs(errors))]
+    np.testing.assert_allclose([found["loss"], found["mae"]], expected, rtol=1e-5)
+
+
+def test_weights_and_targets_may_have_an_axis_of_one_as_in_keras():
     inputs, targets = linear_rows(8)
-    weights = np.arange(8, dtype="float32")
-    losses = []
+    weights, losses = np.arange(8, dtype="float32"), []
     for shape in ((8,), (8, 1)):
         trainer = compiled(linear_model())
         losses += fit(trainer, inputs, targets, 8, sample_weight=weights.reshape(shape))["loss"]
     assert losses[0] == losses[1]
-
-
-def test_a_loss_function_compares_targets_and_outputs_row_by_row():
-    inputs, targets = linear_rows(8)
-    losses = []
-    for given in (targets, targets[:, 0]):
+    for shape in ((8,), (8, 1)):
         trainer = compiled(linear_model(), loss=lambda y, outputs: ops.square(y - outputs))
-        losses += fit(trainer, inputs, given, 8)["loss"]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+        losses += fit(trainer, inputs, targets.reshape(shape), 8)["loss"]
+    assert losses[2] == pytest.approx(losses[3], rel=1e-6)
 
 
 class Numbered(keras.utils.PyDataset):
@@ -141,7 +136,7 @@ class Numbered(keras.utils.PyDataset):
 
     def __init__(self, count):
         super().__init__(workers=2, max_queue_size=4)
-        self._count = count
+        self._count, self.ends = count, 0
 
     @property
     def num_batches(self):
@@ -151,45 +146,25 @@ class Numbered(keras.utils.PyDataset):
         inputs, _ = linear_rows(4)
         return inputs, np.full((4, 1), index, "float32"), np.ones((4, 1), "float32")
 
+    def on_epoch_end(self):
+        self.ends += 1
+
 
 def test_batches_made_by_threads_are_trained_on_in_their_order():
     model = linear_model()
-    optimizer = keras.optimizers.SGD(0.0)  # so that each loss tells its batch
-    trainer = Trainer(model)
     loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
-    trainer.compile(optimizer, loss=loss, weighted_metrics=["mean_absolute_error"])
+    # no step changes anything, so that each loss tells its batch
+    trainer = compiled(model, lambda: keras.optimizers.SGD(0.0), loss, ["mean_absolute_error"])
     outputs = ops.convert_to_numpy(model(linear_rows(4)[0]))
     expected = [float(np.mean((outputs - number) ** 2)) for number in range(6)]
-    losses = []
+    losses, data = [], Numbered(6)
     record = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: losses.append(trainer.last_step["batch_loss"])
     )
     for _ in range(2):
-        trainer.fit(Numbered(6), callbacks=[record], verbose=0)
+        trainer.fit(data, callbacks=[record], verbose=0)
     np.testing.assert_allclose(losses, 2 * expected, rtol=1e-5)
-
-
-def test_a_py_dataset_is_told_of_the_end_of_each_epoch():
-    class Counted(Numbered):
-        ends = 0
-
-        def on_epoch_end(self):
-            self.ends += 1
-
-    data = Counted(3)
-    trainer = compiled(linear_model())
-    trainer.fit(data, epochs=2, verbose=0)
-    assert (trainer.step, data.ends) == (6, 2)
-
-
-def test_an_iterator_that_is_read_is_no_data_for_a_second_epoch():
-    trainer = compiled(linear_model())
-    batches = iter([linear_rows(4)] * 3)
-    with pytest.raises(ValueError, match="none in epoch 2 of 2"):
-        trainer.fit(batches, epochs=2, verbose=0)
-    assert trainer.step == 3
-    trainer.fit(iter([linear_rows(4)] * 6), epochs=2, steps_per_epoch=3, verbose=0)
-    assert trainer.step == 9
+    assert (trainer.step, data.ends) == (12, 2)
 
 
 def test_single_batches_are_those_of_fit():

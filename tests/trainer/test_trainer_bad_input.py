@@ -1,70 +1,125 @@
 """What the trainer refuses, and says."""
 
+import contextlib
+
 import keras
 import pytest
-from trainer_cases import linear_model, linear_rows
-
-from keras_tupe.trainer import Trainer
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"xla": "maybe"}, "`xla` must be 'auto', True or False. Received: xla='maybe'"),
-        ({"micro_batches": 0}, "`micro_batches` must be a positive integer"),
-        ({"remat": "maybe"}, "`remat` must be True or False. Received: remat='maybe'"),
-        ({"skip_bad_steps": -1}, "`skip_bad_steps` must be an integer >= 0"),
-        ({"skip_bad_steps": True}, "`skip_bad_steps` must be an integer >= 0"),
-    ],
+from trainer_cases import (
+    LOSS_WEIGHTS,
+    Squares,
+    linear_model,
+    linear_rows,
+    model_of_two,
+    rows_of_two,
 )
-def test_impossible_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Trainer(linear_model(), **arguments)
+
+from keras_tupe.trainer import InverseSquareRoot, LinearWarmupDecay, Trainer
+
+layers, MeanSquaredError = keras.layers, keras.losses.MeanSquaredError
+
+
+def regularized():
+    return linear_model(kernel_regularizer="l2")
+
+
+def with_activities():
+    penalty = layers.ActivityRegularization(l2=1.0)
+    return keras.Sequential([keras.Input((5,)), penalty, layers.Dense(1)])
+
+
+def with_statistics():
+    return keras.Sequential([keras.Input((5,)), layers.BatchNormalization(), layers.Dense(1)])
 
 
 def two_outputs():
     inputs = keras.Input((5,))
-    return keras.Model(inputs, [keras.layers.Dense(1)(inputs), keras.layers.Dense(1)(inputs)])
+    return keras.Model(inputs, [layers.Dense(1)(inputs), layers.Dense(1)(inputs)])
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: keras.Sequential([keras.layers.Dense(1)]), "must be a built Keras model"),
-        (lambda: keras.layers.Dense(1), "must be a built Keras model"),
-        (two_outputs, "must have one output.*2 outputs"),
-    ],
-)
-def test_what_is_no_model_with_one_output(make, message):
-    with pytest.raises(ValueError, match=message):
-        Trainer(make())
+def compile_two(**changed):
+    losses = dict.fromkeys(LOSS_WEIGHTS, Squares(reduction="mean_with_sample_weight"))
+    given = {"loss": losses, "loss_weights": LOSS_WEIGHTS, **changed}
+    trainer = Trainer(model_of_two()[0])
+    trainer.compile(keras.optimizers.SGD(0.1), **given)
+    return trainer
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        keras.losses.MeanSquaredError(reduction="sum"),
-        keras.losses.MeanSquaredError(reduction=None),
-        "auto",  # of a model that knows none
-        None,
-    ],
-)
-def test_a_loss_that_is_no_mean(loss):
-    with pytest.raises(ValueError, match="`loss` must be one Keras loss whose reduction"):
-        Trainer(linear_model()).compile("sgd", loss)
+def compile_with(**arguments):
+    Trainer(linear_model()).compile(keras.optimizers.SGD(**arguments), "mse")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"use_ema": True}, "without `use_ema`.*Received: use_ema=True"),
-        ({"gradient_accumulation_steps": 2}, "without `gradient_accumulation_steps`"),
-        ({"loss_scale_factor": 2.0}, "without `loss_scale_factor`"),
-    ],
-)
-def test_optimizers_that_do_the_work_of_the_trainer(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Trainer(linear_model()).compile(keras.optimizers.SGD(**arguments), "mse")
+def fit(model=linear_model, num_rows=8, **arguments):
+    trainer = Trainer(model(), **arguments)
+    trainer.compile("sgd", "mse")
+    trainer.fit(*linear_rows(num_rows), batch_size=8, shuffle=False, verbose=0)
+
+
+def fit_two(targets_of):
+    inputs, targets, _ = rows_of_two(4)
+    compile_two().fit(inputs, targets_of(targets), batch_size=4, verbose=0)
+
+
+NO_MEAN = "`loss` must be one Keras loss whose reduction"
+NAMED = r"targets .* must be a dictionary with the names of its outputs, \['first', 'second'\]"
+SUMS = dict.fromkeys(LOSS_WEIGHTS, MeanSquaredError(reduction="sum"))
+REFUSED = [  # what is called, with what, words of the sentence
+    (Trainer, {"xla": "maybe"}, "`xla` must be 'auto', True or False. Received: xla='maybe'"),
+    (Trainer, {"micro_batches": 0}, "`micro_batches` must be a positive integer"),
+    (Trainer, {"remat": "maybe"}, "`remat` must be True or False. Received: remat='maybe'"),
+    (Trainer, {"remat": True}, "computes encoder blocks again, so the model must have"),
+    (Trainer, {"skip_bad_steps": -1}, "`skip_bad_steps` must be an integer >= 0"),
+    (Trainer, {"skip_bad_steps": True}, "`skip_bad_steps` must be an integer >= 0"),
+    (
+        Trainer,
+        {"model": lambda: keras.Sequential([layers.Dense(1)])},
+        "must be a built Keras model",
+    ),
+    (Trainer, {"model": lambda: layers.Dense(1)}, "must be a built Keras model"),
+    (Trainer, {"model": two_outputs}, "must have one output.*2 outputs"),
+    # losses
+    (Trainer.compile, {"loss": MeanSquaredError(reduction="sum")}, NO_MEAN),
+    (Trainer.compile, {"loss": MeanSquaredError(reduction=None)}, NO_MEAN),
+    (Trainer.compile, {"loss": "auto"}, NO_MEAN),  # of a model that knows none
+    (Trainer.compile, {"loss": None}, NO_MEAN),
+    (compile_two, {"loss": {"first": Squares()}}, r"names of the model's .*losses \['first'\]"),
+    (compile_two, {"loss": "mse"}, "one loss, and a model with 2 outputs"),
+    (compile_two, {"loss_weights": {"third": 1.0}}, "from names of losses.*'third'"),
+    (compile_two, {"loss_weights": {"first": "much"}}, "to numbers.*'much'"),
+    (compile_two, {"loss": SUMS}, NO_MEAN),
+    (fit_two, {"targets_of": lambda y: {"first": y["first"]}}, NAMED),
+    (fit_two, {"targets_of": lambda y: y["first"]}, NAMED),
+    # optimizers that do the work of the trainer
+    (compile_with, {"use_ema": True}, "without `use_ema`.*Received: use_ema=True"),
+    (compile_with, {"gradient_accumulation_steps": 2}, "without `gradient_accumulation_steps`"),
+    (compile_with, {"loss_scale_factor": 2.0}, "without `loss_scale_factor`"),
+    (InverseSquareRoot, {"peak": 0.0, "warmup_steps": 5}, "`peak` must be a positive"),
+    (InverseSquareRoot, {"peak": 1.0, "warmup_steps": 0}, "`warmup_steps` must be a positive int"),
+    (LinearWarmupDecay, {"peak": 0.0, "total_steps": 5}, "`peak` must be a positive"),
+    (LinearWarmupDecay, {"peak": 1.0, "total_steps": 0}, "`total_steps` must be a positive int"),
+    (
+        LinearWarmupDecay,
+        {"peak": 1.0, "total_steps": 5, "warmup_steps": 5},
+        "below `total_steps`",
+    ),
+    # what training would leave out, or change
+    (fit, {"model": regularized}, "regularizers and `add_loss` would"),
+    (fit, {"model": with_activities}, "regularizers and `add_l"),
+    (fit, {"model": with_statistics}, "moving_mean' in training"),
+    # batches that cannot be divided, one of them the last
+    (fit, {"num_rows": 16, "micro_batches": 3}, "multiple of *\n*.*micro_batches="),
+    (fit, {"num_rows": 14, "micro_batches": 4}, "multiple of *\n*.*micro_batches="),
+]
+
+
+@pytest.mark.parametrize(("call", "arguments", "words"), REFUSED)
+def test_a_refusal_is_a_sentence(call, arguments, words):
+    if call is Trainer:
+        arguments = {**arguments, "model": arguments.get("model", linear_model)()}
+    elif call is Trainer.compile:
+        arguments = {"self": Trainer(linear_model()), "optimizer": "sgd", **arguments}
+    with pytest.raises(Exception, match=words) as error:
+        call(**arguments)
+    assert isinstance(error.value, ValueError) or "micro_batches" in words
 
 
 def test_an_optimizer_that_was_used_before():
@@ -76,35 +131,17 @@ def test_an_optimizer_that_was_used_before():
             Trainer(linear_model()).compile(used, "mse")
 
 
-def test_a_model_with_losses_of_its_own():
-    trainer = Trainer(linear_model(kernel_regularizer="l2"))
-    with pytest.raises(ValueError, match="regularizers and `add_loss` would be left out"):
+@pytest.mark.parametrize("inside", [(0, 1, 1), (1, 0, 0), (1, 1, 0)])
+def test_model_trainer_and_compile_must_share_a_scope(inside, tensorflow):
+    strategy = tensorflow.distribute.MirroredStrategy(["CPU:0"])
+    scopes = (strategy.scope() if yes else contextlib.nullcontext() for yes in inside)
+    with next(scopes):
+        model = linear_model()
+    with next(scopes):
+        trainer = Trainer(model)
+    words = "^Model, trainer and `compile` belong in the scope of one"
+    with next(scopes), pytest.raises(ValueError, match=words):
         trainer.compile("sgd", "mse")
-
-
-def test_a_layer_that_adds_a_loss():
-    inputs = keras.Input((5,))
-    hidden = keras.layers.ActivityRegularization(l2=1.0)(inputs)
-    trainer = Trainer(keras.Model(inputs, keras.layers.Dense(1)(hidden)))
-    trainer.compile("sgd", "mse")
-    with pytest.raises(ValueError, match="regularizers and `add_loss` would be left out"):
-        trainer.fit(*linear_rows(8), verbose=0)
-
-
-def test_a_model_with_state_that_training_changes():
-    layers = [keras.Input((5,)), keras.layers.BatchNormalization(), keras.layers.Dense(1)]
-    trainer = Trainer(keras.Sequential(layers))
-    trainer.compile("sgd", "mse")
-    with pytest.raises(ValueError, match="moving_mean' in training"):
-        trainer.fit(*linear_rows(8), verbose=0)
-
-
-@pytest.mark.parametrize(("num_rows", "batch_size"), [(16, 8), (14, 6)])
-def test_batches_that_cannot_be_divided(num_rows, batch_size):
-    trainer = Trainer(linear_model(), micro_batches=3 if num_rows == 16 else 6)
-    trainer.compile("sgd", "mse")
-    with pytest.raises(Exception, match="multiple of *\n*.*micro_batches="):
-        trainer.fit(*linear_rows(num_rows), batch_size=batch_size, shuffle=False, verbose=0)
 
 
 def test_no_data(tensorflow):
@@ -114,6 +151,16 @@ def test_no_data(tensorflow):
     with pytest.raises(ValueError, match="at least one batch"):
         trainer.fit(data, verbose=0)
     assert trainer.step == 0
+
+
+def test_an_iterator_that_is_read_is_no_data_for_a_second_epoch():
+    trainer = Trainer(linear_model())
+    trainer.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="none in epoch 2 of 2"):
+        trainer.fit(iter([linear_rows(4)] * 3), epochs=2, verbose=0)
+    assert trainer.step == 3
+    trainer.fit(iter([linear_rows(4)] * 6), epochs=2, steps_per_epoch=3, verbose=0)
+    assert trainer.step == 9
 
 
 def test_a_model_keeps_its_own_optimizer():

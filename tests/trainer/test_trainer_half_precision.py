@@ -3,13 +3,8 @@
 import keras
 import numpy as np
 import pytest
-from trainer_cases import (
-    compiled,
-    fit,
-    linear_model,
-    linear_rows,
-    rows_with_a_bad_one,
-)
+from keras import ops
+from trainer_cases import compiled, fit, linear_model, linear_rows, rows_with_a_bad_one
 
 from keras_tupe.trainer import NonFiniteError
 
@@ -18,13 +13,15 @@ from keras_tupe.trainer import NonFiniteError
 def test_float16_overflows_lower_the_scale_and_are_no_bad_steps(wrapped):
     inputs, _ = linear_rows(80)
     targets = inputs.sum(axis=-1, keepdims=True)
-    optimizer = keras.optimizers.SGD(0.05)
-    if wrapped:
-        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+
+    def optimizer():
+        plain = keras.optimizers.SGD(0.05)
+        return keras.optimizers.LossScaleOptimizer(plain) if wrapped else plain
+
     trainer = compiled(linear_model(dtype="mixed_float16"), optimizer)
     trainer.counters["loss_scale"].assign(2.0**22)
     losses = fit(trainer, inputs, targets, epochs=6)["loss"]
-    overflows = 120 - int(trainer.optimizer.iterations)
+    overflows = 120 - int(ops.convert_to_numpy(trainer.optimizer.iterations))
     assert (trainer.step, trainer.skipped_steps) == (120, 0)
     assert 1 <= overflows < 16, "the scale fell further than float16 asks for"
     assert float(trainer.counters["loss_scale"].numpy()) == 2.0 ** (22 - overflows)
@@ -56,7 +53,7 @@ def test_bfloat16_trains_close_to_float32_with_the_loss_in_float32():
     for dtype in ("float32", "mixed_bfloat16"):
         model = linear_model(dtype=dtype)
         before = np.concatenate([w.ravel() for w in model.get_weights()])
-        trainer = compiled(model, keras.optimizers.SGD(0.02))
+        trainer = compiled(model, lambda: keras.optimizers.SGD(0.02))
         outputs = model.predict(inputs, verbose=0).astype("float32")
         loss = trainer.evaluate(inputs, targets)["loss"]
         # on JAX predictions are rounded where evaluation rounds nothing

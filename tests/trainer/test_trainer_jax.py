@@ -1,50 +1,30 @@
-"""Two devices on JAX train to the weights of one."""
-
-import itertools
-import pathlib
+"""Two devices on JAX train to the weights of one, and keep its promises."""
 
 import keras
-import numpy as np
 import pytest
-from exactness_case import CLIP_NORM
-from interpreters import python
-from made_once import made_once
+from exactness_judge import assert_exact, promises_of_two_replicas, run_worker
 
-WORKER = pathlib.Path(__file__).parent / "jax_devices_worker.py"
+FLAGS = "--xla_force_host_platform_device_count=2"
+ROUTES = [
+    *(f"mirrored-{words}" for words in ("sgd", "adamw", "sgd-micro4", "adamw-micro4")),
+    *("plain-sgd-micro4", "plain-adamw-micro4"),
+    *("mirrored-adamw-micro4-several", "mirrored-adamw-micro4-replaced"),
+]
 
 
-@pytest.fixture(scope="session")
-def found(tmp_path_factory):
-    """What a process with two devices found."""
+@pytest.fixture(autouse=True)
+def environment():
     if keras.backend.backend() != "jax":
         pytest.skip("tests JAX; run it with KERAS_BACKEND=jax")
-
-    def make(folder):
-        folder.mkdir()
-        flags = "--xla_force_host_platform_device_count=2"
-        environment = {"XLA_FLAGS": flags, "JAX_ENABLE_X64": "0"}
-        python(WORKER, folder / "found.npz", environment=environment)
-
-    folder = made_once(tmp_path_factory, "jax_devices", make)
-    with np.load(folder / "found.npz") as arrays:
-        return dict(arrays)
+    return {"KERAS_BACKEND": "jax", "XLA_FLAGS": FLAGS, "JAX_ENABLE_X64": "0"}
 
 
-@pytest.mark.parametrize(
-    ("route", "optimizer"),
-    [
-        *itertools.product(["two", "two_micro4", "one_micro4"], ["sgd", "adamw"]),
-        ("two_micro4", "adamw_several"),
-        ("two_micro4", "adamw_replaced"),
-    ],
-)
-def test_every_route_gives_the_update_of_one_device(found, route, optimizer):
-    assert found["num_devices"] == 2
-    expected, update = found[f"one/{optimizer}"], found[f"{route}/{optimizer}"]
-    assert np.linalg.norm(update - expected) <= 1e-5 * np.linalg.norm(expected)
-    assert found[f"{route}/{optimizer}_norm"] > CLIP_NORM, "nothing is clipped"
+def test_every_route_gives_the_update_of_one_device(environment, tmp_path):
+    alone = ["plain-sgd", "plain-adamw", "plain-adamw-several", "plain-adamw-replaced"]
+    found = run_worker(tmp_path / "found.npz", *alone, *ROUTES, **environment)
+    for route in ROUTES:
+        assert_exact(found, route, found)
 
 
-def test_all_rows_of_two_devices_draw_different_masks(found):
-    rows = found["masks"].reshape(-1, found["masks"].shape[-1])
-    assert len(np.unique(rows, axis=0)) == len(rows)
+def test_two_devices_keep_the_promises_of_one(environment):
+    promises_of_two_replicas("dropout or faults or float16", **environment)

@@ -1,17 +1,17 @@
 """Blocks that are computed again give the same masks and the same update."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
 from exactness_case import live_weights, new_model, rows
-from trainer_cases import linear_model
 
 from keras_tupe import TupeBackbone, TupeMaskedLM, positions
 from keras_tupe.layers import EncoderBlock
 from keras_tupe.trainer import Trainer
 
 NUM_STEPS, ROWS = 2, 16
-XLA = {"xla": True}
 
 
 def model_of(position, dtype="float32"):
@@ -31,33 +31,28 @@ def update(model, **settings):
     return live_weights(model) - before
 
 
-def assert_same_update(make, tolerance=1e-5, **settings):
-    kept, again = (update(make(), remat=remat, **settings) for remat in (False, True))
+XLA, PARTS = {"xla": True}, {"micro_batches": 4}
+RUNS = [  # method, precision, settings of the trainer, tolerance
+    *itertools.product(("tupe_r", "shaw"), ["float32"], ({}, XLA, {**PARTS, **XLA}), [1e-5]),
+    *itertools.product(["tupe_r"], ("mixed_bfloat16", "mixed_float16"), [{}], [2e-3]),
+    *itertools.product(positions.METHODS, ["float32"], [{}], [1e-5]),
+]
+
+
+@pytest.mark.parametrize(
+    ("position", "dtype", "settings", "tolerance"),
+    [
+        ("", "float32", {"micro_batches": 2}, 1e-5),
+        *(pytest.param(*run, marks=pytest.mark.slow) for run in RUNS),
+    ],
+)
+def test_the_update_and_the_masks_are_the_same(position, dtype, settings, tolerance):
+    kept, again = (
+        update(model_of(position, dtype) if position else new_model(0.3), remat=remat, **settings)
+        for remat in (False, True)
+    )
     assert np.linalg.norm(kept) > 0
     assert np.linalg.norm(again - kept) <= tolerance * np.linalg.norm(kept)
-
-
-def test_the_update_and_the_masks_are_the_same():
-    assert_same_update(lambda: new_model(dropout=0.3), micro_batches=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, XLA, {"micro_batches": 4, **XLA}])
-@pytest.mark.parametrize("position", ["tupe_r", "shaw"])
-def test_the_update_is_the_same_on_every_route(position, settings):
-    assert_same_update(lambda: model_of(position), **settings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
-def test_the_update_is_the_same_in_half_precision(dtype):
-    assert_same_update(lambda: model_of("tupe_r", dtype), tolerance=2e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("position", positions.METHODS)
-def test_the_update_is_the_same_for_every_method(position):
-    assert_same_update(lambda: model_of(position))
 
 
 def test_a_block_is_computed_once_more_in_the_backward_pass(tensorflow, monkeypatch):
@@ -96,8 +91,3 @@ def test_what_would_be_left_without_a_gradient_is_refused():
     block.remat = True
     with pytest.raises(TypeError, match="takes tensors.*Received: object"):
         block.call(inputs, shared_positions=object(), training=True)
-
-
-def test_a_model_without_blocks_is_refused():
-    with pytest.raises(ValueError, match="computes encoder blocks again, so the model must have"):
-        Trainer(linear_model(), remat=True)

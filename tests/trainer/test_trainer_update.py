@@ -1,25 +1,12 @@
-"""The trainer's update is the optimizer's own, and on TensorFlow it copies no weight."""
+"""Learning rates, AdamW, and the trainer's update: the optimizer's own, which copies no weight."""
 
 import keras
 import numpy as np
 import pytest
-from trainer_cases import compiled, fit, linear_model, linear_rows, rows_with_a_bad_one, state_of
+from trainer_cases import OPTIMIZERS, compiled, fit, linear_model, linear_rows, state_of
 
-from keras_tupe.trainer import LinearWarmupDecay, NonFiniteError, adamw
-
-OPTIMIZERS = {
-    "adamw": lambda: adamw(0.1, clip_norm=0.5),
-    "adamw_schedule": lambda: adamw(LinearWarmupDecay(0.1, 6, 2), decay_all=True, clip_norm=None),
-    "adam": lambda: keras.optimizers.Adam(0.1, weight_decay=0.1, clipnorm=0.5),
-    "amsgrad": lambda: keras.optimizers.Adam(0.1, amsgrad=True, clipvalue=0.1),
-    "nadam": lambda: keras.optimizers.Nadam(0.1, global_clipnorm=0.5),
-    "momentum": lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
-    "rmsprop": lambda: keras.optimizers.RMSprop(0.1, centered=True),
-    "lion": lambda: keras.optimizers.Lion(0.01, weight_decay=0.1),
-    "lamb": lambda: keras.optimizers.Lamb(0.1),
-    "adafactor": lambda: keras.optimizers.Adafactor(0.1),
-    "ftrl": lambda: keras.optimizers.Ftrl(0.1),
-}
+from keras_tupe import TupeBackbone, TupeMaskedLM
+from keras_tupe.trainer import InverseSquareRoot, LinearWarmupDecay, adamw
 
 DEFAULT = ("adamw", "nadam", "momentum")  # the others take two seconds each
 NAMES = [
@@ -36,7 +23,7 @@ def test_the_update_is_that_of_keras_for_every_optimizer(name):
     for start_row in range(0, 20, 4):
         rows = slice(start_row, start_row + 4)
         models[0].train_on_batch(inputs[rows], targets[rows])
-    trainer = compiled(models[1], OPTIMIZERS[name]())
+    trainer = compiled(models[1], OPTIMIZERS[name])
     fit(trainer, inputs, targets)
     expected, got = (np.concatenate([w.ravel() for w in m.get_weights()]) for m in models)
     assert np.linalg.norm(expected - start) > 1e-3
@@ -46,7 +33,7 @@ def test_the_update_is_that_of_keras_for_every_optimizer(name):
 
 def test_weights_with_constraints_obey_them():
     layer = keras.layers.Dense(1, kernel_constraint=keras.constraints.MaxNorm(0.1))
-    trainer = compiled(keras.Sequential([keras.Input((5,)), layer]), adamw(0.1))
+    trainer = compiled(keras.Sequential([keras.Input((5,)), layer]), lambda: adamw(0.1))
     fit(trainer, *linear_rows(8))
     assert np.linalg.norm(keras.ops.convert_to_numpy(layer.kernel)) <= 0.1001
 
@@ -64,7 +51,7 @@ def addresses(tensorflow, trainer):
 
 def test_adamw_changes_weights_and_moments_where_they_are(tensorflow):
     inputs, targets = linear_rows(12)
-    trainer = compiled(linear_model(), adamw(0.1))
+    trainer = compiled(linear_model(), lambda: adamw(0.1))
     fit(trainer, inputs[:4], targets[:4])  # initial values may be shared
     before, values = addresses(tensorflow, trainer), state_of(trainer)
     assert len(before) == 6
@@ -74,14 +61,66 @@ def test_adamw_changes_weights_and_moments_where_they_are(tensorflow):
     assert not any(np.array_equal(now[name], values[name]) for name in before)
 
 
-@pytest.mark.parametrize("name", ["adamw", "momentum", "nadam"])
-def test_a_bad_step_changes_nothing_but_counters(name):
-    inputs, targets = rows_with_a_bad_one(step=1, num_rows=8)
-    trainer = compiled(linear_model(), OPTIMIZERS[name]())
-    fit(trainer, inputs[:4], targets[:4])
-    before = state_of(trainer)
-    with pytest.raises(NonFiniteError):
-        fit(trainer, inputs[4:], targets[4:])
-    for key, value in state_of(trainer).items():
-        np.testing.assert_array_equal(value, before[key], err_msg=key)
-    assert (trainer.step, trainer.skipped_steps) == (2, 1)
+# === Learning rates, and AdamW by itself ===
+
+
+def test_learning_rate_rises_to_the_peak_and_falls_to_zero():
+    schedule = LinearWarmupDecay(3.0, total_steps=12, warmup_steps=4)
+    rates = [float(schedule(step)) for step in range(14)]
+    rising, falling = [0.75, 1.5, 2.25, 3.0], [3.0 * left / 8 for left in range(8, 0, -1)]
+    np.testing.assert_allclose(rates, [*rising, *falling, 0.0, 0.0], rtol=1e-6)
+    again = LinearWarmupDecay.from_config(schedule.get_config())
+    assert [float(again(step)) for step in range(14)] == rates
+
+
+def test_learning_rate_without_warmup_starts_at_the_peak():
+    assert float(LinearWarmupDecay(2.0, total_steps=5)(0)) == 2.0
+
+
+def test_the_inverse_square_root_is_that_of_the_original_transformer():
+    width, warmup = 512, 4000
+    schedule = InverseSquareRoot((width * warmup) ** -0.5, warmup)
+    again = InverseSquareRoot.from_config(schedule.get_config())
+    for step in (1, 2, 1000, 3999, 4000, 4001, 16_000, 100_000):
+        expected = width**-0.5 * min(step**-0.5, step * warmup**-1.5)  # eq. 3, from 1
+        np.testing.assert_allclose(float(schedule(step - 1)), expected, rtol=1e-6)
+        assert float(again(step - 1)) == float(schedule(step - 1))
+
+
+def test_biases_and_layer_norms_do_not_decay_and_all_else_does():
+    model = TupeMaskedLM(TupeBackbone(31, 1, 2, 6, 11, dropout=0.0, max_sequence_length=5))
+    optimizer = adamw(1.0, weight_decay=0.5)
+    optimizer.build(model.trainable_variables)
+    for variable in model.trainable_variables:
+        variable.assign(np.ones(variable.shape))
+    optimizer.apply([keras.ops.zeros(v.shape) for v in model.trainable_variables])
+    decayed = {
+        variable.path
+        for variable in model.trainable_variables
+        if float(keras.ops.max(variable)) < 0.6
+    }
+    kept = {variable.path for variable in model.trainable_variables} - decayed
+    assert kept == {
+        variable.path
+        for variable in model.trainable_variables
+        if variable.path.endswith(("/bias", "/output_bias", "/gamma", "/beta"))
+    }
+    assert any(path.endswith("projection/embeddings") for path in decayed)
+
+
+def test_gradients_are_clipped_by_their_common_norm():
+    # Epsilon 1e-6 beside a tiny gradient makes AdamW's first step depend on its size.
+    steps = []
+    for clip_norm in (1e-6, None):
+        variables = [keras.Variable(np.zeros(1, "float32")) for _ in range(2)]
+        optimizer = adamw(1.0, weight_decay=0.0, clip_norm=clip_norm)
+        optimizer.apply([keras.ops.convert_to_tensor([x]) for x in (3e-6, 4e-6)], variables)
+        steps.append([float(keras.ops.squeeze(v)) for v in variables])
+    clipped, free = steps
+
+    def first_step(gradient):  # Keras adds epsilon to the moment before its correction
+        moment = gradient * np.sqrt(1 - 0.999)
+        return -moment / (moment + 1e-6)
+
+    np.testing.assert_allclose(clipped, [first_step(6e-7), first_step(8e-7)], rtol=1e-3)
+    np.testing.assert_allclose(free, [first_step(3e-6), first_step(4e-6)], rtol=1e-3)

@@ -1,11 +1,41 @@
 """Models and data whose right answers are known without the trainer."""
 
+import contextlib
+import functools
+
 import keras
 import numpy as np
 
-from keras_tupe.trainer import Trainer
+from keras_tupe.trainer import LinearWarmupDecay, Trainer, adamw
 
 ROWS, FEATURES = 8, 67
+scope = contextlib.nullcontext  # in which models and trainers are made, see `conftest.py`
+
+
+def in_scope(make):
+    """Returns a function that does what another does, in the scope of all trainers."""
+
+    @functools.wraps(make)
+    def made(*args, **kwargs):
+        with scope():
+            return make(*args, **kwargs)
+
+    return made
+
+
+OPTIMIZERS = {
+    "adamw": lambda: adamw(0.1, clip_norm=0.5),
+    "adamw_schedule": lambda: adamw(LinearWarmupDecay(0.1, 6, 2), decay_all=True, clip_norm=None),
+    "adam": lambda: keras.optimizers.Adam(0.1, weight_decay=0.1, clipnorm=0.5),
+    "amsgrad": lambda: keras.optimizers.Adam(0.1, amsgrad=True, clipvalue=0.1),
+    "nadam": lambda: keras.optimizers.Nadam(0.1, global_clipnorm=0.5),
+    "momentum": lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    "rmsprop": lambda: keras.optimizers.RMSprop(0.1, centered=True),
+    "lion": lambda: keras.optimizers.Lion(0.01, weight_decay=0.1),
+    "lamb": lambda: keras.optimizers.Lamb(0.1),
+    "adafactor": lambda: keras.optimizers.Adafactor(0.1),
+    "ftrl": lambda: keras.optimizers.Ftrl(0.1),
+}
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -19,6 +49,7 @@ class Gains(keras.layers.Layer):
         return keras.ops.sum(inputs * self.gains, axis=-1)
 
 
+@in_scope
 def mask_trainer(dropout=keras.layers.Dropout, **kwargs):
     """Returns a trainer whose weights after a step tell which inputs its dropout kept."""
     inputs = keras.Input((FEATURES,))
@@ -49,12 +80,45 @@ def masks_of(trainer, num_steps=1):
     return kept.astype(bool)
 
 
+@in_scope
 def linear_model(**kwargs):
     """Returns a linear model of 5 numbers with random weights."""
     model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1, name="dense", **kwargs)])
     random = np.random.default_rng(1)
     model.set_weights([random.normal(size=w.shape) for w in model.get_weights()])
     return model
+
+
+LOSS_WEIGHTS = {"first": 1.0, "second": 2.5}  # of the model of two
+
+
+class Squares(keras.losses.Loss):
+    """The square of each difference, of the shape of the targets."""
+
+    def call(self, targets, outputs):
+        return keras.ops.square(targets - outputs)
+
+
+@in_scope
+def model_of_two():
+    """Returns a linear model with two outputs, and its kernels in float64."""
+    inputs, random, kernels, outputs = keras.Input((5,)), np.random.default_rng(0), {}, {}
+    for name in LOSS_WEIGHTS:
+        dense = keras.layers.Dense(1, use_bias=False, name=f"{name}_dense")
+        outputs[name], kernels[name] = dense(inputs), random.normal(size=(5, 1))
+        dense.set_weights([kernels[name]])
+    return keras.Model(inputs, outputs), kernels
+
+
+def rows_of_two(count):
+    """Returns inputs, targets, and weights of which the second half has few."""
+    random = np.random.default_rng(1)
+    inputs = random.normal(size=(count, 5)).astype("float32")
+    targets = {name: random.normal(size=(count, 1)).astype("float32") for name in LOSS_WEIGHTS}
+    weights = {name: random.random((count, 1)).astype("float32") for name in LOSS_WEIGHTS}
+    weights["second"][: count // 2] = 0
+    weights["second"][-1] = 7
+    return inputs, targets, weights
 
 
 def linear_rows(num_rows, seed=2):
@@ -68,21 +132,30 @@ def linear_rows(num_rows, seed=2):
 def state_of(trainer):
     """Returns all that a run goes on from but the counters of steps, arrays by name."""
     return {
-        name: keras.ops.convert_to_numpy(variable).copy()
+        name: copies_of(variable)
         for name, variable in trainer.state_variables.items()
         if not name.startswith("trainer/")
     }
 
 
+def copies_of(variable):
+    """Returns the value that a variable has, the same on every replica."""
+    value = keras.ops.convert_to_numpy(variable).copy()
+    for copy in getattr(variable.value, "values", ()):
+        np.testing.assert_array_equal(copy, value, err_msg=f"replicas differ: {variable.path}")
+    return value
+
+
 def assert_same_state(one, other):
-    assert one.keys() == other.keys()
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, other[name], err_msg=name)
+    """Of two trainers: Keras gives their optimizers other names."""
+    for (name, value), other_value in zip(one.items(), other.values(), strict=True):
+        np.testing.assert_array_equal(value, other_value, err_msg=name)
 
 
+@in_scope
 def compiled(model, optimizer=None, loss="mse", metrics=None, **kwargs):
     trainer = Trainer(model, **kwargs)
-    optimizer = optimizer or keras.optimizers.SGD(0.1, momentum=0.9)
+    optimizer = optimizer() if optimizer else keras.optimizers.SGD(0.1, momentum=0.9)
     trainer.compile(optimizer, loss, weighted_metrics=metrics)
     return trainer
 
@@ -95,5 +168,5 @@ def fit(trainer, inputs, targets, batch_size=4, **kwargs):
 
 def rows_with_a_bad_one(step, batch_size=4, num_rows=20):
     inputs, targets = linear_rows(num_rows)
-    targets[step * batch_size + 1] = np.nan
+    targets[(step + 1) * batch_size - 1] = np.nan  # on the last replica
     return inputs, targets

@@ -1,16 +1,15 @@
 """Tiny runs of `training.pretrain`, in this process and in others, and what they leave."""
 
-import contextlib
-import json
 import pathlib
 import re
-import socket
 
 import commands
+import numpy as np
 import prepare_cases
+from interpreters import clusters
 from safetensors.numpy import load_file
 
-from keras_tupe.trainer import Checkpoints
+from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer
 
 LENGTH = 16
 # plain TensorFlow starts sooner than XLA; nothing here depends on the peak
@@ -29,9 +28,22 @@ OPTIONS = {
     "peak_flops": 1e12,
     "tensorboard": False,
 }
-
-
 KEPT = {"keep_steps": "10"}  # of the run that tests share
+RUNS = {  # of each kind of objective
+    "masked_lm": KEPT,
+    "causal_lm": {"position": "t5", "dropout": 0.0},
+    # all held-out batches, the last one filled up with padding
+    "seq2seq": {"mean_span": 2.0, "dropout": 0.0, "steps": 12, "valid_batches": "none"},
+    "replaced_token": {
+        "generator_share": 0.5,
+        "dropout": 0.0,
+        "embedding_dim": 24,
+        "num_groups": 1,
+    },
+}
+RUNS = {name: {"objective": name, **options} for name, options in RUNS.items()}
+# before a checkpoint is whole
+DURING_A_SAVE = ("os.rename", r"\.step_0000000012\.safetensors\.partial", 1)
 
 
 def make_rows(folder, number=41, vocabulary_size=160, more=()):
@@ -80,6 +92,14 @@ def _attempt(rows, out, **options):
     return ended
 
 
+def save_preset(folder, pieces, **kwargs):
+    """Saves a new model of a vocabulary, for rows of 9 tokens; returns the folder."""
+    backbone = TupeBackbone(len(pieces), 1, 2, 8, 16, position="absolute", max_sequence_length=9)
+    preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(pieces), sequence_length=9)
+    TupeMaskedLM(backbone, preprocessor=preprocessor, **kwargs).save_to_preset(str(folder))
+    return folder
+
+
 # === What a run leaves ===
 
 
@@ -106,11 +126,6 @@ def state(out, step):
     return load_file(checkpoint(out, step))
 
 
-def facts(out, step):
-    """What a checkpoint says about itself."""
-    return Checkpoints(out / "checkpoints").read_facts(step)
-
-
 def assert_same_state(ours, theirs, step):
     """Two runs have the same weights, optimizer, seeds and counters at a step, bit for bit."""
     ours, theirs = state(ours, step), state(theirs, step)
@@ -125,6 +140,28 @@ def table(path, *columns):
     header, *lines = [line.split(",") for line in path.read_text().splitlines()]
     places = [header.index(name) for name in columns]
     return [tuple(line[place] for place in places) for line in lines]
+
+
+def assert_whole_files(out):
+    """No file that has its name is broken, whatever was killed."""
+    for step in steps(out):
+        assert len(state(out, step)) > 50
+    for path in (out / "log.csv", out / "valid.csv"):
+        if path.exists():
+            assert len({line.count(",") for line in path.read_text().splitlines()}) == 1
+
+
+def losses(logits, labels):
+    """The cross-entropy of each label, by NumPy in float64."""
+    logits = logits - logits.max(axis=-1, keepdims=True)
+    chosen = np.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return np.log(np.exp(logits).sum(axis=-1)) - chosen
+
+
+def has_row(out, step):
+    """Whether the log has the row of a step."""
+    path = out / "log.csv"
+    return path.exists() and f"\n{step}," in path.read_text()
 
 
 def assert_same_run(ours, theirs, last, checkpoints=True):
@@ -155,18 +192,10 @@ def start(rows, out, log=None, environment=None, moment=None, **options):
     return commands.start("pretrain", words, log or f"{out}.log", environment, moment)
 
 
-def clusters(number=2):
-    """Returns the environment of each worker of a cluster on free ports of this machine."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        workers = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+def two_workers(rows, out, changes=({}, {}), **options):
+    """Starts two workers of one run; their logs are beside its folder."""
+    each = enumerate(zip(clusters(), changes, strict=True))
     return [
-        {
-            "TF_CONFIG": json.dumps(
-                {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
-            )
-        }
-        for index in range(number)
+        start(rows, out, environment=one, log=f"{out}.{index}.log", **options, **change)
+        for index, (one, change) in each
     ]

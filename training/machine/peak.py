@@ -40,17 +40,9 @@ def matmul_peak(dtype):
     Returns:
         The data sheet's number where the device is known, else `measured_peak(dtype)`.
     """
-    known = device_peak(dtype)
+    dtype = dtype.removeprefix("mixed_")
+    known = known_peak(device_name(), dtype, _uses_tf32())
     return measured_peak(dtype) if known is None else known
-
-
-def device_peak(dtype):
-    """Returns the data sheet's FLOP/s of this machine's device, or `None` if it is not known.
-
-    Args:
-        dtype: as in `matmul_peak`.
-    """
-    return known_peak(device_name(), dtype.removeprefix("mixed_"), _uses_tf32())
 
 
 def known_peak(device_name, dtype, uses_tf32):
@@ -126,12 +118,8 @@ def _uses_tf32():
     if keras.backend.backend() == "jax":
         import jax
 
-        return jax.config.jax_default_matmul_precision in (
-            None,
-            "default",
-            "fastest",
-            "tensorfloat32",
-        )
+        through_tf32 = (None, "default", "fastest", "tensorfloat32")
+        return jax.config.jax_default_matmul_precision in through_tf32
     import tensorflow as tf
 
     return tf.config.experimental.tensor_float_32_execution_enabled()

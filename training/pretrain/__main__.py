@@ -26,7 +26,7 @@ def main(arguments=None):
     """Runs the command line."""
     settings = parse(Settings, arguments, __doc__, "pretrain")
     with sentences("pretrain", "The same command goes on from the last checkpoint.", _NO_ROOM):
-        from training.pretrain.work import pretrain
+        from training.pretrain.run import pretrain
 
         pretrain(settings, command_of("pretrain", arguments))
 

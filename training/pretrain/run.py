@@ -1,4 +1,4 @@
-"""All parts of a run of `training.pretrain`, put together."""
+"""A run of `training.pretrain`, done or gone on with, and how it ends."""
 
 import dataclasses
 import hashlib
@@ -11,25 +11,76 @@ import keras
 
 from keras_tupe import data
 from keras_tupe._commit import commit
-from keras_tupe.trainer import (
-    Checkpoints,
-    LinearWarmupDecay,
-    cluster,
-)
+from keras_tupe.trainer import Checkpoints, LinearWarmupDecay, NonFiniteError, cluster
 from training.command.folder_lock import FolderLock
 from training.command.log import LOG, VALID, RunLog, read_log
 from training.machine.devices import has_gpu, make_machine, no_gpu, rows_per_part
 from training.machine.peak import matmul_peak
 from training.machine.settings import XLA
 from training.pretrain import model, report
-from training.pretrain.facts import data_facts, held_out_facts
-from training.pretrain.loop import Training, Watch
+from training.pretrain.facts import data_facts
+from training.pretrain.loop import StopSignal, Training, Watch
 from training.pretrain.presets import PresetWriter
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
 
 VALIDATION_SEED = 0  # the same masks in every run
 _PEER_SECONDS = 60  # in which a worker of a run that lost another one must have ended
+
+
+def pretrain(settings, command):
+    """Does, or goes on with, the run of `settings`.
+
+    Args:
+        settings: a `Settings` without problems.
+        command: the command line, for the record.
+
+    Raises:
+        ValueError: if something does not fit together, or another run is at work in the folder.
+    """
+    with folder_of_run(settings):
+        _pretrain(settings, command)
+
+
+def _pretrain(settings, command):
+    run = Run(settings)
+    try:
+        with StopSignal() as stop:
+            run.begin(command)
+            if run.step:
+                print(f"pretrain: goes on from step {run.step:,}.", file=sys.stderr)
+            done = run.train(stop)
+            if done:
+                run.finish()
+    except NonFiniteError as error:
+        numbers = run.rows.row_numbers(error.step).tolist()
+        sys.exit(
+            f"pretrain: the loss or its gradient is not finite at step {error.step}; nothing was "
+            f"changed by it. Rows of the batch: {numbers}. Last good checkpoint: "
+            f"{run.saver.last_good()}. Lower --learning-rate, or tolerate such steps with "
+            f"--skip-bad-steps. Received: {error.skipped_steps} bad steps so far"
+        )
+    except run.machine.losses as error:
+        _end_alone(run, error)
+    if not done:
+        print(
+            f"pretrain: stopped after step {run.step:,}, which is saved. The same command goes on "
+            "from there.",
+            file=sys.stderr,
+        )
+
+
+def _end_alone(run, error):
+    """Ends a worker whose peers are gone, at once: an orderly end would wait for them."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    reason = next((line for line in lines if "Collective ops" in line), lines[0])
+    print(
+        f"pretrain: worker {run.machine.worker} lost another one. Start the same command on every "
+        f"host again: it goes on from {run.saver.last_good()}. Received: {reason}",
+        file=sys.stderr,
+        flush=True,
+    )
+    os._exit(1)
 
 
 def folder_of_run(settings):
@@ -162,9 +213,7 @@ class Run:
             "has_gpu": has_gpu(),
             "workers": self.machine.num_workers,
             "parameters": self.model.count_params(),
-            "held_out": held_out_facts(
-                self.prepared.vocabulary, self.held_out, self._looked_at(), self.objective.outputs
-            ),
+            "held_out": self._held_out_facts(),
         }
         partial = self.out / ".partial.settings.json"
         data.write_json(partial, record)
@@ -196,12 +245,21 @@ class Run:
             stream=sys.stderr if self.is_chief else open(os.devnull, "w"),
         )
 
-    def _looked_at(self):
-        return self._validation_batches() if self.settings.valid_every else 0
-
-    def _validation_batches(self):
-        batches = self.held_out.num_evaluation_batches
-        return min(self.settings.valid_batches or batches, batches)
+    def _held_out_facts(self):
+        """Returns how much text the predictions are of that a validation is the mean of."""
+        batches, first = (
+            self.held_out.num_evaluation_batches,
+            next(iter(self.objective.outputs), None),
+        )
+        count = min(self.settings.valid_batches or batches, batches)
+        predictions = characters = 0.0
+        for step in range(count if self.settings.valid_every else 0):
+            _, labels, weights = self.held_out.evaluation_batch(step)
+            if first is not None:  # of several outputs it counts
+                labels, weights = labels[first], weights[first]
+            predictions += float(weights.sum())
+            characters += float((weights * self.prepared.vocabulary.characters[labels]).sum())
+        return {"predictions": predictions, "characters": characters}
 
     def train(self, stop):
         """Trains to the last step, unless it is asked to stop; returns whether it got there.

@@ -178,7 +178,8 @@ class Settings(MethodChoice):
     @staticmethod
     def fitted(values, from_file, given):
         """Returns the values with what follows the number of steps, see `scaled`."""
-        return scaled(values, from_file, _step_defaults(), given)
+        defaults = {name: getattr(Settings, name) for name in ("steps", "warmup_steps")}
+        return scaled(values, from_file, defaults, given)
 
     def problems(self):
         """Returns a sentence for each mistake."""
@@ -241,7 +242,3 @@ class Settings(MethodChoice):
     def identity(self):
         """Returns what must be equal for a run to continue from a checkpoint, see `identity_of`."""
         return identity_of(self)
-
-
-def _step_defaults():
-    return {name: getattr(Settings, name) for name in ("steps", "warmup_steps")}

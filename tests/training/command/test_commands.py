@@ -186,7 +186,7 @@ def test_the_record_of_a_command_does_not_depend_on_how_it_is_called(monkeypatch
     recorded = []
     monkeypatch.setattr(pretrain, "parse", lambda *_: None)
     monkeypatch.setattr(
-        "training.pretrain.work.pretrain", lambda _, command: recorded.append(command)
+        "training.pretrain.run.pretrain", lambda _, command: recorded.append(command)
     )
     said(["pretrain", *words])
     monkeypatch.setattr(sys, "argv", ["anything", *words])

@@ -33,3 +33,22 @@ def whole(rows, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole") / "run"
     assert commands.ended(cases.start(rows, out)) == 0, commands.log_of(out)
     return out
+
+
+@pytest.fixture(scope="session")
+def run_of(rows, done, tmp_path_factory):
+    """A function: name of an objective -> a run that came to its end, and what it printed."""
+
+    def found(name):
+        if name == "masked_lm":
+            return done[:2]
+
+        def make(folder):
+            folder.mkdir()
+            printed, _ = cases.run(rows, folder / "run", **cases.RUNS[name])
+            (folder / "printed.txt").write_text(printed, encoding="utf-8")
+
+        folder = made_once(tmp_path_factory, f"pretrain_{name}", make)
+        return folder / "run", (folder / "printed.txt").read_text(encoding="utf-8")
+
+    return found

@@ -8,13 +8,11 @@ import numpy as np
 import pretrain_cases as cases
 import pytest
 from commands import ended, log_of
-from pretrain_cases import failure
+from pretrain_cases import failure, save_preset
 
-from keras_tupe import TupeBackbone, TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTokenizer, data
+from keras_tupe import data
 from keras_tupe.trainer import Checkpoints
 from training.command.folder_lock import FolderLock
-from training.pretrain import model as pretrain_model
-from training.pretrain.settings import Settings
 
 STEP = cases.OPTIONS["steps"]
 
@@ -28,31 +26,69 @@ def out(done, tmp_path):
     return copy
 
 
-def edit(out, **changes):
-    """Writes the checkpoint again, with other facts."""
-    arrays, facts = Checkpoints(out / "checkpoints").read(STEP)
-    cases.checkpoint(out, STEP).unlink()
-    Checkpoints(out / "checkpoints").save(STEP, arrays, {**facts, **changes})
-
-
 # === The command line and the rows ===
 
-COMMANDS = {
-    "precision": ({"precision": "bfloat16"}, "--precision must be one of ['float32', "),
-    "no learning": ({"learning_rate": 0.0}, "--learning-rate must be a number above 0."),
-    "unlearning": ({"learning_rate": -1e-3}, "--learning-rate must be a number above 0."),
-    "long warm-up": ({"warmup_steps": 25}, "--warmup-steps must be below --steps."),
-    "nothing but warm-up": ({"warmup_steps": 24}, "--warmup-steps must be below --steps."),
-    "micro-batches": ({"micro_batches": 3}, "--batch-size must be divisible by --micro-batches."),
+CAUSAL, SEQ2SEQ, REPLACED = (cases.RUNS[x] for x in ("causal_lm", "seq2seq", "replaced_token"))
+WINDOW = {"attention_pattern": "sliding_window"}
+MEMORY = {**CAUSAL, "memory_length": 4, "segment_length": 5}
+REFUSED = {  # words of the sentence, and the options that it is for
+    "--precision must be one of ['float32', ": {"precision": "bfloat16"},
+    "rows of 16 tokens, max_sequence_length=15": {
+        "max_sequence_length": 15,
+        "position": "absolute",
+    },
+    "--preset-steps must not be above --steps, 24": {"preset_steps": "30"},
+    "--preset-steps must be steps >= 1 by commas": {"preset_steps": "0"},
+    "such as 100000,300000. Received: 'often'": {"preset_steps": "often"},
+    # objectives, and what each has no use for
+    "'sentence_order', 'seq2seq']; the nearest is 'causal_lm'": {"objective": "casual_lm"},
+    "--objective causal_lm has no use for --mask-rate": {**CAUSAL, "mask_rate": 0.2},
+    "--objective seq2seq has no use for --mask-rate": {**SEQ2SEQ, "mask_rate": 0.2},
+    "--objective seq2seq has no use for --embedding-dim": {**SEQ2SEQ, "embedding_dim": 8},
+    "seq2seq has no use for --attention-pattern": {**SEQ2SEQ, "attention_pattern": "causal"},
+    "--infill-share must be above 0 and at most 1": {**SEQ2SEQ, "infill_share": 0},
+    "--mean-span must be from 1 to 100": {**SEQ2SEQ, "mean_span": 0.5},
+    "--objective masked_lm has no use for --infill-share": {"infill_share": 0.2},
+    "--objective masked_lm has no use for --generator-share": {"generator_share": 0.5},
+    "--generator-share must be above 0 and at most 1": {**REPLACED, "generator_share": 0},
+    "--embedding-sharing must be one of": {**REPLACED, "embedding_sharing": "tide"},
+    "--num-groups must divide the 2 layers of --size tiny": {"num_groups": 3},
+    "prepared with `--pairs next`": {"objective": "next_sentence"},
+    # patterns
+    "--attention-pattern must be one of": {"attention_pattern": "casual"},
+    "such as --attention-pattern causal. Received: 'full'": {
+        **CAUSAL,
+        "attention_pattern": "full",
+    },
+    "such as --attention-pattern causal. Received: 'sliding_window'": {**CAUSAL, **WINDOW},
+    "The position method 'free_table' is not defined for": {**WINDOW, "position": "free_table"},
+    "--pattern-options must be JSON": {**WINDOW, "pattern_options": "{window"},
+    "--pattern-options: The attention pattern has no option 'windw'.": {
+        **WINDOW,
+        "pattern_options": '{"windw": 3}',
+    },
+    # a memory
+    "not defined for a memory of earlier segments: [CLS] is untied": {
+        **MEMORY,
+        "position": "tupe_r",
+    },
+    "carry positions": {**MEMORY, "position": "absolute"},
+    "no token sees later ones": {**MEMORY, "objective": "masked_lm"},
+    "--max-sequence-length must be at least that of memory and segment, 9": {
+        **MEMORY,
+        "position": "shaw",
+        "max_sequence_length": 8,
+    },
+    "--memory-length must be an integer >= 0": {**MEMORY, "memory_length": -1},
+    "--segment-length must be an integer >= 1": {**MEMORY, "segment_length": 0},
+    "has no use for --memory-length, --segment-length": {**MEMORY, "objective": "seq2seq"},
 }
 
 
-@pytest.mark.parametrize("case", COMMANDS)
-def test_numbers_that_cannot_be_are_told(case, rows, tmp_path):
-    options, expected = COMMANDS[case]
-    message = failure(rows, tmp_path / "run", **options)
-    assert expected in message
-    assert "Received: " in message
+@pytest.mark.parametrize("words", REFUSED)
+def test_settings_that_cannot_be_are_told_and_nothing_is_written(words, rows, tmp_path):
+    message = failure(rows, tmp_path / "run", **REFUSED[words])
+    assert words in message
     assert len(message.splitlines()) == 1
     assert not any(tmp_path.iterdir())
 
@@ -71,93 +107,69 @@ def test_rows_that_are_not_there_are_told(rows, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "half"]
 
 
-def test_rows_longer_than_the_model_are_told(rows, tmp_path):
-    options = {"max_sequence_length": 15, "position": "absolute"}
-    message = failure(rows, tmp_path / "run", **options)
-    assert message.endswith("Received: rows of 16 tokens, max_sequence_length=15")
-    assert not any(tmp_path.iterdir())
+def cut_weights(folder):
+    for path in folder.glob("*.h5"):
+        path.write_bytes(path.read_bytes()[:1000])
 
 
-@pytest.fixture(scope="module")
-def preset(rows, tmp_path_factory):
-    """A new model of the rows' vocabulary."""
-    folder = tmp_path_factory.mktemp("preset") / "preset"
-    pieces = (rows / "vocabulary.txt").read_text().splitlines()
-    return save_preset(folder, pieces)
+def config_of(content):
+    return lambda folder: (folder / "config.json").write_bytes(content)
 
 
-def save_preset(folder, pieces, **kwargs):
-    backbone = TupeBackbone(len(pieces), 1, 2, 8, 16, position="absolute", max_sequence_length=9)
-    preprocessor = TupeMaskedLMPreprocessor(TupeTokenizer(pieces), sequence_length=9)
-    TupeMaskedLM(backbone, preprocessor=preprocessor, **kwargs).save_to_preset(str(folder))
-    return folder
-
-
-def test_rows_longer_than_a_preset_are_told(preset, rows, tmp_path):
-    message = failure(rows, tmp_path / "run", preset=preset, size=None)
-    assert message.endswith("Received: rows of 16 tokens, max_sequence_length=9")
-    assert not any(tmp_path.iterdir())
-
-
-def test_a_preset_is_trained_with_the_dropout_of_the_settings(rows, tmp_path):
-    pieces = (rows / "vocabulary.txt").read_text().splitlines()
-    folder = save_preset(tmp_path / "preset", pieces, head_activation="gelu_approximate")
-    settings = Settings(preset=str(folder), size=None, dropout=0.37)
-    model = pretrain_model._from_preset(settings, data.PreparedRows(rows, "train"))
-    assert model.backbone.dropout == 0.37
-    assert model.head_activation == "gelu_approximate"
-    kept = TupeMaskedLM.from_preset(folder, preprocessor=None)
-    for weight, old in zip(model.weights, kept.weights, strict=True):
-        np.testing.assert_array_equal(weight, old)
-
-
-@pytest.mark.parametrize("change", ["a piece more", "another order"])
-def test_rows_of_another_vocabulary_than_the_preset_are_told(change, rows, tmp_path):
-    pieces = (rows / "vocabulary.txt").read_text().splitlines()
-    pieces = [*pieces, "more"] if change == "a piece more" else [*pieces[:-2], *pieces[:-3:-1]]
-    preset = save_preset(tmp_path / "preset", pieces)
-    message = failure(rows, tmp_path / "run", preset=preset, size=None)
-    assert message.startswith("pretrain: The rows must have the vocabulary of the preset. ")
-    assert message.endswith(
-        f"a preset of {len(pieces)} pieces, rows of 160 other pieces; preset={str(preset)!r}"
-    )
-    assert not (tmp_path / "run").exists()
-
-
-BROKEN = {
-    "no JSON": b"{",
-    "nothing": b"",
-    "a list": b"[]",
-    "no class": b"{}",
-    "another model": b'{"module": "keras_hub.src.models.bert.bert_masked_lm", "class_name": "X"}',
+OTHER_MODEL = b'{"module": "keras_hub.src.models.bert.bert_masked_lm", "class_name": "X"}'
+PRESETS = {  # what is done to the vocabulary and to the folder, and words of the sentence
+    "of shorter rows": (list, None, "Received: rows of 16 tokens, max_sequence_length=9"),
+    "a piece more": (
+        lambda pieces: [*pieces, "more"],
+        None,
+        "The rows must have the vocabulary of the preset. ",
+    ),
+    "another order": (
+        lambda pieces: [*pieces[:-2], *pieces[:-3:-1]],
+        None,
+        "a preset of 160 pieces, rows of 160 other pieces; preset=",
+    ),
+    "no JSON": (list, config_of(b"{"), "--preset"),
+    "nothing": (list, config_of(b""), "--preset"),
+    "a list": (list, config_of(b"[]"), "--preset"),
+    "no class": (list, config_of(b"{}"), "--preset"),
+    "another model": (list, config_of(OTHER_MODEL), "--preset"),
+    "half of the weights": (list, cut_weights, "--preset"),
 }
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_a_preset_that_is_none_is_told(case, preset, rows, tmp_path):
-    shutil.copytree(preset, tmp_path / "preset")
-    (tmp_path / "preset" / "config.json").write_bytes(BROKEN[case])
-    message = failure(rows, tmp_path / "run", preset=tmp_path / "preset", size=None)
-    assert "--preset" in message
-    assert str(tmp_path / "preset") in message
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_preset_without_weights_is_told(preset, rows, tmp_path):
-    shutil.copytree(preset, tmp_path / "preset")
-    for path in (tmp_path / "preset").glob("*.h5"):
-        path.write_bytes(path.read_bytes()[:1000])
-    message = failure(rows, tmp_path / "run", preset=tmp_path / "preset", size=None)
-    assert str(tmp_path / "preset") in message
+@pytest.mark.parametrize("case", PRESETS)
+def test_a_preset_that_does_not_fit_is_told(case, rows, tmp_path):
+    change, damage, words = PRESETS[case]
+    pieces = change((rows / "vocabulary.txt").read_text().splitlines())
+    preset = save_preset(tmp_path / "preset", pieces)
+    if damage is not None:
+        damage(preset)
+    message = failure(rows, tmp_path / "run", preset=preset, size=None)
+    assert words in message
+    assert case == "of shorter rows" or str(preset) in message
     assert not (tmp_path / "run").exists()
 
 
 # === A folder to go on from ===
 
 
-def test_a_truncated_checkpoint_is_told(rows, out):
+def cut(out):
     path = cases.checkpoint(out, STEP)
     path.write_bytes(path.read_bytes()[:-1000])
+
+
+def flip_a_bit(out):
+    path = cases.checkpoint(out, STEP)
+    content = bytearray(path.read_bytes())
+    table = cases.state(out, STEP)["model/token_embedding/embeddings"]
+    content[content.index(table.tobytes()) + 1001] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [cut, flip_a_bit])
+def test_a_damaged_checkpoint_is_told(damage, rows, out):
+    damage(out)
     message = failure(rows, out)
     assert message.startswith("pretrain: The checkpoint is damaged: ")
     assert message.endswith(
@@ -165,36 +177,37 @@ def test_a_truncated_checkpoint_is_told(rows, out):
     )
 
 
-def test_a_flipped_bit_in_a_checkpoint_is_told(rows, out):
-    path = cases.checkpoint(out, STEP)
-    content = bytearray(path.read_bytes())
-    table = cases.state(out, STEP)["model/token_embedding/embeddings"]
-    content[content.index(table.tobytes()) + 1001] ^= 4
-    path.write_bytes(content)
-    assert failure(rows, out).startswith("pretrain: The checkpoint is damaged: ")
+OTHERS = {  # facts and arrays of a checkpoint that this run did not write
+    "no settings": ({"settings": None}, {}, "pretrain: The "),
+    "settings of a text": ({"settings": "x"}, {}, "pretrain: The "),
+    "no data": ({"data": 3}, {}, "pretrain: The "),
+    "another shape": (
+        {},
+        {"mlm_head_dense_bias_momentum": lambda array: array[:-1]},
+        "mlm_head_dense_bias_momentum of shape (128,) and type float32. ",
+    ),
+    "an array more": (
+        {},
+        {"more": lambda _: np.zeros(3)},
+        "The first difference: expected no more. Received: one, in ",
+    ),
+}
 
 
-@pytest.mark.parametrize("facts", [{"settings": None}, {"settings": "x"}, {"data": 3}])
-def test_a_checkpoint_of_other_facts_is_refused(facts, rows, out):
-    edit(out, **facts)
-    assert failure(rows, out).startswith("pretrain: The ")
-
-
-def test_another_model_is_told_by_its_first_difference(rows, out):
-    state = cases.state(out, STEP)
-    record = cases.facts(out, STEP)
-    name = next(name for name in state if name.endswith("mlm_head_dense_bias_momentum"))
-    for change, expected in (
-        ({name: state[name][:-1]}, f"expected {name} of shape (128,) and type float32. "),
-        ({"more": np.zeros(3)}, "expected no more. Received: one"),
-    ):
-        cases.checkpoint(out, STEP).unlink()
-        arrays = {key: x for key, x in {**state, **change}.items() if x is not None}
-        facts = {key: record[key] for key in ("settings", "data")}
-        Checkpoints(out / "checkpoints").save(STEP, arrays, facts)
-        message = failure(rows, out)
-        assert expected in message
-        assert "The first difference: " in message
+@pytest.mark.parametrize("case", OTHERS)
+def test_the_checkpoint_of_another_run_is_told_by_its_first_difference(case, rows, out):
+    facts, changes, words = OTHERS[case]
+    checkpoints = Checkpoints(out / "checkpoints")
+    arrays, record = checkpoints.read(STEP)
+    for end, change in changes.items():
+        name = next((name for name in arrays if name.endswith(end)), end)
+        arrays[name] = change(arrays.get(name))
+    cases.checkpoint(out, STEP).unlink()
+    checkpoints.save(STEP, arrays, {**record, **facts})
+    message = failure(rows, out)
+    assert words in message
+    if changes:
+        assert "The first difference: expected " in message
         assert message.endswith(f", in {cases.checkpoint(out, STEP)}")
 
 
@@ -231,21 +244,23 @@ def test_a_folder_of_another_program_is_left_alone(rows, tmp_path):
         assert f"Received: {str(out)!r}, which holds " in message
 
 
-def reversed_rows(rows, folder):
-    """The same rows in the opposite order, as another runner might write them."""
-    folder.mkdir()
+def test_a_log_of_something_else_is_left_alone(rows, out):
+    (out / "log.csv").write_text("date,weight\n1999,3\n")
+    message = failure(rows, out)
+    assert "It is of another program or version: move it away." in message
+
+
+def test_the_same_rows_in_another_order_are_refused(rows, out, tmp_path):
+    """As another runner might write them."""
+    other = tmp_path / "other"
+    other.mkdir()
     record = data.read_sealed_json(rows / "preparation.json")
     for part in record["splits"]:
         prepared = data.PreparedRows(rows, part)
         token_ids = prepared[np.arange(len(prepared))[::-1]]
-        data.write_shard(folder, part, 0, token_ids, prepared.vocabulary.size)
-    shutil.copy(rows / "vocabulary.txt", folder)
-    data.seal(folder, {name: record[name] for name in record if name not in ("format", "sha256")})
-    return folder
-
-
-def test_the_same_rows_in_another_order_are_refused(rows, out, tmp_path):
-    other = reversed_rows(rows, tmp_path / "other")
+        data.write_shard(other, part, 0, token_ids, prepared.vocabulary.size)
+    shutil.copy(rows / "vocabulary.txt", other)
+    data.seal(other, {name: record[name] for name in record if name not in ("format", "sha256")})
     assert "'rows_hash': '" in failure(other, out)
 
 
@@ -255,31 +270,23 @@ def test_rows_that_moved_are_the_same_rows(rows, out, tmp_path):
     assert f"goes on from step {STEP}" in told
 
 
-def test_a_log_of_something_else_is_left_alone(rows, out):
-    (out / "log.csv").write_text("date,weight\n1999,3\n")
-    message = failure(rows, out)
-    assert "It is of another program or version: move it away." in message
-    assert (out / "log.csv").read_text() == "date,weight\n1999,3\n"
-
-
 # === Several workers ===
 
+TWICE = {"cluster": {"worker": ["a:1", "a:1"]}, "task": {"type": "worker", "index": 0}}
 CONFIGS = {
-    "no JSON": ("{worker: [a:1, b:2]}", "TF_CONFIG must be JSON: "),
-    "twice": (
-        json.dumps({"cluster": {"worker": ["a:1", "a:1"]}, "task": {"type": "worker", "index": 0}}),
-        "TF_CONFIG must be a list in which each worker is there once, and a:1 is not.",
+    "TF_CONFIG must be JSON: ": "{worker: [a:1, b:2]}",
+    "TF_CONFIG must be a list in which each worker is there once, and a:1 is not.": json.dumps(
+        TWICE
     ),
 }
 
 
-@pytest.mark.parametrize("case", CONFIGS)
+@pytest.mark.parametrize("words", CONFIGS)
 @pytest.mark.parametrize("strategy", ["auto", "multiworker"])
-def test_a_wrong_tf_config_is_told(case, strategy, rows, tmp_path, monkeypatch):
-    text, expected = CONFIGS[case]
-    monkeypatch.setenv("TF_CONFIG", text)
+def test_a_wrong_tf_config_is_told(words, strategy, rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", CONFIGS[words])
     message = failure(rows, tmp_path / "run", strategy=strategy)
-    assert message.startswith(f"pretrain: {expected}")
+    assert message.startswith(f"pretrain: {words}")
     assert not any(tmp_path.iterdir())
 
 
@@ -287,8 +294,7 @@ def test_a_wrong_tf_config_is_told(case, strategy, rows, tmp_path, monkeypatch):
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_worker_alone_ends_with_a_sentence_within_two_minutes(index, rows, tmp_path):
     out = tmp_path / "run"
-    environment = cases.clusters()[index]
-    process = cases.start(rows, out, environment=environment)
+    process = cases.start(rows, out, environment=cases.clusters()[index])
     assert ended(process, 150) == 1
     told = log_of(out)
     assert "pretrain: Not all workers answered within 110 seconds." in told

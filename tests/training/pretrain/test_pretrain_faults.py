@@ -10,7 +10,7 @@ import pretrain_cases as cases
 import pytest
 import tensorflow as tf
 from commands import ended, files_of_at_most, log_of, wait_until
-from pretrain_cases import start, stopped
+from pretrain_cases import start, stopped, two_workers
 
 from keras_tupe import data
 from keras_tupe.trainer import Checkpoints
@@ -20,11 +20,6 @@ SENTENCE = (
 )
 
 
-def has_row(out, step):
-    path = out / "log.csv"
-    return path.exists() and f"\n{step}," in path.read_text()
-
-
 # === SIGTERM ===
 
 
@@ -32,7 +27,7 @@ def has_row(out, step):
 def test_a_run_that_is_asked_to_end_saves_says_so_and_goes_on(rows, whole, tmp_path):
     out = tmp_path / "run"
     process = start(rows, out)
-    assert wait_until(lambda: has_row(out, 4), process), log_of(out)
+    assert wait_until(lambda: cases.has_row(out, 4), process), log_of(out)
     os.kill(process.pid, signal.SIGTERM)
     assert ended(process) == 0, log_of(out)
     (step,) = re.findall(SENTENCE, log_of(out))
@@ -53,18 +48,15 @@ def test_a_run_may_be_asked_to_end_at_any_time(moment, rows, whole, tmp_path):
     process = start(rows, out, **options)
     reached = {
         "start-up": lambda: (out / "settings.json").exists(),
-        "validation": lambda: has_row(out, 12),
-        "the last step": lambda: has_row(out, 20),
+        "validation": lambda: cases.has_row(out, 12),
+        "the last step": lambda: cases.has_row(out, 20),
         "preset": lambda: (out / ".partial.preset.0").exists(),
     }[moment]
     assert wait_until(reached, process), log_of(out)
     os.kill(process.pid, signal.SIGTERM)
     assert ended(process) == 0, log_of(out)
     told = re.findall(SENTENCE, log_of(out))
-    if moment == "preset":
-        assert not told
-    else:
-        assert cases.steps(out)[-1] == int(told[0])
+    assert told == ([] if moment == "preset" else [str(cases.steps(out)[-1])])
     assert ended(start(rows, out, **options)) == 0, log_of(out)
     if moment == "validation":
         cases.assert_same_state(out, whole, 24)
@@ -77,13 +69,10 @@ def test_a_run_may_be_asked_to_end_at_any_time(moment, rows, whole, tmp_path):
 @pytest.mark.parametrize("valid_every", [12, 1])
 def test_two_workers_end_at_the_same_step_when_one_is_asked(asked, valid_every, rows, tmp_path):
     options = {"steps": 400, "save_every": 1000, "valid_every": valid_every, "valid_batches": 1}
-    out, environments = tmp_path / "run", cases.clusters()
-    logs = [tmp_path / f"{index}.log" for index in range(2)]
-    workers = [
-        start(rows, out, environment=environment, log=log, **options)
-        for environment, log in zip(environments, logs, strict=True)
-    ]
-    assert wait_until(lambda: has_row(out, 4), workers[0]), logs[0].read_text()
+    out = tmp_path / "run"
+    logs = [tmp_path / f"run.{index}.log" for index in range(2)]
+    workers = two_workers(rows, out, **options)
+    assert wait_until(lambda: cases.has_row(out, 4), workers[0]), logs[0].read_text()
     os.kill(workers[asked].pid, signal.SIGTERM)
     assert [ended(worker) for worker in workers] == [0, 0]
     told = [re.findall(SENTENCE, log.read_text()) for log in logs]
@@ -92,15 +81,6 @@ def test_two_workers_end_at_the_same_step_when_one_is_asked(asked, valid_every, 
 
 
 # === A lost worker ===
-
-
-def two_workers(rows, out, environments=None, **options):
-    """Starts two workers of one run; their logs are beside its folder."""
-    environments = environments or cases.clusters()
-    return [
-        start(rows, out, environment=environment, log=f"{out}.{index}.log", **options)
-        for index, environment in enumerate(environments)
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +101,7 @@ def test_a_worker_that_lost_another_says_so_and_the_same_commands_go_on(
     workers = two_workers(rows, out)
     reached = {
         "start-up": lambda: (out / "settings.json").exists(),
-        "training": lambda: has_row(out, 8),
+        "training": lambda: cases.has_row(out, 8),
         "validation": lambda: cases.checkpoint(out, 12).exists(),
         "preset": lambda: (out / f".partial.preset.{lost}").exists(),
     }[moment]
@@ -141,24 +121,19 @@ def test_a_worker_that_lost_another_says_so_and_the_same_commands_go_on(
 @pytest.mark.slow
 def test_a_validation_that_a_kill_left_out_is_done_by_all_workers(rows, whole_by_two, tmp_path):
     out = tmp_path / "run"
-    workers = two_workers(rows, out, keep_steps="12")
-    assert [ended(worker) for worker in workers] == [0, 0]
-    cases.checkpoint(out, 18).unlink()
-    cases.checkpoint(out, 24).unlink()
+    assert [ended(worker) for worker in two_workers(rows, out, keep_steps="12")] == [0, 0]
+    for step in (18, 24):
+        cases.checkpoint(out, step).unlink()
     valid = out / "valid.csv"  # as a kill between checkpoint and validation leaves it
     valid.write_text(valid.read_text().splitlines()[0] + "\n")
-    workers = two_workers(rows, out)
-    assert [ended(worker) for worker in workers] == [0, 0]
+    assert [ended(worker) for worker in two_workers(rows, out)] == [0, 0]
     cases.assert_same_run(out, whole_by_two, 24, checkpoints=False)
 
 
 @pytest.mark.slow
 def test_workers_with_different_settings_are_told(rows, tmp_path):
     out = tmp_path / "run"
-    workers = [
-        start(rows, out, environment=one, log=f"{out}.{index}.log", learning_rate=rate)
-        for index, (one, rate) in enumerate(zip(cases.clusters(), (1e-3, 2e-3), strict=True))
-    ]
+    workers = two_workers(rows, out, ({"seed": 3}, {"seed": 4}))
     assert [ended(worker) for worker in workers] == [1, 1]
     for index in range(2):
         told = (tmp_path / f"run.{index}.log").read_text()
@@ -177,13 +152,12 @@ def poisoned(done, tmp_path):
     shutil.copytree(done[0], out)
     for step in (10, 24):
         cases.checkpoint(out, step).unlink()
-    state = cases.state(out, 18)
-    record = cases.facts(out, 18)
+    checkpoints = Checkpoints(out / "checkpoints")
+    state, facts = checkpoints.read(18)
     name = next(name for name in state if name.endswith("mlm_head/dense/kernel"))
     state[name][:] = 3e38
     cases.checkpoint(out, 18).unlink()
-    facts = {key: value for key, value in record.items() if key in ("settings", "data")}
-    Checkpoints(out / "checkpoints").save(18, state, facts)
+    checkpoints.save(18, state, facts)
     return out
 
 
@@ -235,34 +209,27 @@ def test_a_run_that_explodes_stops(rows, tmp_path):
 # === No room ===
 
 
-NO_ROOM = "pretrain: There is no room on the disk"
-
-
 @pytest.mark.slow
-def test_a_disk_without_room_for_a_checkpoint_is_told_and_the_run_goes_on(whole, rows, tmp_path):
-    out = tmp_path / "run"
-    shutil.copytree(whole, out)
-    cases.checkpoint(out, 24).unlink()
-    shutil.rmtree(out / "preset")
-    before = cases.files(out / "checkpoints")
-    with files_of_at_most(3_000_000):
-        message = stopped(rows, out)
-    assert message.startswith(NO_ROOM)
-    assert message.endswith("Received: File too large")
-    assert cases.files(out / "checkpoints") == before
-    cases.run(rows, out)
-    cases.assert_same_run(out, whole, 24)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [50, 400, 700, 3_000_000])
+@pytest.mark.parametrize(
+    ("limit", "begun"),
+    [(50, False), (400, False), (700, False), (3_000_000, False), (3_000_000, True)],
+)
 @pytest.mark.parametrize("tensorboard", [False, True])
-def test_a_full_disk_is_told_wherever_it_strikes(limit, tensorboard, rows, whole, tmp_path):
+def test_a_full_disk_is_told_wherever_it_strikes(limit, tensorboard, begun, rows, whole, tmp_path):
+    """At the record twice, the log or TensorBoard's file, a checkpoint; of a new run or not."""
     out = tmp_path / "run"
-    with files_of_at_most(limit):  # the record twice, the log or TensorBoard's file, a checkpoint
+    if begun:
+        shutil.copytree(whole, out)
+        cases.checkpoint(out, 24).unlink()
+        shutil.rmtree(out / "preset")
+    before = cases.files(out / "checkpoints")
+    with files_of_at_most(limit):
         message = stopped(rows, out, tensorboard=tensorboard)
-    assert message.startswith(NO_ROOM)
+    assert message.startswith("pretrain: There is no room on the disk")
+    if begun:
+        assert message.endswith("Received: File too large")
     assert not [path for path in out.rglob("*") if path.name.startswith(".partial")]
+    assert cases.files(out / "checkpoints") == before
     assert ended(start(rows, out, tensorboard=tensorboard)) == 0, log_of(out)
     shutil.rmtree(out / "tensorboard", ignore_errors=True)
     cases.assert_same_run(out, whole, 24)

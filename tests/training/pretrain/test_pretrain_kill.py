@@ -9,33 +9,9 @@ import time
 import pretrain_cases as cases
 import pytest
 from commands import ended, kill, log_of, wait_until
-from pretrain_cases import start
+from pretrain_cases import DURING_A_SAVE, assert_whole_files, start, two_workers
 
-# before a checkpoint is whole; when a longer log is written; between a checkpoint and the next
-DURING_A_SAVE = ("os.rename", r"\.step_0000000012\.safetensors\.partial", 1)
-
-
-def assert_whole_files(out):
-    """No file that has its name is broken, whatever was killed."""
-    for step in cases.steps(out):
-        assert len(cases.state(out, step)) > 50
-    for name in ("log.csv", "valid.csv"):
-        path = out / name
-        if path.exists():
-            lines = path.read_text().splitlines()
-            assert len({line.count(",") for line in lines}) == 1
-
-
-def test_a_run_killed_during_a_save_ends_as_if_nothing_had_happened(rows, done, tmp_path):
-    out = tmp_path / "run"
-    process = start(rows, out, moment=DURING_A_SAVE)
-    assert ended(process) == -signal.SIGKILL, log_of(out)
-    assert cases.steps(out) == [6]
-    assert (out / "checkpoints" / ".step_0000000012.safetensors.partial").exists()
-    assert_whole_files(out)
-    _, told = cases.run(rows, out)
-    assert "goes on from step 6" in told
-    cases.assert_same_run(out, done[0], 24, checkpoints=False)
+LONG = {"steps": 100, "save_every": 10, "valid_every": 20, "log_every": 5}
 
 
 @pytest.mark.slow
@@ -44,14 +20,10 @@ def test_a_run_killed_three_times_ends_as_if_nothing_had_happened(rows, whole, t
     process = start(rows, out, moment=DURING_A_SAVE)
     assert ended(process) == -signal.SIGKILL, log_of(out)
     assert cases.steps(out) == [6]
-    assert (out / "checkpoints" / ".step_0000000012.safetensors.partial").exists()
     assert_whole_files(out)
 
     process = start(rows, out)  # in the middle of training
-    written = out / "log.csv"
-    assert wait_until(lambda: written.exists() and "\n16," in written.read_text(), process), log_of(
-        out
-    )
+    assert wait_until(lambda: cases.has_row(out, 16), process), log_of(out)
     time.sleep(random.Random(7).uniform(0.0, 0.05))
     kill(process)
     assert cases.steps(out)[-1] in (12, 18), "killed too late"
@@ -78,10 +50,7 @@ def test_a_second_run_in_the_folder_is_refused_until_the_first_is_killed(rows, w
     assert ended(second) == 1
     assert cases.files(out) == before
     told = (tmp_path / "run.second.log").read_text()
-    assert (
-        "pretrain: Another process works in --out: wait for its end, or choose another folder."
-        in told
-    )
+    assert "pretrain: Another process works in --out: wait for its end, or choose " in told
     assert f"Received: {str(out)!r}, process {first.pid} on host " in told
     kill(first)
     assert (out / ".lock").exists()
@@ -93,7 +62,6 @@ def test_a_second_run_in_the_folder_is_refused_until_the_first_is_killed(rows, w
 # === Slow: thirty moments ===
 
 NUM_MOMENTS = 25  # of one worker, and 5 of two
-LONG = {"steps": 100, "save_every": 10, "valid_every": 20, "log_every": 5}
 # file operations before which a process is killed: at each place where something could be torn
 PLACES = (
     ("open", r"step_0000000040\.safetensors\.partial", 1),
@@ -121,14 +89,19 @@ def long(rows, tmp_path_factory):
     return out, time.monotonic() - begin
 
 
+def assert_goes_on(rows, out, whole):
+    """The same command ends as if nothing had happened."""
+    assert_whole_files(out)
+    assert ended(start(rows, out, **LONG)) == 0, log_of(out)
+    cases.assert_same_run(out, whole, 100)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_a_run_killed_at_a_file_ends_as_if_nothing_had_happened(place, rows, long, tmp_path):
     out = tmp_path / "run"
     assert ended(start(rows, out, moment=place, **LONG)) == -signal.SIGKILL, place
-    assert_whole_files(out)
-    assert ended(start(rows, out, **LONG)) == 0, log_of(out)
-    cases.assert_same_run(out, long[0], 100)
+    assert_goes_on(rows, out, long[0])
 
 
 @pytest.mark.slow
@@ -141,43 +114,43 @@ def test_a_run_killed_at_a_random_moment_ends_as_if_nothing_had_happened(
     wait_until((out / "settings.json").exists, process)
     time.sleep(seconds * (number + random.Random(number).random()) / NUM_MOMENTS)
     kill(process)
-    assert_whole_files(out)
-    assert ended(start(rows, out, **LONG)) == 0, log_of(out)
-    cases.assert_same_run(out, long[0], 100)
+    assert_goes_on(rows, out, long[0])
+
+
+@pytest.fixture(scope="module")
+def long_by_two(rows, tmp_path_factory):
+    """An undisturbed run of two workers."""
+    out = tmp_path_factory.mktemp("long_by_two") / "run"
+    assert [ended(one) for one in two_workers(rows, out, **LONG)] == [0, 0]
+    return out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(5))
 def test_two_workers_of_which_one_is_killed_end_as_if_nothing_had_happened(
-    number, rows, tmp_path_factory, tmp_path
+    number, rows, long_by_two, tmp_path
 ):
-    whole, out = tmp_path_factory.getbasetemp() / "whole_by_two", tmp_path / "run"
-    if not whole.exists():
-        assert [ended(one) for one in two_workers(rows, whole)] == [0, 0]
-    random_number = random.Random(number)
-    workers = two_workers(rows, out)
+    out, random_number = tmp_path / "run", random.Random(number)
+    workers = two_workers(rows, out, **LONG)
     row = 5 * random_number.randint(1, 19)
-    assert wait_until(
-        lambda: (out / "log.csv").exists() and (f"\n{row}," in (out / "log.csv").read_text()),
-        workers[0],
-    )
+    assert wait_until(lambda: cases.has_row(out, row), workers[0])
     time.sleep(random_number.uniform(0, 0.2))
     kill(workers[number % 2])
     assert ended(workers[1 - number % 2], 60) == 1
     assert_whole_files(out)
-    assert [ended(one) for one in two_workers(rows, out)] == [0, 0]
-    cases.assert_same_run(out, whole, 100)
+    assert [ended(one) for one in two_workers(rows, out, **LONG)] == [0, 0]
+    cases.assert_same_run(out, long_by_two, 100)
 
 
 @pytest.mark.slow
 def test_workers_of_another_run_are_refused(rows, tmp_path):
     out = tmp_path / "run"
-    workers = two_workers(rows, out)
+    workers = two_workers(rows, out, **LONG)
     assert wait_until(lambda: (out / "log.csv").exists(), workers[0]), log_of(out)
     for one in workers:
         os.kill(one.pid, signal.SIGSTOP)
     before = cases.files(out)
-    others = two_workers(rows, out)
+    others = two_workers(rows, out, **LONG)
     assert [ended(one) for one in others] == [1, 1]
     assert cases.files(out) == before
     for index in range(2):
@@ -188,11 +161,3 @@ def test_workers_of_another_run_are_refused(rows, tmp_path):
         os.kill(one.pid, signal.SIGCONT)
     assert [ended(one) for one in workers] == [0, 0]
     assert not list(out.glob(".lock*"))
-
-
-def two_workers(rows, out):
-    environments = enumerate(cases.clusters())
-    return [
-        start(rows, out, environment=one, log=f"{out}.{index}.log", **LONG)
-        for index, one in environments
-    ]

@@ -47,13 +47,11 @@ def test_a_preset_on_the_way_is_that_of_a_run_that_was_stopped_there(stepped, do
     for step in (18, 24):
         cases.checkpoint(out, step).unlink()
     shutil.rmtree(out / "preset")
-    assert cases.steps(out) == [10]
     run(rows, out, preset_steps="10")
     assert_equal_presets(preset_at(stepped, 10), preset_at(out, 10))
-    embedding = cases.state(done[0], 10)
-    ours = list(weights(preset_at(stepped, 10)).values())
-    by_bytes = {array.tobytes() for array in embedding.values()}
-    assert all(array.tobytes() in by_bytes for array in ours if array.dtype == np.float32)
+    saved = {array.tobytes() for array in cases.state(done[0], 10).values()}
+    ours = [x for x in weights(preset_at(stepped, 10)).values() if x.dtype == np.float32]
+    assert {array.tobytes() for array in ours} <= saved
     assert sorted(path.name for path in (stepped / "presets").iterdir()) == ["step-10", "step-3"]
 
 
@@ -61,8 +59,8 @@ def test_the_run_itself_is_the_same_with_and_without(stepped, done):
     assert_equal_presets(preset_at(stepped), preset_at(done[0]))
     cases.assert_same_state(stepped, done[0], 24)
     columns = ("step", "loss", "gradient_norm")
-    logs = [cases.table(out / "log.csv", *columns) for out in (stepped, done[0])]
-    assert logs[0] == logs[1]
+    ours, theirs = (cases.table(out / "log.csv", *columns) for out in (stepped, done[0]))
+    assert ours == theirs
     early, late = (weights(preset_at(stepped, step)) for step in (3, 10))
     assert any(early[name].tobytes() != late[name].tobytes() for name in early)
 
@@ -82,16 +80,3 @@ def test_steps_that_are_over_cannot_have_a_preset(done, rows, tmp_path):
     message = cases.failure(rows, out, preset_steps="5,24")
     assert message.startswith("pretrain: --preset-steps must be steps that are still to come")
     assert message.endswith("Received: 5, and the last checkpoint is that of step 24")
-
-
-@pytest.mark.parametrize(
-    ("steps", "wanted"),
-    [
-        ("30", "--preset-steps must not be above --steps, 24"),
-        ("0", "--preset-steps must be steps >= 1 by commas"),
-        ("often", "--preset-steps must be steps >= 1 by commas"),
-    ],
-)
-def test_bad_steps_are_one_sentence(rows, tmp_path, steps, wanted):
-    message = cases.failure(rows, tmp_path / "run", preset_steps=steps)
-    assert message.startswith(f"pretrain: {wanted}")

@@ -67,23 +67,19 @@ def test_a_pause_before_the_first_step_is_forgotten(clock):
     assert progress.steps_per_second == pytest.approx(2.0)
 
 
-def test_speed_is_recent(clock):
-    progress = make(clock)
-    run(progress, clock, range(1, 101), 1.0)
-    run(progress, clock, range(101, 401), 0.25)
-    assert progress.steps_per_second == pytest.approx(4.0)
-
-
-def test_slow_steps_have_a_speed_too(clock):
-    progress = make(clock)
-    run(progress, clock, range(1, 6), 100.0)
-    assert progress.steps_per_second == pytest.approx(0.01)
-
-
-def test_several_steps_may_come_at_once(clock):
-    progress = make(clock, start_step=400)
-    run(progress, clock, range(410, 600, 10), 5.0)
-    assert progress.steps_per_second == pytest.approx(2.0)
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([(range(1, 101), 1.0), (range(101, 401), 0.25)], 4.0),  # that of the last minute or so
+        ([(range(1, 6), 100.0)], 0.01),
+        ([(range(410, 600, 10), 5.0)], 2.0),  # several steps at once
+    ],
+)
+def test_speed_is_recent_and_that_of_any_steps(parts, expected, clock):
+    progress = make(clock, start_step=400 if parts[0][0].start > 400 else 0)
+    for steps, seconds in parts:
+        run(progress, clock, steps, seconds)
+    assert progress.steps_per_second == pytest.approx(expected)
 
 
 def test_the_time_left_counts_pauses_as_they_were(clock):
@@ -94,13 +90,8 @@ def test_the_time_left_counts_pauses_as_they_were(clock):
         with progress.paused():
             clock.now += 1.0
     progress.update(101)
-    expected = (1000 - 101) * 200 / 101
-    assert abs(seconds_left(progress) - expected) <= 1
-
-
-def seconds_left(progress):
     minutes, seconds = map(int, re.search(r"(\d+):(\d+) left$", lines(progress)[-1]).groups())
-    return 60 * minutes + seconds
+    assert abs(60 * minutes + seconds - (1000 - 101) * 200 / 101) <= 1
 
 
 def test_without_a_terminal_there_is_a_line_now_and_then(clock):

@@ -4,14 +4,7 @@ from run_cases import cells, make_run, picture
 
 from training.command.durations import duration
 from training.command.log import LOG, LOG_COLUMNS, VALID, VALID_COLUMNS, RunLog
-from training.pretrain.report import (
-    Run,
-    _smooth,
-    draw_runs,
-    load_run,
-    totals,
-    write_report,
-)
+from training.pretrain.report import Run, _smooth, draw_runs, load_run, totals, write_report
 
 
 def pixels(path):
@@ -34,20 +27,14 @@ def test_the_report_has_a_handful_of_points_the_last_one_and_totals(tmp_path):
     assert {path.name for path in folder.iterdir()} == {LOG, VALID, "curves.png"}
 
 
-def test_few_validations_are_all_in_the_table(tmp_path):
-    rows = cells(write_report(make_run(tmp_path, valid_every=150), "t5"))[1:]
+def test_short_runs_have_a_report_too(tmp_path):
+    rows = cells(write_report(make_run(tmp_path / "few", valid_every=150), "t5"))[1:]
     assert [row[0] for row in rows] == ["150", "300"]
-
-
-def test_a_run_without_validation_has_a_report_too(tmp_path):
-    text = write_report(make_run(tmp_path, valid_every=0), "t5")
+    text = write_report(make_run(tmp_path / "none", valid_every=0), "t5")
     assert text.startswith("There was no validation.")
-    picture(tmp_path / "curves.png")  # the training loss
-
-
-def test_a_run_that_did_nothing_has_a_report_too(tmp_path):
-    RunLog(tmp_path, 0, tensorboard=False).close()
-    text = write_report(tmp_path, "t5")
+    picture(tmp_path / "none" / "curves.png")  # the training loss
+    RunLog(tmp_path / "begun", 0, tensorboard=False).close()
+    text = write_report(tmp_path / "begun", "t5")
     assert text == "There was no validation.\n\n0 s in all."
 
 

@@ -10,7 +10,6 @@ from commands import refused_settings
 from training.command import config_file
 from training.command.settings import parse
 from training.pretrain.identity import changeable, model_settings
-from training.pretrain.saver import Saver
 from training.pretrain.settings import Settings
 
 METHOD_FILE = pathlib.Path(__file__).parents[3] / "examples" / "linear_slope.py"
@@ -32,24 +31,6 @@ def preset(tmp_path):
     return folder
 
 
-def test_the_defaults_are_those_of_tupes_table(folders):
-    settings = parse(Settings, folders)
-    table = {
-        "size": "base",
-        "batch_size": 256,
-        "steps": 1_000_000,
-        "warmup_steps": 10_000,
-        "learning_rate": 1e-4,
-        "weight_decay": 0.01,
-        "beta_1": 0.9,
-        "beta_2": 0.999,
-        "clip_norm": 1.0,
-        "dropout": 0.1,
-        "mask_rate": 0.15,
-    }
-    assert {name: getattr(settings, name) for name in table} == table
-
-
 @pytest.mark.parametrize("name", config_file.names("pretrain"))
 def test_named_settings_are_right(name, folders):
     settings = parse(Settings, [*folders, "--config", name])
@@ -57,12 +38,15 @@ def test_named_settings_are_right(name, folders):
     assert settings.problems() == []
 
 
-def test_tupe_base_says_what_the_defaults_are(folders):
+def test_the_defaults_are_those_of_tupes_table(folders):
+    """Which `tupe-base` says."""
+    settings = parse(Settings, folders)
+    table = {"size": "base", "batch_size": 256, "steps": 1_000_000, "warmup_steps": 10_000}
+    table |= {"learning_rate": 1e-4, "weight_decay": 0.01, "beta_1": 0.9, "beta_2": 0.999}
+    table |= {"clip_norm": 1.0, "dropout": 0.1, "mask_rate": 0.15}
+    assert {name: getattr(settings, name) for name in table} == table
     named = parse(Settings, [*folders, "--config", "tupe-base"]).identity()
-    assert named.pop("max_sequence_length") == 512
-    default = parse(Settings, folders).identity()
-    assert default.pop("max_sequence_length") is None
-    assert named == default
+    assert named == {**settings.identity(), "max_sequence_length": 512}
 
 
 WRONG = {
@@ -151,11 +135,13 @@ def test_what_is_a_share_of_the_steps_follows_them_unless_it_is_given(words, exp
 
 def test_a_file_without_steps_has_a_warm_up_of_the_default_ones(folders, tmp_path):
     config = tmp_path / "my.toml"
-    config.write_text("warmup_steps = 100_000\nkeep_steps = '500_000'")
-    settings = parse(Settings, [*folders, "--config", str(config), "--steps", "100"])
-    assert (settings.warmup_steps, settings.keep_steps) == (10, "50")
-    config.write_text("steps = 1000")
-    assert parse(Settings, [*folders, "--config", str(config)]).warmup_steps == 10
+    for content, steps, expected in (
+        ("warmup_steps = 100_000\nkeep_steps = '500_000'", ["--steps", "100"], (10, "50")),
+        ("steps = 1000", [], (10, "")),
+    ):
+        config.write_text(content)
+        settings = parse(Settings, [*folders, "--config", str(config), *steps])
+        assert (settings.warmup_steps, settings.keep_steps) == expected
 
 
 def test_few_steps_hide_no_other_mistake_and_a_warm_up_that_is_given_is_one(folders):
@@ -167,17 +153,17 @@ def test_few_steps_hide_no_other_mistake_and_a_warm_up_that_is_given_is_one(fold
     assert "--warmup-steps must be below --steps" in lines[1]
 
 
-def test_the_folder_of_the_run_is_apart_from_rows_and_files(tmp_path):
-    rows = tmp_path / "rows"
-    rows.mkdir()
-    for out in (rows, rows / "run"):
-        (line,) = refused_settings(Settings, "--data", rows, "--out", out)
-        assert "must not be the folder of the rows, nor inside of it" in line
-    (tmp_path / "file").write_text("years of work")
-    (line,) = refused_settings(Settings, "--data", rows, "--out", tmp_path / "file")
-    assert "--out must be a folder" in line
-    (line,) = refused_settings(Settings, "--data", tmp_path / "nowhere", "--out", tmp_path / "run")
-    assert "where there is none" in line
+def test_the_folder_of_the_run_is_apart_from_rows_and_files(folders, tmp_path):
+    rows, file = tmp_path / "rows", tmp_path / "file"
+    file.write_text("years of work")
+    for data, out, words in (
+        (rows, rows, "must not be the folder of the rows, nor inside of it"),
+        (rows, rows / "run", "must not be the folder of the rows, nor inside of it"),
+        (rows, file, "--out must be a folder"),
+        (tmp_path / "nowhere", tmp_path / "run", "where there is none"),
+    ):
+        (line,) = refused_settings(Settings, "--data", data, "--out", out)
+        assert words in line
     parse(Settings, ["--data", str(rows), "--out", f"{rows}-run"])
 
 
@@ -208,65 +194,22 @@ def test_a_method_of_ones_own_counts_by_its_content(folders, tmp_path, loaded_fi
 
 
 # Another right value of each setting. A new setting must be put here and be thought about.
-OTHER = {
-    "size": "mini",
-    "position": "t5",
-    "position_options": '{"cls": "tied"}',
-    "objective": "causal_lm",
-    "attention_pattern": "causal",
-    "pattern_options": '{"window": 7}',
-    "dropout": 0.2,
-    "normalize_first": True,
-    "initializer_range": 0.5,
-    "layer_norm_epsilon": 1e-12,
-    "max_sequence_length": 77,
-    "embedding_dim": 64,
-    "num_groups": 2,
-    "memory_length": 16,
-    "segment_length": 8,
-    "generator_share": 0.5,
-    "embedding_sharing": "none",
-    "discriminator_weight": 10.0,
-    "mask_rate": 0.4,
-    "whole_word": True,
-    "mask_special": True,
-    "infill_share": 0.4,
-    "mean_span": 5.0,
-    "permute_sentences": False,
-    "batch_size": 64,
-    "micro_batches": 2,
-    "steps": 2_000_000,
-    "warmup_steps": 0,
-    "learning_rate": 1e-3,
-    "weight_decay": 0.0,
-    "decay_all": True,
-    "beta_1": 0.8,
-    "beta_2": 0.98,
-    "clip_norm": 2.0,
-    "seed": 1,
-    "precision": "mixed_bfloat16",
-    "valid_batches": None,
-}
-NO_MATTER = {
-    "data": "elsewhere",
-    "out": "elsewhere",
-    "config": "laptop",
-    "strategy": "one",
-    "xla": "off",
-    "remat": True,
-    "deterministic": True,
-    "peak_flops": 1e12,
-    "valid_every": 10,
-    "save_every": 10,
-    "keep": 9,
-    "keep_steps": "10",
-    "preset_steps": "10",
-    "log_every": 10,
-    "tensorboard": False,
-    "skip_bad_steps": 3,
-    "allow_change": ("steps",),
-    "given": {"steps": "command line"},
-}
+OTHER = {"size": "mini", "position": "t5", "position_options": '{"cls": "tied"}'}
+OTHER |= {"attention_pattern": "causal", "pattern_options": '{"window": 7}', "dropout": 0.2}
+OTHER |= {"normalize_first": True, "initializer_range": 0.5, "layer_norm_epsilon": 1e-12}
+OTHER |= {"max_sequence_length": 77, "embedding_dim": 64, "num_groups": 2}
+OTHER |= {"memory_length": 16, "segment_length": 8, "precision": "mixed_bfloat16"}
+OTHER |= {"objective": "causal_lm", "generator_share": 0.5, "embedding_sharing": "none"}
+OTHER |= {"discriminator_weight": 10.0, "mask_rate": 0.4, "whole_word": True}
+OTHER |= {"mask_special": True, "infill_share": 0.4, "mean_span": 5.0, "permute_sentences": False}
+OTHER |= {"batch_size": 64, "micro_batches": 2, "steps": 2_000_000, "warmup_steps": 0, "seed": 1}
+OTHER |= {"learning_rate": 1e-3, "weight_decay": 0.0, "decay_all": True, "beta_1": 0.8}
+OTHER |= {"beta_2": 0.98, "clip_norm": 2.0, "valid_batches": None}
+NO_MATTER = {"data": "elsewhere", "out": "elsewhere", "config": "laptop", "strategy": "one"}
+NO_MATTER |= {"xla": "off", "remat": True, "deterministic": True, "peak_flops": 1e12}
+NO_MATTER |= {"valid_every": 10, "save_every": 10, "keep": 9, "keep_steps": "10"}
+NO_MATTER |= {"preset_steps": "10", "log_every": 10, "tensorboard": False, "skip_bad_steps": 3}
+NO_MATTER |= {"allow_change": ("steps",), "given": {"steps": "command line"}}
 OF_FILES = {"preset", "position_file", "pattern_file"}  # tested above
 
 
@@ -277,43 +220,42 @@ def test_every_setting_is_thought_about():
     assert set(model_settings(Settings())) <= set(OTHER)
 
 
+BESIDE = {  # what must be chosen so that a setting has a use
+    "replaced_token": {"generator_share", "embedding_sharing", "discriminator_weight"},
+    "seq2seq": {"infill_share", "mean_span", "permute_sentences"},
+}
+FOLLOW = {  # another method has other options, another objective another pattern and no masks
+    "position": {"position_options"},
+    "objective": {"attention_pattern", "mask_rate", "whole_word", "mask_special"},
+}
+
+
 @pytest.mark.parametrize("name", OTHER)
 def test_settings_that_change_the_result_make_another_run(name):
-    before = Settings()
-    if name == "pattern_options":
-        before = dataclasses.replace(before, attention_pattern="sliding_window")
-    if name in ("generator_share", "embedding_sharing", "discriminator_weight"):
-        before = dataclasses.replace(before, objective="replaced_token")
-    if name in ("infill_share", "mean_span", "permute_sentences"):
-        before = dataclasses.replace(before, objective="seq2seq")
+    objective = next((key for key, names in BESIDE.items() if name in names), "masked_lm")
+    pattern = "sliding_window" if name == "pattern_options" else None
+    before = Settings(objective=objective, attention_pattern=pattern)
     identity = before.identity()
     changed = dataclasses.replace(before, **{name: OTHER[name]}).identity()
     differing = {key for key in identity if identity[key] != changed.get(key)}
     assert name in differing
-    # another method has other options, another objective another pattern and no masks
-    follow = {"position": {"position_options"}}
-    follow["objective"] = {"attention_pattern", "mask_rate", "whole_word", "mask_special"}
-    assert differing <= {name, *follow.get(name, ())}
+    assert differing <= {name, *FOLLOW.get(name, ())}
 
 
 def test_the_rest_may_change_between_two_starts():
     assert dataclasses.replace(Settings(), **NO_MATTER).identity() == Settings().identity()
 
 
-def test_a_checkpoint_of_before_there_was_a_setting_has_its_old_value():
-    class Written:
-        settings = json.loads(json.dumps(Settings().identity()))
-
-        def read_facts(self, step):
-            return {"settings": self.settings, "data": {}}
-
-    added = ("layer_norm_epsilon", "objective", "attention_pattern", "pattern_options")
-    for name in (*added, "embedding_dim", "num_groups", "memory_length", "segment_length"):
-        del Written.settings[name]
-    Saver(Written(), Settings().identity(), {}, (), True).check(7)
-    other = dataclasses.replace(Settings(), layer_norm_epsilon=1e-12).identity()
-    with pytest.raises(ValueError, match="layer_norm_epsilon: 1e-05 -> 1e-12"):
-        Saver(Written(), other, {}, (), True).check(7)
+def test_the_identity_has_what_the_objective_uses():
+    usual = Settings().identity()
+    assert usual["attention_pattern"] == "full"
+    assert not BESIDE["replaced_token"] & set(usual)
+    assert BESIDE["replaced_token"] < set(Settings(objective="replaced_token").identity())
+    causal = Settings(objective="causal_lm").identity()
+    assert causal["attention_pattern"] == "causal"
+    assert "mask_rate" not in causal
+    window = {"attention_pattern": "sliding_window", "pattern_options": '{"window": 3}'}
+    assert Settings(**window).identity()["pattern_options"]["window"] == 3
 
 
 def test_options_count_by_their_meaning_and_are_kept_as_json():
@@ -321,8 +263,5 @@ def test_options_count_by_their_meaning_and_are_kept_as_json():
     assert spelled == Settings().identity()
     for settings in (Settings(), Settings(position="qkr_4", position_options='{"k": 64}')):
         assert json.loads(json.dumps(settings.identity())) == settings.identity()
-
-
-def test_kept_steps_are_sorted_numbers():
-    assert Settings(keep_steps="300_000, 100000,300000,").keep_step_numbers() == (100_000, 300_000)
-    assert Settings().keep_step_numbers() == ()
+    settings = Settings(keep_steps="300_000, 100000,300000,")  # sorted, each once
+    assert settings.keep_step_numbers() == (100_000, 300_000)
