@@ -1,6 +1,7 @@
 """JSON that anybody may have written: read as a value, or refused with a reason."""
 
 import json
+import os
 import pathlib
 
 MAX_BYTES = 64 * 2**20  # settings and records take kilobytes
@@ -27,7 +28,8 @@ def parse_json(text):
 def read_json(path):
     """Returns the value in a small JSON file: settings, a record, a report."""
     with pathlib.Path(path).open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
+        size = os.fstat(file.fileno()).st_size  # to read more takes room for it
+        content = file.read(min(size, MAX_BYTES) + 1)
     if len(content) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES} bytes")
     value = parse_json(content.decode("utf-8"))
