@@ -133,7 +133,7 @@ def test_a_validation_that_a_kill_left_out_is_done_by_all_workers(rows, whole_by
 @pytest.mark.slow
 def test_workers_with_different_settings_are_told(rows, tmp_path):
     out = tmp_path / "run"
-    workers = two_workers(rows, out, ({"seed": 3}, {"seed": 4}))
+    workers = two_workers(rows, out, ({"learning_rate": 1e-3}, {"learning_rate": 2e-3}))
     assert [ended(worker) for worker in workers] == [1, 1]
     for index in range(2):
         told = (tmp_path / f"run.{index}.log").read_text()
