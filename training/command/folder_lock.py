@@ -8,6 +8,7 @@ import pathlib
 import shlex
 import socket
 import sys
+import time
 
 import filelock
 
@@ -18,6 +19,7 @@ LOCK = ".lock"
 
 _COMMAND_CHARACTERS = 300
 _OWNER_BYTES = 4096
+_LOOK_SECONDS = 0.1
 
 
 class FolderLock:
@@ -34,30 +36,31 @@ class FolderLock:
         worker: number of this process among those of one run, each of which holds its own lock.
         beside: whether the lock is beside the folder, `.NAME.lock`, for one (or a file) that comes
             into its place at once when it is complete.
-        seconds: how long to wait for another holder.
+        run: text that the workers of one run share and others do not; `None` for a run of one.
+        seconds: how long to wait for a holder of the same `run`.
 
     Raises:
         ValueError: from `with`, if another process works in the folder, it is not of this program,
             or it cannot be made or locked.
     """
 
-    def __init__(self, folder, program=None, *, worker=0, beside=False, seconds=0):
+    def __init__(self, folder, program=None, *, worker=0, run=None, beside=False, seconds=0):
         self._out = self._folder = pathlib.Path(folder)
         name = LOCK
         if beside:
             real = pathlib.Path(os.path.realpath(folder))
             self._folder, name = real.parent, f".{real.name}{LOCK}"
         self._path = self._folder / (f"{name}-{worker}" if worker else name)
-        self._program, self._file = program, None
+        self._program, self._run, self._seconds, self._file = program, run, seconds, None
         self._lock = filelock.FileLock(
-            self._path, seconds, fallback_to_soft=False, on_acquired=self._write_owner
+            self._path, 0, fallback_to_soft=False, on_acquired=self._write_owner
         )
 
     def __enter__(self):
         self._new = [path for path in (self._folder, *self._folder.parents) if not path.exists()]
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire()
+            self._acquire()
         except filelock.Timeout:
             raise ValueError(
                 "Another process works in --out: wait for its end, or choose another folder. "
@@ -75,6 +78,16 @@ class FolderLock:
             self.__exit__()
             raise
         return self
+
+    def _acquire(self):
+        end = time.monotonic() + self._seconds
+        while True:
+            try:
+                return self._lock.acquire()
+            except filelock.Timeout:
+                if time.monotonic() >= end or _owner(self._path).get("run") != self._run:
+                    raise
+                time.sleep(_LOOK_SECONDS)
 
     def __exit__(self, *exception):
         with contextlib.suppress(OSError):
@@ -96,6 +109,7 @@ class FolderLock:
             "host": socket.gethostname(),
             "since": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
             "command": shlex.join(sys.orig_argv)[:_COMMAND_CHARACTERS],
+            "run": self._run,
         }
         with contextlib.suppress(OSError):  # a full disk is told where it matters
             os.ftruncate(file, 0)

@@ -95,8 +95,9 @@ def folder_of_run(settings):
     config = os.environ.get("TF_CONFIG")
     if not config or settings.strategy not in ("auto", "multiworker"):
         return FolderLock(settings.out, "pretrain")
-    _, worker = cluster(config)
-    return FolderLock(settings.out, "pretrain", worker=worker, seconds=_PEER_SECONDS)
+    workers, worker = cluster(config)
+    run = ",".join(workers)
+    return FolderLock(settings.out, "pretrain", worker=worker, run=run, seconds=_PEER_SECONDS)
 
 
 class Run:

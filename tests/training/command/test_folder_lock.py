@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -126,6 +127,17 @@ def test_each_worker_of_a_run_holds_a_lock_of_its_own(tmp_path):
         assert "process" in refusal(tmp_path)
         assert "process" in refusal(tmp_path, worker=1)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_waits_for_the_end_of_the_same_run_and_for_no_other(tmp_path):
+    first = FolderLock(tmp_path, run="a,b").__enter__()
+    begin = time.monotonic()
+    assert "process" in refusal(tmp_path, run="c,d", seconds=60)
+    assert time.monotonic() - begin < 30
+    timer = threading.Timer(0.2, first.__exit__)
+    timer.start()
+    with FolderLock(tmp_path, run="a,b", seconds=60):
+        timer.join()
 
 
 def test_the_lock_of_another_is_not_removed_at_the_end(tmp_path):
