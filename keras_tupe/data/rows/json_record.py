@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import pathlib
-import secrets
 
 from keras_tupe._json_file import read_json_object
 
@@ -13,11 +12,15 @@ _TAIL = ',\n "' + _SEAL + '": "{}"\n}}\n'
 _TAIL_BYTES = len(_TAIL.format("0" * 64))
 
 
-def write_bytes(path, content):
-    """Writes a file that is either complete, on the disk, or not there."""
+def write_bytes(path, content, token=""):
+    """Writes a file that is either complete, on the disk, or not there.
+
+    A `token` keeps those apart who write the same at once; without one, what a killed process has
+    left is replaced.
+    """
     path = pathlib.Path(path)
-    # a name that nobody knows: two may write at once, and nobody can lay a link there
-    temporary = path.with_name(f".unfinished-{secrets.token_hex(8)}-{path.name}")
+    temporary = path.with_name(f".unfinished-{token}{path.name}")
+    temporary.unlink(missing_ok=True)  # also a link that somebody laid
     try:
         with temporary.open("xb") as file:
             file.write(content)

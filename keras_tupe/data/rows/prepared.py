@@ -4,6 +4,7 @@ import functools
 import hashlib
 import io
 import pathlib
+import secrets
 
 import numpy as np
 
@@ -178,7 +179,7 @@ def write_shard(folder, split, number, rows, vocabulary_size, pairs=None):
     for path, array in arrays.items() if len(rows) else ():
         content = io.BytesIO()  # straight to a file, NumPy would not say that the disk is full
         np.save(content, array)
-        write_bytes(path, content.getbuffer())
+        write_bytes(path, content.getbuffer(), secrets.token_hex(8))
         hashes[path.name] = hashlib.sha256(content.getbuffer()).hexdigest()
     return hashes
 
