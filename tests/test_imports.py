@@ -210,7 +210,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
 )
 def test_commands_that_train_need_no_matplotlib(name):
     """It is not on every machine that trains: what draws is imported when there is a picture."""
-    work = f"training.{name}.work"  # which `main` imports
+    work = f"training.{name}.{'run' if name == 'pretrain' else 'work'}"  # which `main` imports
     assert any(one.startswith(f"{work}.") for one in imports(f"training.{name}.__main__"))
     for reached in imported_with(f"training.{name}.__main__") | imported_with(work):
         tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}

@@ -284,8 +284,8 @@ def test_files_that_agree_with_ours_give_ours(
         (lambda pieces: [x for x in pieces if x != "[MASK]"], "lacks ['[MASK]']"),
         (lambda pieces: [*pieces, pieces[7]], "Received: repeated pieces"),
         (lambda pieces: [*pieces, ""], "Received: '' at position"),
-        (lambda pieces: [*pieces, "a\N{NO-BREAK SPACE}b"], "no white space or NUL"),
-        (lambda pieces: [*pieces, "a\N{LINE SEPARATOR}b"], "no white space or NUL"),
+        (lambda pieces: [*pieces, "a\N{NO-BREAK SPACE}b"], "no white space, NUL or"),
+        (lambda pieces: [*pieces, "a\N{LINE SEPARATOR}b"], "no white space, NUL or"),
         (lambda pieces: [*pieces, "##" + "x" * 257], "at most 256 bytes"),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_terminal_shows_a_bar_for_each_stage_and_then_a_table(corpus, tmp_path
     shown = b"".join(written).decode("utf-8", errors="replace")
     for stage in STAGES:
         assert re.search(rf"\r{stage}: 100%\|[^|]*\| \S+/\S+", shown), stage
-    assert re.search(r"^\| tokenize and pack +\| +[\d.]+ +\|", told, re.MULTILINE)
+    assert re.search(r"^\| all +\| +[\d.]+ +\| 100%", told, re.MULTILINE)
 
 
 def test_a_log_has_no_bar_of_a_stage_that_takes_less_than_a_minute(corpus, tmp_path, monkeypatch):
