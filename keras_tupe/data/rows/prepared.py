@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_tupe._json_file import read_json_object
 from keras_tupe.data.corpus.prepared_vocabulary import KINDS, PreparedVocabulary
+from keras_tupe.data.rows.checks import check_rows
 from keras_tupe.data.rows.json_record import file_hash, is_sealed, write_bytes, write_sealed_json
 from keras_tupe.data.rows.partners import Partners
 
@@ -170,7 +171,13 @@ def write_shard(folder, split, number, rows, vocabulary_size, pairs=None):
 
     Returns:
         Dictionary from the names of the files to their SHA-256.
+
+    Raises:
+        TypeError, ValueError: as `check_rows`, for what are no ids of the vocabulary: in two bytes
+            they would become others.
     """
+    if len(rows):
+        check_rows(rows, vocabulary_size)
     path = folder / f"{split}-{number:08d}.npy"
     arrays = {path: rows.astype("uint16" if vocabulary_size <= 2**16 else "uint32")}
     if pairs is not None:

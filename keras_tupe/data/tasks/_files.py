@@ -41,7 +41,7 @@ def read_text(path, what):
     path = pathlib.Path(path)
     if not path.is_file():
         raise ValueError(
-            f"There must be {what} under this name, and there is no file. "
+            f"There is no file under this name. Give the path of {what}. "
             f"Received: file={str(path)!r}"
         )
     content = path.read_bytes()

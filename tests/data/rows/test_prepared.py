@@ -75,6 +75,16 @@ def test_a_token_takes_two_bytes_or_four(prepared, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("token", [-1, 500, 2**16 + 7])
+def test_a_shard_is_not_written_with_ids_that_two_bytes_would_make_others_of(token, tmp_path):
+    rows = ROWS["train"][:3].copy()
+    rows[2, 1] = token
+    message = rf"from 0 to 499; .*Received: token_ids\[2, 1\]={token}"
+    with pytest.raises(ValueError, match=message):
+        write_shard(tmp_path, "train", 0, rows, 500)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_hash_of_a_split_changes_with_its_rows_and_their_order(prepared, tmp_path):
     found = {split_hash(PreparedRows(prepared).record, split) for split in ROWS}
     for number, rows in enumerate((ROWS["train"], ROWS["train"][::-1], ROWS["train"][:-1])):

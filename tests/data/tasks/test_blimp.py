@@ -85,5 +85,5 @@ def test_folders_that_cannot_be_read_are_refused(tmp_path, files, sentence):
         (tmp_path / f"{name}.jsonl").write_bytes(content)
     with pytest.raises(ValueError, match=sentence):
         read_blimp(tmp_path, skipped=[] if "good entry" in sentence else None)
-    with pytest.raises(ValueError, match=r"a file of BLiMP.*no file\. Received: file='.*nowhere"):
+    with pytest.raises(ValueError, match=r"There is no file .*BLiMP.* Received: file='.*nowhere"):
         read_blimp(tmp_path / "nowhere.jsonl")

@@ -139,7 +139,7 @@ def test_what_is_no_json_or_not_utf8_or_not_there_is_refused(tmp_path):
     path.write_bytes(b'{"data": \n"\xe9"}')
     with pytest.raises(ValueError, match=r"in UTF-8.*dev\.json', line 2, first bad byte at offset"):
         read_squad(path)
-    with pytest.raises(ValueError, match=r"no file\. Received: file='.*nowhere'$"):
+    with pytest.raises(ValueError, match=r"There is no file .*SQuAD.* Received: file='.*nowhere'$"):
         read_squad(tmp_path / "nowhere")
 
 
