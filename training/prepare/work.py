@@ -4,6 +4,7 @@ import sys
 
 from keras_tupe.data import (
     choose_num_blocks,
+    file_hash,
     find_sources,
     is_sampled,
     seal,
@@ -71,13 +72,15 @@ def _in_one_process(sources, settings, work, progress):
     Problems(settings.skip_bad, documents.problems).check_rest(found["documents"])
     with progress.stage("vocabulary", found["words"]) as bar:
         tokenizer = _tokenizer(documents, found, settings, work / "vocabulary", bar)
+    # a block that was packed with another vocabulary, a damaged one say, is packed again
+    digest = file_hash(settings.vocabulary or work / "vocabulary")
     folder, facts = work / "dataset", {part: [] for part in PARTS}
     folder.mkdir(exist_ok=True)
     with progress.stage("tokenize and pack", found["words"]) as bar:
         for part in PARTS:
             number = choose_num_blocks(found["bytes"][part], settings.block_bytes)
             for block in range(number):
-                path = work / f"{part}-{block:08d}.json"
+                path = work / f"{part}-{block:08d}-{digest}.json"
                 one = blocks.read_facts(path, folder)
                 if one is None:
                     texts = documents.block(part, block, number, settings.valid)

@@ -149,14 +149,31 @@ def test_a_flipped_bit_of_a_record_of_unfinished_work_is_refused(
     assert "rows.unfinished" in message
 
 
-@pytest.mark.parametrize("name", ["dataset/train-00000000.npy", "train-00000001.json"])
+@pytest.mark.parametrize("name", ["dataset/train-00000000.npy", "train-00000001-*.json"])
 def test_a_block_that_has_changed_is_packed_again(name, corpus, monkeypatch, tmp_path):
     stopped(monkeypatch, corpus, tmp_path / "rows", "recording", 1)
-    path = tmp_path / "rows.unfinished" / name
+    (path,) = (tmp_path / "rows.unfinished").glob(name)
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     (tmp_path / "rows.unfinished" / "dataset" / ".unfinished-x").touch()
     check_the_rest(corpus, tmp_path / "rows")
+
+
+def test_blocks_of_a_vocabulary_that_has_changed_are_packed_again(corpus, monkeypatch, tmp_path):
+    stopped(monkeypatch, corpus, tmp_path / "rows", "packing", 5)
+    path = tmp_path / "rows.unfinished" / "vocabulary"
+    pieces = path.read_text("utf-8").split("\n")
+    pieces[-3:-1] = pieces[-2:-4:-1]
+    path.write_text("\n".join(pieces), "utf-8")
+    run(tmp_path / "rows", corpus / "in", more=MORE)
+    swapped, options = tmp_path / "rows" / "vocabulary.txt", cases.OPTIONS[2:]
+    again = run(
+        tmp_path / "again",
+        corpus / "in",
+        options=["--vocabulary", str(swapped), *options],
+        more=MORE,
+    )
+    assert files(again) == files(tmp_path / "rows") != files(corpus / "whole")
 
 
 def test_documents_that_are_lost_or_packed_twice_stop_the_work():
