@@ -1,4 +1,4 @@
-"""A folder that is complete or not there."""
+"""A folder, or a file, that is complete or not there."""
 
 import contextlib
 import os
@@ -61,3 +61,23 @@ def new_folder(path, check=check_is_new):
                 parent.rmdir()
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def write_bytes(path, content, token=""):
+    """Writes a file that is either complete, on the disk, or not there.
+
+    A `token` keeps those apart who write the same at once; without one, what a killed process has
+    left is replaced.
+    """
+    path = pathlib.Path(path)
+    temporary = path.with_name(f".unfinished-{token}{path.name}")
+    temporary.unlink(missing_ok=True)  # also a link that somebody laid
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

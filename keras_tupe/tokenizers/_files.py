@@ -1,17 +1,7 @@
-"""Files of vocabularies, which are either complete or not there."""
+"""Files of vocabularies, read."""
 
 import os
 import pathlib
-
-
-def write_bytes(path, content):
-    """Writes bytes to a path, or replaces what is there, through a file beside it."""
-    temporary = pathlib.Path(path).with_name(f".unfinished-{os.getpid()}-{pathlib.Path(path).name}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_bytes(path, what):

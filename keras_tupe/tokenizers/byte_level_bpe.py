@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
+from keras_tupe._new_folder import write_bytes
 from keras_tupe.tokenizers._byte_merges import ByteMerges
 from keras_tupe.tokenizers._byte_pieces import (
     MERGES,
@@ -16,7 +17,6 @@ from keras_tupe.tokenizers._byte_pieces import (
     bytes_of,
     check_vocabulary,
 )
-from keras_tupe.tokenizers._files import write_bytes
 from keras_tupe.tokenizers._offsets import numpy_rows, whole_characters
 from keras_tupe.tokenizers._special_tokens import BERT, GPT_2, TUPE, first_known
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer

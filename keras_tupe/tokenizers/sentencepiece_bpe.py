@@ -9,7 +9,8 @@ import tensorflow_text
 from google.protobuf.message import DecodeError
 from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
 
-from keras_tupe.tokenizers._files import read_bytes, write_bytes
+from keras_tupe._new_folder import write_bytes
+from keras_tupe.tokenizers._files import read_bytes
 from keras_tupe.tokenizers._offsets import (
     cover_split_characters,
     numpy_rows,

@@ -6,8 +6,9 @@ import re
 import tensorflow as tf
 import tensorflow_text
 
+from keras_tupe._new_folder import write_bytes
 from keras_tupe.tokenizers._bert_normalizer import bert_normalized, of_any_character
-from keras_tupe.tokenizers._files import read_text, write_bytes
+from keras_tupe.tokenizers._files import read_text
 from keras_tupe.tokenizers._offsets import numpy_rows, through_normalisation
 from keras_tupe.tokenizers._special_tokens import BERT, MPNET, first_known
 from keras_tupe.tokenizers.abstract_tokenizer import AbstractTokenizer

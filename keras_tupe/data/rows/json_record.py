@@ -2,34 +2,14 @@
 
 import hashlib
 import json
-import os
 import pathlib
 
 from keras_tupe._json_file import read_json_object
+from keras_tupe._new_folder import write_bytes
 
 _SEAL = "seal"
 _TAIL = ',\n "' + _SEAL + '": "{}"\n}}\n'
 _TAIL_BYTES = len(_TAIL.format("0" * 64))
-
-
-def write_bytes(path, content, token=""):
-    """Writes a file that is either complete, on the disk, or not there.
-
-    A `token` keeps those apart who write the same at once; without one, what a killed process has
-    left is replaced.
-    """
-    path = pathlib.Path(path)
-    temporary = path.with_name(f".unfinished-{token}{path.name}")
-    temporary.unlink(missing_ok=True)  # also a link that somebody laid
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def file_hash(path):

@@ -9,9 +9,10 @@ import secrets
 import numpy as np
 
 from keras_tupe._json_file import read_json_object
+from keras_tupe._new_folder import write_bytes
 from keras_tupe.data.corpus.prepared_vocabulary import KINDS, PreparedVocabulary
 from keras_tupe.data.rows.checks import check_rows
-from keras_tupe.data.rows.json_record import file_hash, is_sealed, write_bytes, write_sealed_json
+from keras_tupe.data.rows.json_record import file_hash, is_sealed, write_sealed_json
 from keras_tupe.data.rows.partners import Partners
 
 # Name of the file that says what a folder of prepared rows holds; `seal` writes it last.
