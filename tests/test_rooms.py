@@ -18,19 +18,16 @@ LOWER_ROOMS = ("command", "machine", "presets", "finetune")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
     "ablate": {
-        *("pretrain", "finetune_glue", "finetune_squad"),
-        *("evaluate_blimp", "evaluate_perplexity"),
+        *("pretrain", "evaluate_blimp", "evaluate_perplexity"),
     },
     "check_task": {"check_method"},
     "compare": {"pretrain"},
     "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
-    "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
-    "finetune_glue": {"pretrain"},
-    "finetune_seq2seq": {"pretrain"},
-    "finetune_squad": {"pretrain"},
+    "experiment": {"ablate", "pretrain", "evaluate_blimp"},
+    "finetune": {"pretrain"},
     "gallery": {"draw", "quickstart"},
     "probe": {"ablate"},
-    "prune": {"evaluate_blimp", "finetune_glue"},
+    "prune": {"evaluate_blimp"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the
@@ -39,7 +36,6 @@ SHARED_BEGINNINGS = {
     ("keras_tupe/models", "tupe"),
     ("keras_tupe/positions", "tupe"),
     ("keras_tupe/positions", "qkr"),
-    ("training", "finetune"),
 }
 # Rooms of `benchmarks` that one uses, beside the harness.
 BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}
@@ -58,7 +54,8 @@ def rooms():
 def allowed_rooms(room):
     """Returns the rooms of `training` that one may import."""
     if room in LOWER_ROOMS:
-        return {room, *LOWER_ROOMS[: LOWER_ROOMS.index(room)]}
+        lower = LOWER_ROOMS[: LOWER_ROOMS.index(room)]
+        return {room, *lower, *MAY_IMPORT.get(room, ())}
     return {room, *LOWER_ROOMS, *MAY_IMPORT.get(room, ())}
 
 

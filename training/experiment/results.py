@@ -12,7 +12,7 @@ from training.ablate.results import LOSS, collect
 from training.ablate.statistics import summarize
 from training.command.variant import parse
 from training.experiment.plan import ABLATION, PRESET, squad_cells
-from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
+from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 
 AVERAGE, F1 = "GLUE average", "SQuAD F1"
 _RESULTS = "results.json"

@@ -22,7 +22,8 @@ class Recipe:
         learning_rate: highest learning rate, > 0; it falls linearly to zero.
         epochs: times that every row is seen, >= 1.
         batch_size: rows per step, all devices together.
-        warmup_share: share of the steps in which the learning rate rises, 0 to below 1.
+        warmup_share: share of the steps in which the learning rate rises, 0 to below 1; or their
+            number.
         weight_decay: factor of the decoupled weight decay.
         beta_1, beta_2: decays of AdamW's moments.
         clip_norm: largest norm of all gradients together.
@@ -41,12 +42,7 @@ class Recipe:
 
     @classmethod
     def of(cls, settings, **others):
-        """Returns the recipe of a command: what its settings have, and what they have not.
-
-        Args:
-            settings: has attributes of the same names.
-            **others: what is not there, or there otherwise.
-        """
+        """Returns the recipe of a command's settings, with what is not there, or otherwise."""
         names = {field.name for field in dataclasses.fields(cls)} - others.keys()
         found = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
         return cls(**found, **others)
@@ -55,12 +51,7 @@ class Recipe:
 class FineTuner:
     """Trains one model after another on the devices of this machine, and asks them.
 
-    Args:
-        strategy: `"auto"`, `"one"` or `"mirrored"`.
-        xla: `"auto"`, `"on"` or `"off"`, as `--xla` of `training.pretrain`.
-        micro_batches: parts that a device's rows are cut into to save memory.
-        remat: whether the backward pass computes each encoder block again, to save memory.
-        deterministic: whether only operations are used that give the same bits every time.
+    The arguments are those of the command line, see `training.machine.settings`.
 
     Raises:
         ValueError: if it is one of several workers.
@@ -81,12 +72,7 @@ class FineTuner:
 
     @classmethod
     def of(cls, settings):
-        """Returns a tuner as a command's settings ask for; Keras's precision is set too.
-
-        Args:
-            settings: has the attributes `strategy`, `xla`, `micro_batches`, `remat`,
-                `deterministic` and `precision`.
-        """
+        """Returns a tuner as a command's settings ask for; Keras's precision is set too."""
         names = ("strategy", "xla", "micro_batches", "remat", "deterministic")
         tuner = cls(**{name: getattr(settings, name) for name in names})
         keras.config.set_dtype_policy(settings.precision)
@@ -101,21 +87,18 @@ class FineTuner:
         Args:
             make_model: function of nothing that makes the model to start with; it is called after
                 the seed is set, in the scope of the devices.
-            rows: the `keras_tupe.data.Padded` batches to train on, of the recipe's batch size.
+            rows: the `Padded` batches to train on, of the recipe's batch size.
             recipe: a `Recipe`.
             folder: where `log.csv` is written.
             loss: a Keras loss, which must be a mean over weights; that of the task by default.
-            progress: function (step, steps, loss) that is called after each step, or `None`.
-
-        Returns:
-            The model.
+            progress: function (step, loss) that is called after each step, or `None`.
 
         Raises:
             ValueError: if the loss does not leave out rows of weight 0.
             NonFiniteError: if training diverges.
         """
         steps = recipe.epochs * rows.num_batches
-        schedule = LinearWarmupDecay(recipe.learning_rate, steps, int(recipe.warmup_share * steps))
+        schedule = linear(recipe.learning_rate, steps, recipe.warmup_share)
         keras.utils.set_random_seed(recipe.seed)
         with self.machine.scope():
             model = make_model()
@@ -136,22 +119,24 @@ class FineTuner:
         self._kept.trainer.fit(self.machine.batches(rows, 0, steps), callbacks=[watch], verbose=0)
         return self._kept.model
 
-    def predict(self, model, rows):
-        """Returns what a model says of each row.
+    def predict(self, model, rows, progress=None):
+        """Returns what a model with one output says of each row, a list of arrays in their order.
+
+        Where the last axis of the output is as long as the batch is wide, it is cut to the row's
+        own length.
 
         Args:
-            model: a model with one output, `(batch, ...)`.
-            rows: the `Padded` batches to ask about; its batch size is how many are asked at once.
-
-        Returns:
-            List of arrays, one for each row in the order of `rows`. Where the last axis of the
-            output is as long as the batch is wide, it is cut to the row's own length.
+            model: the model.
+            rows: the `Padded` batches to ask about.
+            progress: function (batches) that is called before each batch, or `None`.
         """
         if self._asked[0] is not model:
             self._asked = model, Forward(model)
         forward = self._asked[1]
         found = [None] * len(rows)
         for step in range(rows.num_evaluation_batches):
+            if progress is not None:
+                progress(step + 1)
             inputs, _, _ = rows.evaluation_batch(step)
             width = inputs["token_ids"].shape[1]
             outputs = forward(inputs)
@@ -159,6 +144,26 @@ class FineTuner:
             for number, output in zip(rows.evaluation_rows(step), outputs, strict=False):
                 found[number] = output[..., : rows.lengths[number]] if per_token else output
         return found
+
+
+def warmup_steps(warmup, steps):
+    """Returns the steps in which the learning rate rises: their share, or from 1 their number."""
+    return int(warmup * steps if warmup < 1 else warmup)
+
+
+def linear(learning_rate, steps, warmup):
+    """Returns a `LinearWarmupDecay`; for `warmup` see `warmup_steps`.
+
+    Raises:
+        ValueError: if no step is left in which the rate falls.
+    """
+    rising = warmup_steps(warmup, steps)
+    if rising >= steps:
+        raise ValueError(
+            "--warmup must be a share, or a number below that of the steps, after which the linear "
+            f"schedule ends. Received: warmup={warmup:g}, {steps} steps"
+        )
+    return LinearWarmupDecay(learning_rate, steps, rising)
 
 
 def default_loss(model):
@@ -191,7 +196,7 @@ class _Watch(keras.callbacks.Callback):
         last = self._trainer.last_step
         self._losses.append(last["batch_loss"])
         if self._progress is not None:
-            self._progress(step, self._steps, last["batch_loss"])
+            self._progress(step, last["batch_loss"])
         if step % self._every == 0 or step == self._steps:
             self._log.train(
                 step=step,

@@ -15,8 +15,8 @@ from training.evaluate_blimp.scorer import PseudoLogLikelihood
 from training.evaluate_blimp.summary import pair_counts
 from training.evaluate_blimp.texts import Encoder
 from training.finetune.engine import FineTuner, Recipe
-from training.finetune_glue.data import read_tasks, tokenize
-from training.finetune_glue.settings import Settings as GlueSettings
+from training.finetune.glue.rows import read_tasks, tokenize
+from training.finetune.tasks.glue import Settings as GlueSettings
 from training.presets.encoder import Encoder as PresetEncoder
 from training.presets.load import load_preset
 
@@ -169,7 +169,7 @@ class Sst2(Task):
             preset=settings.preset,
             data=settings.data,
             tasks=("sst2",),
-            max_train_rows=settings.train_rows,
+            limit=settings.train_rows,
             check_counts=False,
         )
         self._rows = read_tasks(glue, ["sst2"])["sst2"]
