@@ -13,6 +13,9 @@ import importlib
 import pathlib
 import sys
 
+# `training` is the folder of this file, wherever that is installed.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
 from training.command import shell
 from training.command.kinds import nearest
 from training.command.without_keras import version
