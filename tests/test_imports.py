@@ -29,7 +29,7 @@ MAY_IMPORT = {
         "_json_file",
         "_keras_private",
     },
-    "tokenizers": {"_new_folder"},
+    "tokenizers": {"_json_file", "_new_folder", "_vocabulary_files"},
     "data": {"tokenizers", "_json_file", "_new_folder"},
     "metrics": set(),
     "tasks": {"data", "layers", "metrics", "models", "trunk", "_json_file", "_registry"},
@@ -54,6 +54,7 @@ MAY_IMPORT = {
         "_keras_private",
         "_new_folder",
         "_registry",
+        "_vocabulary_files",
         "tasks",
     },
     "export": {"layers", "positions", "models", "tasks", "tokenizers", "_commit", "_new_folder"},
@@ -65,6 +66,7 @@ MAY_IMPORT = {
     "check": set(),  # the same
     "_new_folder": set(),
     "_registry": {"_json_file"},
+    "_vocabulary_files": set(),
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.

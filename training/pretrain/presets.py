@@ -42,10 +42,6 @@ class PresetWriter:
                 f"and the last checkpoint is that of step {step}"
             )
 
-    def next_after(self, step, otherwise):
-        """Returns the next step with a preset of its own after `step`, at most `otherwise`."""
-        return min([one for one in self._steps if one > step] + [otherwise])
-
     def is_due(self, step):
         """Returns whether the preset of this step is wanted and not there."""
         return step in self._steps and not preset_at(self._out, step).exists()

@@ -19,7 +19,7 @@ from training.machine.peak import matmul_peak
 from training.machine.settings import XLA
 from training.pretrain import model, report
 from training.pretrain.facts import data_facts
-from training.pretrain.loop import StopSignal, Training, Watch
+from training.pretrain.loop import StopSignal, Training, loop_of_run
 from training.pretrain.presets import PresetWriter
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
@@ -274,30 +274,23 @@ class Run:
             outputs = tuple(self.objective.outputs)
             log = RunLog(self.out, self.step, settings.tensorboard, outputs=outputs)
         with self.progress() as progress:
-            watch = Watch(self.training, settings, stop, self.saver, progress, log, self.step)
+            loop = loop_of_run(self.training, settings, stop, self.saver, progress, log, self.step)
+            loop.after(lambda: self._validate(loop.step, progress, log), settings.valid_every)
+            presets = settings.preset_step_numbers()
+            loop.after(lambda: self._write_preset(loop.step, progress), at=presets)
             # what a kill may have left out; the chief knows, and all take part
             if self.machine.gathered([int(self._validation_is_missing())]).any():
-                self._validate(progress, log)
-            self._write_preset(progress)
-            while self.step < settings.steps:
-                every = settings.valid_every or settings.steps
-                validation = min((self.step // every + 1) * every, settings.steps)
-                end = self._presets.next_after(self.step, validation)
-                watch.begin()
-                self.training.fit(self.step, end, progress, watch)
-                self.step = watch.step
-                if self.training.trainer.stop_training:
-                    return False
-                if self.step == validation:
-                    self._validate(progress, log)
-                self._write_preset(progress)
-        return True
+                self._validate(self.step, progress, log)
+            self._write_preset(self.step, progress)
+            done = loop.run()
+            self.step = loop.step
+        return done
 
-    def _write_preset(self, progress):
-        """Writes the preset of this step where one is wanted; the chief knows, all take part."""
-        if self.machine.gathered([int(self.is_chief and self._presets.is_due(self.step))]).any():
+    def _write_preset(self, step, progress):
+        """Writes the preset of a step where one is wanted; the chief knows, all take part."""
+        if self.machine.gathered([int(self.is_chief and self._presets.is_due(step))]).any():
             with progress.paused():
-                self._presets.write(self.model, self.step)
+                self._presets.write(self.model, step)
 
     def _validation_is_missing(self):
         step, every = self.step, self.settings.valid_every
@@ -307,16 +300,11 @@ class Run:
             return False
         return step not in read_log(self.out / VALID)["step"]
 
-    def _validate(self, progress, log):
-        if not self.settings.valid_every:
-            return
-        scores = self.training.evaluate(self.step, progress, self.settings.valid_batches)
+    def _validate(self, step, progress, log):
+        scores = self.training.evaluate(step, progress, self.settings.valid_batches)
         if log is not None:
-            log.valid(
-                step=self.step,
-                tokens=self.step * self.settings.batch_size * self.rows.length,
-                **scores,
-            )
+            tokens = step * self.settings.batch_size * self.rows.length
+            log.valid(step=step, tokens=tokens, **scores)
 
     def finish(self):
         """Writes preset and picture, and prints the table."""
