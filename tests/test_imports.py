@@ -207,7 +207,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
     "name",
     [
         *("ablate", "evaluate_blimp", "evaluate_sts", "experiment"),
-        *("finetune_glue", "finetune_seq2seq", "finetune_squad", "pretrain", "probe", "prune"),
+        *("finetune_glue", "finetune_seq2seq", "finetune_squad", "pretrain", "prune"),
     ],
 )
 def test_commands_that_train_need_no_matplotlib(name):
@@ -217,6 +217,16 @@ def test_commands_that_train_need_no_matplotlib(name):
     for reached in imported_with(f"training.{name}.__main__") | imported_with(work):
         tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
         assert "matplotlib" not in tops, reached
+
+
+@pytest.mark.parametrize(
+    "name", ["training.study.engine", *(one for one in MODULES if "training.studies." in one)]
+)
+def test_studies_need_no_matplotlib_to_train(name):
+    if not name.endswith(("picture", "pictures")):
+        for reached in imported_with(name):
+            tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
+            assert "matplotlib" not in tops, reached
 
 
 def test_rows_and_masks_can_be_imported_with_numpy_and_keras_alone():

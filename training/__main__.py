@@ -21,6 +21,7 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
+_MOVED = {"probe": "study probe"}  # names of before -> what to write
 
 
 def commands():
@@ -67,6 +68,13 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
+    if name in _MOVED:
+        print(
+            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now, with the same options. "
+            f"Received: {' '.join(words)}",
+            file=sys.stderr,
+        )
+        sys.exit(shell.WRONG)
     if name not in known:
         print(
             f"keras-tupe: There is no command {words[0]!r}; the nearest is "

@@ -18,13 +18,13 @@ _MADE = {
     "evaluate_blimp": ("paradigms", "blimp.png"),
     "evaluate_perplexity": ("positions.png",),
     "evaluate_sts": ("pairs.csv", "sts.png"),
-    "probe": ("*/seed-[0-9]*", "probe.json"),
+    "study": ("study.json",),
     "prune": ("importance", "pruning.png"),
     "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
     "gallery": ("gallery.json", "heads"),
     "export": ("card.json",),
 }
-_UNFINISHED = (".lock*", ".partial*", ".unfinished-*", ".*.partial")
+_UNFINISHED = (".lock*", ".work", ".partial*", ".unfinished-*", ".*.partial")
 
 
 def check_own(out, program):
