@@ -20,58 +20,31 @@ class Training:
     Args:
         model: a new model of this package.
         machine: the devices, see `training.machine.devices`.
-        rows: the `Rows` to train on.
-        held_out: the `Rows` to test on.
+        rows, held_out: the `Rows` to train on, and to test on.
         schedule: learning rate: a function of the step.
         optimizer: dictionary of the other arguments of `adamw`.
         objective: the `Objective`; `None` for masked language modeling.
         **options: arguments of `Trainer`.
-
-    Attributes:
-        trainer: the `Trainer`.
     """
 
     def __init__(
-        self,
-        model,
-        machine,
-        rows,
-        held_out,
-        schedule,
-        optimizer,
-        objective=None,
-        **options,
+        self, model, machine, rows, held_out, schedule, optimizer, objective=None, **options
     ):
         self._objective = objective or objectives.get("masked_lm")
         self.machine, self.rows, self.schedule = machine, rows, schedule
-        self._held_out = held_out
-        self.trainer = Trainer(model, **options)
-        self.trainer.compile(
-            adamw(schedule, **optimizer),
-            weighted_metrics=self._objective.metrics(),
-        )
+        self._held_out, self.trainer = held_out, Trainer(model, **options)
+        metrics = self._objective.metrics()
+        self.trainer.compile(adamw(schedule, **optimizer), weighted_metrics=metrics)
 
     def loop(self, steps, progress, step=0, losses=()):
-        """Returns a `Loop` over the rows that shows its steps.
-
-        Args:
-            steps, step, losses: as of `Loop`.
-            progress: the `Progress` to show them by.
-        """
+        """Returns a `Loop` over the rows that shows its steps by a `Progress`."""
         batches = functools.partial(self.machine.batches, self.rows)
         loop = Loop(self.trainer, batches, steps, step, losses)
         loop.after(lambda: progress.update(loop.step, self.trainer.last_step["batch_loss"]), 1)
         return loop
 
     def fit(self, start, end, progress, *callbacks):
-        """Trains from one step to another.
-
-        Args:
-            start: steps done.
-            end: steps done at the end.
-            progress: the `Progress` to show it by.
-            *callbacks: called after `progress`.
-        """
+        """Trains from one step to another, shown by a `Progress`."""
         self.loop(end, progress, start).run(callbacks)
 
     def evaluate(self, step, progress, most=None):
