@@ -14,7 +14,7 @@ from module_graph import MODULES, ROOT, imported_modules
 TESTS = pathlib.Path(__file__).parent
 
 # Rooms that any command may use, from the lowest: each imports only those before it.
-LOWER_ROOMS = ("command", "machine", "presets", "finetune")
+LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
     "ablate": {
@@ -26,7 +26,6 @@ MAY_IMPORT = {
     "experiment": {"ablate", "pretrain", "evaluate_blimp"},
     "finetune": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "probe": {"ablate"},
     "prune": {"evaluate_blimp"},
     "quickstart": {"export", "pretrain"},
 }

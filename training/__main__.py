@@ -13,12 +13,17 @@ import importlib
 import pathlib
 import sys
 
+# `training` is the folder of this file, wherever that is installed.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
 from training.command import shell
 from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-_NOW = {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
+# names of before -> what to write
+_MOVED = {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
+_MOVED |= {"probe": "study probe"}
 
 
 def commands():
@@ -65,10 +70,10 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
-    if name in _NOW:
+    if name in _MOVED:
         print(
-            f"keras-tupe: {name} is `keras-tupe {_NOW[name]}` now, with fewer options; see its "
-            f"--help. Received: {' '.join(words)}",
+            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now; see its --help. "
+            f"Received: {' '.join(words)}",
             file=sys.stderr,
         )
         sys.exit(shell.WRONG)

@@ -31,8 +31,9 @@ def write_pairs(path, number, seed=0, most=8):
 def model(**options):
     """Returns a new, tiny model of pairs with a preprocessor."""
     keras.utils.set_random_seed(0)
-    options = {"position": "rope", "max_sequence_length": LENGTH, "dropout": 0.0, **options}
-    backbone = TupeSeq2SeqBackbone(len(WORDS), 1, 2, 8, 16, initializer_range=0.5, **options)
+    options = {"position": "rope", "initializer_range": 0.5, **options}
+    options = {"max_sequence_length": LENGTH, "dropout": 0.0, **options}
+    backbone = TupeSeq2SeqBackbone(len(WORDS), 1, 2, 8, 16, **options)
     text = TupeSeq2SeqLMPreprocessor(TupeTokenizer(WORDS, lowercase=False), LENGTH, LENGTH)
     return TupeSeq2SeqLM(backbone, text)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_tupe import TupeCausalLM, TupeMaskedLM, TupeTokenDiscriminator
 from keras_tupe.data.corpus.prepared_vocabulary import word_starts
-from keras_tupe.data.rows.whole_words import starts_of_words
+from keras_tupe.data.rows.masking import starts_of_words
 
 _KINDS = (TupeMaskedLM, TupeCausalLM, TupeTokenDiscriminator)
 

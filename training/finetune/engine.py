@@ -1,17 +1,18 @@
 """One fine-tuning after another, with the trainer of pre-training."""
 
 import dataclasses
+import functools
 import time
 
 import keras
-import numpy as np
 
-from keras_tupe.trainer import LinearWarmupDecay
+from keras_tupe.trainer import LinearWarmupDecay, Loop
 from training.command.log import LOG, RunLog
 from training.finetune.forward import Forward
 from training.finetune.kept_trainer import KeptTrainer, run_key
 from training.machine.devices import make_machine
 from training.machine.settings import XLA
+from training.pretrain.loop import SPEED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,9 +115,18 @@ class FineTuner:
             if self._kept is None or key is None or self._kept.key != key:
                 self._kept = KeptTrainer(model, loss, optimizer, self._options)
             self._kept.begin(model, schedule)
+        trainer, start = self._kept.trainer, time.monotonic()
         log = RunLog(folder, 0, tensorboard=False, files=(LOG,))
-        watch = _Watch(self._kept.trainer, steps, schedule, log, progress)
-        self._kept.trainer.fit(self.machine.batches(rows, 0, steps), callbacks=[watch], verbose=0)
+        loop = Loop(trainer, functools.partial(self.machine.batches, rows), steps)
+        if progress is not None:
+            loop.after(lambda: progress(loop.step, trainer.last_step["batch_loss"]), 1)
+
+        def write_log():
+            row = {**loop.row(schedule), **dict.fromkeys(SPEED)}
+            log.train(**row, seconds=time.monotonic() - start)
+
+        loop.after(write_log, max(1, steps // 20))
+        loop.run()
         return self._kept.model
 
     def predict(self, model, rows, progress=None):
@@ -179,33 +189,3 @@ def default_loss(model):
     if classes == 1:
         return keras.losses.MeanSquaredError(**keywords)
     return keras.losses.SparseCategoricalCrossentropy(from_logits=True, **keywords)
-
-
-class _Watch(keras.callbacks.Callback):
-    """Writes the log: the mean loss of every twentieth of the steps."""
-
-    def __init__(self, trainer, steps, schedule, log, progress):
-        super().__init__()
-        self._trainer = trainer
-        self._steps, self._schedule, self._log, self._progress = steps, schedule, log, progress
-        self._every = max(1, steps // 20)
-        self._losses, self._start = [], time.monotonic()
-
-    def on_train_batch_end(self, batch, logs=None):
-        step = batch + 1
-        last = self._trainer.last_step
-        self._losses.append(last["batch_loss"])
-        if self._progress is not None:
-            self._progress(step, last["batch_loss"])
-        if step % self._every == 0 or step == self._steps:
-            self._log.train(
-                step=step,
-                loss=float(np.mean(self._losses)),
-                learning_rate=float(self._schedule(step - 1)),
-                gradient_norm=last["gradient_norm"],
-                tokens_per_second=None,
-                flop_utilisation=None,
-                seconds=time.monotonic() - self._start,
-                skipped_steps=last["skipped_steps"],
-            )
-            self._losses.clear()

@@ -11,6 +11,9 @@ from training.command import grid
 from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
 from training.machine.kind import machine_kind
+from training.presets.folder import preset_digest
+
+MAKES = ("seed-[0-9]*/metrics.json",)  # by which the folder of a task is known, if by nothing else
 
 
 class Task(abc.ABC):
@@ -36,8 +39,9 @@ class Task(abc.ABC):
         ]
 
     def content(self):
-        """Returns what else the numbers of all runs depend on: names -> hashes."""
-        return {}
+        """Returns what else the numbers of all runs depend on, names -> hashes: here the preset."""
+        preset = self.settings.preset
+        return {"preset": preset and preset_digest(preset, self.settings.position_file)}
 
     @abc.abstractmethod
     def do(self, cell, folder):
@@ -70,7 +74,7 @@ def carry_out(program, task, command):
     Its folders are known by the name of the `program`; the `command` line is for the record.
     """
     out = pathlib.Path(task.settings.out)
-    with grid.Grid(out, program) as runs:
+    with grid.Grid(out, program, MAKES) as runs:
         done = runs.run(task.cells(), task.do, task.describe, may_diverge=True)
         results = {
             "command": command,

@@ -5,7 +5,7 @@ import typing
 
 import numpy as np
 
-from keras_tupe.tokenizers.pack_text import framed
+from keras_tupe.tokenizers.rows import framed
 from training.finetune.task import digest_of, part_of
 
 _TOLD = 5  # mistakes of a file

@@ -22,7 +22,7 @@ from training.finetune.seq2seq.writer import MEASURES, Writer, score
 from training.finetune.task import Task, converged, saved, told_together
 from training.machine.devices import rows_per_part
 from training.machine.settings import XLA
-from training.pretrain.loop import StopSignal, Training, Watch
+from training.pretrain.loop import StopSignal, Training, loop_of_run
 from training.pretrain.progress import Progress
 from training.pretrain.report import Run, draw_runs
 from training.pretrain.saver import Saver
@@ -47,10 +47,6 @@ class Plan(typing.NamedTuple):
     def saved_step_numbers(self):
         """Returns the steps after which there is a checkpoint, however often there is one: none."""
         return ()
-
-    def is_validated(self, step):
-        """Returns whether there is a held-out loss after so many steps."""
-        return step > 0 and (step % self.valid_every == 0 or step == self.steps)
 
 
 def plan_of(settings, batches):
@@ -88,7 +84,7 @@ class Seq2Seq(Task):
 
     def content(self):
         digests = {name: pairs.digest() for name, pairs in self.pairs.items()}
-        return {"preset": self.start.digest, **digests}
+        return {**super().content(), **digests}
 
     def do(self, cell, folder):
         out = pathlib.Path(self.settings.out)
@@ -144,27 +140,22 @@ class Seq2Seq(Task):
         ):
             if step:
                 progress.say(f"seed {seed} goes on from step {step:,}.")
-            watch = Watch(training, plan, stop, saver, progress, log, step)
-            self._train(training, watch, progress, log, read_log(folder / VALID)["step"], tokens)
-        return model
+            loop = loop_of_run(training, plan, stop, saver, progress, log, step)
+            known = read_log(folder / VALID)["step"]
 
-    def _train(self, training, watch, progress, log, validated, tokens):
-        """Trains to the last step; a held-out loss now and then, where it is not known yet."""
-        plan = self.plan
-        while True:
-            step = watch.step
-            if plan.is_validated(step) and step not in validated:
-                scores = training.evaluate(step, progress)
-                log.valid(step=step, tokens=round(step * tokens), **scores)
-            if step == plan.steps:
-                return
-            end = min((step // plan.valid_every + 1) * plan.valid_every, plan.steps)
-            watch.begin()
-            training.fit(step, end, progress, watch)
-            if training.trainer.stop_training:
-                stop = KeyboardInterrupt()
-                stop.signal = signal.SIGTERM
-                raise stop
+            def validate():
+                if loop.step not in known:
+                    scores = training.evaluate(loop.step, progress)
+                    log.valid(step=loop.step, tokens=round(loop.step * tokens), **scores)
+
+            if step and (step % plan.valid_every == 0 or step == plan.steps):
+                validate()  # what a kill may have left out
+            loop.after(validate, plan.valid_every)
+            if not loop.run():
+                ended = KeyboardInterrupt()
+                ended.signal = signal.SIGTERM
+                raise ended
+        return model
 
     def _scored(self):
         return [name for name in PREDICTIONS if name in self.pairs]

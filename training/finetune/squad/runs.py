@@ -93,7 +93,7 @@ class Squad(Task):
 
     def content(self):
         digests = {name: found.digest() for name, found in self.data.items()}
-        return {"preset": self.encoder.digest, **digests}
+        return {**super().content(), **digests}
 
     def do(self, cell, folder):
         start, seed = time.monotonic(), cell.settings["seed"]

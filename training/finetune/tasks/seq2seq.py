@@ -51,6 +51,17 @@ _AFTERWARDS = ("num_beams", "length_penalty")
 class Settings(MethodChoice, FinetuneSettings):
     """Settings of `keras-tupe finetune seq2seq`."""
 
+    preset: str | None = setting(
+        None,
+        "Folder of a preset to train further. Default: a new model.",
+        positional=True,
+        counts=False,
+    )
+    position_file: str | None = setting(
+        None,
+        "Python file that defines a positional method; the method is then that one.",
+        counts=False,
+    )
     batch_size: int = 64
     warmup: float = 0.06
     clip_norm: float | None = 1.0
