@@ -27,11 +27,8 @@ class GlueTask:
         folder: name of the folder of the official files: `CoLA`, `SST-2`, ...
         columns: the one or two text columns of the official files.
         classes: names of the classes, in the order of their ids, or `None` for a regression.
-        metrics: what is reported for the task: `accuracy`, `f1`, `matthews`, `pearson`,
-            `spearman`. The first one is what TUPE reports; BERT reports the second where there is
-            one.
-        rows: official number of rows of each split. Where two versions of the files are
-            in use, a tuple of both numbers.
+        metrics: names of what is reported: the first by TUPE, the second, if any, by BERT.
+        rows: official number of rows of each split, or a tuple where two versions are in use.
         label_column: the column of labels in the official files.
         labels: how the files write the labels, in the order of the classes.
         tfds_columns: names of the text columns in TFDS, if others.
@@ -118,9 +115,9 @@ class GlueRows:
 def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=None):
     """Reads a split of a task of GLUE.
 
-    Both sources give the same rows in the same order, with the same class ids. White space at
-    both ends of the texts is dropped; apart from that they are as in the files, quotation marks
-    included. MRPC's indices differ: TFDS counts its two splits as one file.
+    Both sources give the same rows in the same order, with the same class ids. Texts are as in the
+    files but for white space at both ends. MRPC's indices differ: TFDS counts its two splits as one
+    file.
 
     Args:
         task: `cola`, `sst2`, `mrpc`, `stsb`, `qqp`, `mnli`, `qnli`, `rte` or `wnli`; `SST-2` and
@@ -140,16 +137,10 @@ def read_glue(task, source, split, *, data_dir=None, check_counts=True, skipped=
         A `GlueRows`.
 
     Raises:
-        TypeError: if `source` is not a path or `skipped` not a list.
         ValueError: if the task, the split or a file is not there; a file is not UTF-8, is empty,
             or lacks a column; a line has another number of columns or an unknown label; or the
             number of rows is not the official one. Messages name file and line.
         ImportError: if TFDS is asked for and not installed.
-
-    Example:
-        >>> from keras_tupe.data import GLUE_TASKS
-        >>> GLUE_TASKS["mnli"].classes
-        ('entailment', 'neutral', 'contradiction')
 
     References:
         Wang et al. GLUE: A Multi-Task Benchmark and Analysis Platform for Natural Language
@@ -204,7 +195,12 @@ def _read_folder(task, folder, split, skipped):
             "`source` must be 'tfds' or a folder with GLUE's official TSV files. "
             f"Received: source={str(folder)!r}"
         )
-    path, is_wanted = _find_file(task, folder, split)
+    path = folder / f"{split.replace('validation', 'dev')}.tsv"
+    if not path.exists():
+        raise ValueError(
+            f"`source` must hold the official files of {task.folder}, here or in a folder "
+            f"{task.folder!r}, and {path.name!r} is missing. Received: source={str(folder)!r}"
+        )
     what, has_labels = f"a TSV file of {task.folder}", not split.startswith("test")
     lines, rows = read_lines(path, what), []
     has_header = not task.header or split == "test"
@@ -218,8 +214,6 @@ def _read_folder(task, folder, split, skipped):
             f"Received: {file_place(path, 1)}, columns {names}"
         )
     for index, line in enumerate(lines[has_header:]):
-        if not is_wanted(line):
-            continue
         values, place = line.split("\t"), file_place(path, index + has_header + 1)
         is_known = task.has_short_lines and len(values) < len(names) and skipped is None
         with left_out([] if is_known else skipped):
@@ -234,32 +228,6 @@ def _read_folder(task, folder, split, skipped):
     check_some(rows, what, path)
     indices, labels, *texts = map(list, zip(*rows, strict=True))
     return texts, labels if has_labels else None, indices
-
-
-def _find_file(task, folder, split):
-    """Returns the file of a split, and whether a line of it belongs to the split."""
-    path = folder / f"{split.replace('validation', 'dev')}.tsv"
-    whole = folder / f"msr_paraphrase_{'test' if split == 'test' else 'train'}.txt"
-    if task.name != "mrpc" or path.exists() or not whole.exists():
-        if not path.exists():
-            raise ValueError(
-                f"`source` must hold the official files of {task.folder}, here or in a folder "
-                f"{task.folder!r}, and {path.name!r} is missing. Received: source={str(folder)!r}"
-            )
-        return path, lambda line: True
-    if split == "test":
-        return whole, lambda line: True
-    # Microsoft's file holds both splits; GLUE publishes which pairs are its validation split.
-    lists = [folder / name for name in ("dev_ids.tsv", "mrpc_dev_ids.tsv")]
-    list_file = next(filter(pathlib.Path.exists, lists), None)
-    if list_file is None:
-        raise ValueError(
-            f"{whole.name!r} holds the train and the validation split together; put GLUE's list "
-            f"{lists[0].name!r} beside it. Received: source={str(folder)!r}"
-        )
-    held_out = {tuple(line.split("\t")[:2]) for line in read_lines(list_file, "GLUE's list")}
-    is_validation = split == "validation"
-    return whole, lambda line: (tuple(line.split("\t")[1:3]) in held_out) == is_validation
 
 
 def _label(task, value, place):
