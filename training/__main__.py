@@ -18,6 +18,7 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
+_NOW = {f"evaluate_{task}": f"evaluate {task}" for task in ("blimp", "perplexity", "sts")}
 
 
 def commands():
@@ -64,6 +65,13 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
+    if name in _NOW:
+        print(
+            f"keras-tupe: {name} is `keras-tupe {_NOW[name]}` now; see its --help. "
+            f"Received: {' '.join(words)}",
+            file=sys.stderr,
+        )
+        sys.exit(shell.WRONG)
     if name not in known:
         print(
             f"keras-tupe: There is no command {words[0]!r}; the nearest is "
