@@ -19,17 +19,17 @@ LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 MAY_IMPORT = {
     "ablate": {
         *("pretrain", "finetune_glue", "finetune_squad"),
-        *("evaluate_blimp", "evaluate_perplexity"),
+        "evaluate",
     },
     "check_task": {"check_method"},
     "compare": {"pretrain"},
-    "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
-    "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
+    "demo": {"draw", "evaluate", "query", "saved_models"},
+    "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad"},
     "finetune_glue": {"pretrain"},
     "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "prune": {"evaluate_blimp", "finetune_glue"},
+    "prune": {"evaluate", "finetune_glue"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the

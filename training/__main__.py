@@ -21,7 +21,9 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-_MOVED = {"probe": "study probe"}  # names of before -> what to write
+_EVALUATE = ("blimp", "perplexity", "sts")
+# Names of before -> what to write.
+_NOW = {f"evaluate_{task}": f"evaluate {task}" for task in _EVALUATE} | {"probe": "study probe"}
 
 
 def commands():
@@ -68,9 +70,9 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
-    if name in _MOVED:
+    if name in _NOW:
         print(
-            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now, with the same options. "
+            f"keras-tupe: {name} is `keras-tupe {_NOW[name]}` now; see its --help. "
             f"Received: {' '.join(words)}",
             file=sys.stderr,
         )
