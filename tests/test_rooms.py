@@ -14,23 +14,22 @@ from module_graph import MODULES, ROOT, imported_modules
 TESTS = pathlib.Path(__file__).parent
 
 # Rooms that any command may use, from the lowest: each imports only those before it.
-LOWER_ROOMS = ("command", "machine", "presets", "finetune")
+LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
     "ablate": {
         *("pretrain", "finetune_glue", "finetune_squad"),
-        *("evaluate_blimp", "evaluate_perplexity"),
+        "evaluate",
     },
     "check_task": {"check_method"},
     "compare": {"pretrain"},
-    "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
-    "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
+    "demo": {"draw", "evaluate", "query", "saved_models"},
+    "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad"},
     "finetune_glue": {"pretrain"},
     "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "probe": {"ablate"},
-    "prune": {"evaluate_blimp", "finetune_glue"},
+    "prune": {"evaluate", "finetune_glue"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the

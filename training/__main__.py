@@ -13,11 +13,17 @@ import importlib
 import pathlib
 import sys
 
+# `training` is the folder of this file, wherever that is installed.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
 from training.command import shell
 from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
+_EVALUATE = ("blimp", "perplexity", "sts")
+# Names of before -> what to write.
+_NOW = {f"evaluate_{task}": f"evaluate {task}" for task in _EVALUATE} | {"probe": "study probe"}
 
 
 def commands():
@@ -64,6 +70,13 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
+    if name in _NOW:
+        print(
+            f"keras-tupe: {name} is `keras-tupe {_NOW[name]}` now; see its --help. "
+            f"Received: {' '.join(words)}",
+            file=sys.stderr,
+        )
+        sys.exit(shell.WRONG)
     if name not in known:
         print(
             f"keras-tupe: There is no command {words[0]!r}; the nearest is "

@@ -10,10 +10,9 @@ from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
 from training.ablate.runs import check_belongs, find_runs, recorded_seconds
 from training.ablate.scores import read_positions, read_scores, read_scores_at_steps
-from training.ablate.shares import shares_to_baseline
-from training.ablate.statistics import summarize
 from training.ablate.tasks import check_equal
 from training.pretrain.report import load_run
+from training.study.results import shares_to_baseline, summarize
 
 LOSS = "held-out loss"
 
@@ -32,7 +31,7 @@ class Result:
         tokens_per_second: median of its log; `None` if unknown.
         seconds: of training and of the tasks.
         command, commit: of the run.
-        by_position: what `training.evaluate_perplexity` found, a dictionary, or `None`.
+        by_position: what `keras-tupe evaluate perplexity` found, a dictionary, or `None`.
         at_steps: dictionary: step of a preset on the way -> name -> score of a task.
     """
 

@@ -8,8 +8,7 @@ from training.command.checks import option
 from training.command.settings import read
 from training.command.without_keras import without_keras
 from training.command.words import option_words, words
-from training.evaluate_blimp import settings as blimp
-from training.evaluate_perplexity import settings as perplexity
+from training.evaluate.tasks import blimp, perplexity
 from training.finetune_glue import settings as glue
 from training.finetune_glue.protocol import PROTOCOLS
 from training.finetune_squad import settings as squad
@@ -20,12 +19,12 @@ with without_keras():
 
 RESULTS = "results.json"
 STEPS = "tasks_at_steps"  # folder in that of a run
-# Name of the folder in that of a run -> command, its settings.
+# Name of the folder in that of a run -> command, its first words, its settings.
 _COMMANDS = {
-    "glue": ("training.finetune_glue", glue.Settings),
-    "squad": ("training.finetune_squad", squad.Settings),
-    "blimp": ("training.evaluate_blimp", blimp.Settings),
-    "perplexity": ("training.evaluate_perplexity", perplexity.Settings),
+    "glue": ("training.finetune_glue", (), glue.Settings),
+    "squad": ("training.finetune_squad", (), squad.Settings),
+    "blimp": ("training.evaluate", ("blimp",), blimp.Settings),
+    "perplexity": ("training.evaluate", ("perplexity",), perplexity.Settings),
 }
 _NO_PRESET = "preset-that-is-not-there-yet"
 _LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
@@ -60,7 +59,8 @@ class Task:
             step: that of the preset; `None` for the last one.
         """
         preset, out = str(preset_at(run, step)), str(self.folder(run, step))
-        return words(self.changed(preset=preset, out=out, position_file=variant.file).settings)
+        given = self.with_preset(preset).changed(out=out, position_file=variant.file).settings
+        return [*_COMMANDS[self.name][1], *words(given)]
 
     def folder(self, run, step=None):
         """Returns the folder of its results.
@@ -69,6 +69,12 @@ class Task:
             run, step: as of `words`.
         """
         return scores_at(run, step) / self.name
+
+    def with_preset(self, preset):
+        """Returns the task of a preset, or of none."""
+        if hasattr(self.settings, "presets"):
+            return self.changed(presets=(preset,) if preset else ())
+        return self.changed(preset=preset)
 
     def changed(self, **values):
         """Returns the task with other settings."""
@@ -86,9 +92,10 @@ class Task:
                 for name in ("out", "position_file")
                 if getattr(self.settings, name) is not None
             ]
-            told = self.changed(preset=_NO_PRESET, out=_NO_PRESET).settings.problems()
+            told = self.with_preset(_NO_PRESET).changed(out=_NO_PRESET).settings.problems()
             found += [sentence for sentence in told if _NO_PRESET not in sentence]
-        return [f"{self.module}: {sentence}" for sentence in found]
+        command = " ".join([self.module, *_COMMANDS[self.name][1]])
+        return [f"{command}: {sentence}" for sentence in found]
 
     def is_done(self, run, step=None):
         """Returns whether the results of exactly this task are in the folder of a run.
@@ -152,12 +159,13 @@ def asked(name, command):
     """
     if not isinstance(command, str):  # shlex would take the rest of a stream
         raise TypeError(f"the command is a {type(command).__name__}")
-    return _task(name, shlex.split(command)[3:]).changed(out=None, position_file=None)
+    first = 3 + len(_COMMANDS[name][1])
+    return _task(name, shlex.split(command)[first:]).changed(out=None, position_file=None)
 
 
 def _task(name, command_line):
-    settings, mistakes = read(_COMMANDS[name][1], command_line)
-    return Task(name, settings, tuple(mistakes)).changed(preset=None)
+    settings, mistakes = read(_COMMANDS[name][2], command_line)
+    return Task(name, settings, tuple(mistakes)).with_preset(None)
 
 
 def check_equal(out, tasks=(), pattern="runs"):
