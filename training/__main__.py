@@ -18,7 +18,7 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-_MOVED = {"probe": "study probe"}  # names of before -> what to write
+_MOVED = {name: f"study {name}" for name in ("probe", "prune")}  # names of before -> what to write
 
 
 def commands():

@@ -19,7 +19,6 @@ _MADE = {
     "evaluate_perplexity": ("positions.png",),
     "evaluate_sts": ("pairs.csv", "sts.png"),
     "study": ("study.json",),
-    "prune": ("importance", "pruning.png"),
     "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
     "gallery": ("gallery.json", "heads"),
     "export": ("card.json",),
