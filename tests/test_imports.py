@@ -207,7 +207,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
     "name",
     [
         *("ablate", "evaluate", "experiment"),
-        *("finetune_glue", "finetune_seq2seq", "finetune_squad", "pretrain", "prune"),
+        *("finetune_glue", "finetune_seq2seq", "finetune_squad", "pretrain"),
     ],
 )
 def test_commands_that_train_need_no_matplotlib(name):

@@ -21,9 +21,9 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-_EVALUATE = ("blimp", "perplexity", "sts")
 # Names of before -> what to write.
-_NOW = {f"evaluate_{task}": f"evaluate {task}" for task in _EVALUATE} | {"probe": "study probe"}
+_NOW = {f"evaluate_{task}": f"evaluate {task}" for task in ("blimp", "perplexity", "sts")}
+_NOW |= {name: f"study {name}" for name in ("probe", "prune")}
 
 
 def commands():
