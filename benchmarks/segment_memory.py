@@ -80,7 +80,7 @@ def compared(*records):
 
 
 def _method(name, parts):
-    from training.ablate.report_parts import plain
+    from training.study.report import plain
 
     runs = [list(part["runs"].values()) for part in parts]
     whole = [[run["scores"]["held-out loss"] for run in part] for part in runs]

@@ -29,7 +29,7 @@ MAY_IMPORT = {
         "_json_file",
         "_keras_private",
     },
-    "tokenizers": {"_new_folder"},
+    "tokenizers": {"_json_file", "_new_folder", "_vocabulary_files"},
     "data": {"tokenizers", "_json_file", "_new_folder"},
     "metrics": set(),
     "tasks": {"data", "layers", "metrics", "models", "trunk", "_json_file", "_registry"},
@@ -54,6 +54,7 @@ MAY_IMPORT = {
         "_keras_private",
         "_new_folder",
         "_registry",
+        "_vocabulary_files",
         "tasks",
     },
     "export": {"layers", "positions", "models", "tasks", "tokenizers", "_commit", "_new_folder"},
@@ -65,6 +66,7 @@ MAY_IMPORT = {
     "check": set(),  # the same
     "_new_folder": set(),
     "_registry": {"_json_file"},
+    "_vocabulary_files": set(),
 }
 MAY_IMPORT_TENSORFLOW = {"tokenizers", "trainer", "export", "training"}
 # Compare what SavedModels answer, and time TensorFlow; the other benchmarks also run on JAX.
@@ -205,7 +207,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
     "name",
     [
         *("ablate", "evaluate", "experiment"),
-        *("finetune_glue", "finetune_seq2seq", "finetune_squad", "pretrain", "probe", "prune"),
+        *("finetune_glue", "finetune_seq2seq", "finetune_squad", "pretrain", "prune"),
     ],
 )
 def test_commands_that_train_need_no_matplotlib(name):
@@ -217,6 +219,16 @@ def test_commands_that_train_need_no_matplotlib(name):
     for reached in set().union(*map(imported_with, [f"training.{name}.__main__", work, *tasks])):
         tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
         assert "matplotlib" not in tops, reached
+
+
+@pytest.mark.parametrize(
+    "name", ["training.study.engine", *(one for one in MODULES if "training.studies." in one)]
+)
+def test_studies_need_no_matplotlib_to_train(name):
+    if not name.endswith(("picture", "pictures")):
+        for reached in imported_with(name):
+            tops = {imported.split(".")[0] for imported in imports(reached, top_level_only=True)}
+            assert "matplotlib" not in tops, reached
 
 
 def test_rows_and_masks_can_be_imported_with_numpy_and_keras_alone():

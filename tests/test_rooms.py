@@ -14,7 +14,7 @@ from module_graph import MODULES, ROOT, imported_modules
 TESTS = pathlib.Path(__file__).parent
 
 # Rooms that any command may use, from the lowest: each imports only those before it.
-LOWER_ROOMS = ("command", "machine", "presets", "finetune")
+LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
     "ablate": {
@@ -29,7 +29,6 @@ MAY_IMPORT = {
     "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "probe": {"ablate"},
     "prune": {"evaluate", "finetune_glue"},
     "quickstart": {"export", "pretrain"},
 }

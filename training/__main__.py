@@ -13,12 +13,21 @@ import importlib
 import pathlib
 import sys
 
+# `training` is the folder of this file, wherever that is installed.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
 from training.command import shell
 from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-_NOW = {f"evaluate_{task}": f"evaluate {task}" for task in ("blimp", "perplexity", "sts")}
+# Names of before -> what to write.
+_MOVED = {
+    "probe": "study probe",
+    "evaluate_blimp": "evaluate blimp",
+    "evaluate_perplexity": "evaluate perplexity",
+    "evaluate_sts": "evaluate sts",
+}
 
 
 def commands():
@@ -65,9 +74,9 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
-    if name in _NOW:
+    if name in _MOVED:
         print(
-            f"keras-tupe: {name} is `keras-tupe {_NOW[name]}` now; see its --help. "
+            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now, with the same options. "
             f"Received: {' '.join(words)}",
             file=sys.stderr,
         )

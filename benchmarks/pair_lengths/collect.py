@@ -6,9 +6,9 @@ import subprocess
 
 from benchmarks.harness.process import ChildError
 from keras_tupe._json_file import read_json_object
-from training.ablate.report_parts import plain
-from training.ablate.statistics import summarize
 from training.command.start import words_of
+from training.study.report import plain
+from training.study.results import summarize
 
 # Those of a run besides its method, its seeds and the settings of the benchmark. Token vectors are
 # as large as sinusoids: from 0.02 and not scaled, `sinusoidal` wrote nothing right.

@@ -16,10 +16,12 @@ from training.command import config_file, shell
 from training.command.kinds import kind_of
 from training.command.tables import table
 from training.command.tasks import tasks_in
+from training.study import study
 
 ROOT = pathlib.Path(__file__).parents[2]
 _CONFIGS = "training/configs"
 _PLAIN = re.compile(r"python -m training\.(\w+)")
+_STUDY = re.compile(r"keras-tupe study (\w+)")
 _HEADER = ["option", "value", "default", "what it is"]
 _SECTION = re.compile(r"^    # === (.+) ===$")
 _FIELD = re.compile(r"^    (\w+)(?::| =)")
@@ -56,7 +58,8 @@ class Command:
 
     def file(self):
         """Returns the path of the source file."""
-        return ROOT / f"{self.module.replace('.', '/')}.py"
+        path = ROOT / self.module.replace(".", "/")
+        return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
     def settings(self):
         """Returns the class of its settings; what a command sets in the environment is undone."""
@@ -82,6 +85,10 @@ class Command:
 def all_commands():
     """Returns all `Command`s: those of `keras-tupe`, of benchmarks, and the documentation's."""
     found = [_command("training", name, f"keras-tupe {name}") for name in commands.commands()]
+    found += [
+        Command(f"study_{name}", f"training.studies.{name}", f"keras-tupe study {name}")
+        for name in study.names()
+    ]
     folder = ROOT / "benchmarks"
     names = {path.parent.name for path in folder.glob("*/__main__.py")}
     names |= {path.stem for path in folder.glob("[!_]*.py")}
@@ -163,10 +170,12 @@ def _source(command):
 
 def _link(code):
     """Returns Markdown of code in a command's text; pages of commands are in a folder deeper."""
+    one = _STUDY.match(code)
     command = _PLAIN.search(code) or re.match(r"training\.(\w+)$|keras-tupe (\w+)", code)
     known = commands.commands()
     name = command and next((found for found in command.groups() if found), None)
-    if name in known:
+    name = f"study_{one[1]}" if one and one[1] in study.names() else name
+    if name in known or one:
         shown = re.sub(r"^training\.", "keras-tupe ", _as_installed(code))
         return f"[`{shown}`]({name}.md)"
     return Links("keras_tupe")(code) if code.startswith("keras_tupe") else f"`{code}`"

@@ -5,6 +5,7 @@ import pathlib
 import keras
 import keras_hub
 
+from keras_tupe._vocabulary_files import read_lines
 from keras_tupe.convert._folder import read_json
 from keras_tupe.convert._weights import Report, assign, weights_by_path
 from keras_tupe.convert.architectures import RATE, Converter, Entry, Head
@@ -13,7 +14,6 @@ from keras_tupe.convert.tokenizer_files import (
     BERT,
     IDS_ONLY,
     checked_size,
-    read_pieces,
     unlike,
     wordpiece_tokenizer,
 )
@@ -170,7 +170,7 @@ def _tokenizer(folder, vocabulary_size):
         if not file.is_file():
             return None, (f"there is no tokenizer, so {IDS_ONLY}",)
         check_inside(folder, file)
-    pieces = read_pieces(files[0])
+    pieces = read_lines(files[0])
     checked_size(pieces, vocabulary_size, files[0])
     config = read_json(files[1]).get("config")
     config = config if isinstance(config, dict) else {}

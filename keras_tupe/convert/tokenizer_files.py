@@ -13,8 +13,18 @@ import os
 import pathlib
 import re
 import shutil
-import struct
 
+from keras_tupe._vocabulary_files import (
+    UNKNOWN,
+    Piece,
+    VocabularyError,
+    field,
+    parse_sentencepiece,
+    piece_field,
+    pieces_by_id,
+    read_lines,
+    read_merges,
+)
 from keras_tupe.check import is_number
 from keras_tupe.convert._folder import read_json
 from keras_tupe.models import TupeTokenizer
@@ -157,7 +167,7 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
     where = WHOLE if missing else " and ".join(kind.files)
     try:
         vocabulary = kind.of_whole(files[WHOLE]) if missing else kind.of_files(folder)
-    except _UnusableError as error:
+    except VocabularyError as error:
         return _unusable(where, error)
     pieces = vocabulary.pieces
     is_spare = vocabulary_size == len(pieces) - 1 and pieces[-1] == frame.special.get("mask_token")
@@ -229,20 +239,6 @@ def write_vocabulary(tokenizer, backbone, folder, frame):
         (folder / name).write_text(f"{text}\n", encoding="utf-8")
 
 
-def read_pieces(path):
-    """Returns the lines of a vocabulary file."""
-    try:
-        text = pathlib.Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            "A vocabulary must be a UTF-8 text file with one piece, or one merge, per line. "
-            f"Received: {os.fspath(path)!r}, which is not UTF-8"
-        ) from error
-    # only at line ends: str.splitlines would also cut at Unicode's separators
-    lines = [line.rstrip("\r") for line in text.split("\n")]
-    return lines[:-1] if not lines[-1] else lines
-
-
 def checked_size(pieces, vocabulary_size, path):
     """Raises `ValueError` if a vocabulary and a model have different sizes."""
     if len(pieces) != vocabulary_size:
@@ -256,10 +252,6 @@ def checked_size(pieces, vocabulary_size, path):
 def wordpiece_tokenizer(pieces, lowercase, path):
     """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report."""
     return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), _KINDS[BERT.kind])
-
-
-class _UnusableError(ValueError):
-    """A vocabulary that ours cannot use, in a few words; the model is converted without it."""
 
 
 def _unusable(where, reason):
@@ -532,7 +524,7 @@ class _WordPiece(_Kind):
         }
 
     def of_files(self, folder):
-        return Vocabulary(read_pieces(folder / "vocab.txt"))
+        return Vocabulary(read_lines(folder / "vocab.txt"))
 
     def of_whole(self, whole):
         return Vocabulary(_pieces_of(whole))
@@ -572,14 +564,8 @@ class _BytePairs(_Kind):
         }
 
     def of_files(self, folder):
-        places = read_json(folder / "vocab.json")
-        ids = [place for place in places.values() if type(place) is int]
-        if sorted(ids) != list(range(len(places))):
-            raise _UnusableError("the ids of a vocabulary must be 0, 1, 2, ..., each once")
-        lines = read_pieces(folder / "merges.txt")
-        lines = lines[1:] if lines and lines[0].startswith("#version") else lines
-        merges = [tuple(line.split(" ")) for line in lines if line]
-        return Vocabulary(sorted(places, key=places.get), merges)
+        pieces = pieces_by_id(read_json(folder / "vocab.json"))
+        return Vocabulary(pieces, read_merges(folder / "merges.txt"))
 
     def of_whole(self, whole):
         merges = _part(whole, "model").get("merges")
@@ -637,21 +623,10 @@ class _SentencePiece(_Kind):
         }
 
     def of_files(self, folder):
-        """Reads the format of protocol buffers, which may not be installed."""
         content = (folder / "spiece.model").read_bytes()
-        try:
-            fields = [*_fields(content)]
-            entries = [dict(_fields(value)) for number, value in fields if number == 1]
-            pieces = [entry[1].decode("utf-8") for entry in entries]
-            scores = [struct.unpack("<f", entry.get(2, bytes(4)))[0] for entry in entries]
-            tables = [dict(_fields(value)).get(2, b"") for number, value in fields if number == 3]
-        except UnicodeDecodeError:
-            raise _UnusableError("a piece of this SentencePiece model is not UTF-8") from None
-        except (LookupError, TypeError, AttributeError, struct.error):
-            pieces = None
-        if not pieces:
-            raise _UnusableError("This is not a SentencePiece model")
-        return Vocabulary(pieces, None, scores, b"".join(tables[:1]), content)
+        _, pieces, characters = parse_sentencepiece(content)
+        texts, scores = ([getattr(x, name) for x in pieces] for name in ("text", "score"))
+        return Vocabulary(texts, None, scores, characters, content)
 
     def of_whole(self, whole):
         """Makes a SentencePiece model of pieces, scores and table of characters."""
@@ -663,19 +638,21 @@ class _SentencePiece(_Kind):
         _check(is_scored, "pieces", "pairs of a piece and its score", scored)
         is_place = type(unknown) is int and 0 <= unknown < len(scored)
         _check(is_place, "`unk_id`", "the id of the unknown piece", unknown)
-        scores = [
-            score + _COMMAS if _is_comma(piece) and score <= -_COMMAS else score
-            for piece, score in scored
+        pieces = [
+            Piece(
+                piece,
+                score + _COMMAS if _is_comma(piece) and score <= -_COMMAS else score,
+                UNKNOWN if place == unknown else 1,
+            )
+            for place, (piece, score) in enumerate(scored)
         ]
         steps = _steps(whole, "normalizer")
         tables = [step for step in steps if step.get("type") == "Precompiled"]
         characters = _table(tables[0].get("precompiled_charsmap")) if tables else b""
-        pieces, content = [piece for piece, _ in scored], b""
-        for place, (piece, score) in enumerate(zip(pieces, scores, strict=True)):
-            entry = _field(1, piece.encode("utf-8", "replace")) + b"\x15" + struct.pack("<f", score)
-            content += _field(1, entry + (b"\x18\x02" if place == unknown else b""))
-        content += _field(3, _field(2, characters)) if characters else b""
-        return Vocabulary(pieces, None, scores, characters, content)
+        content = b"".join(map(piece_field, pieces))
+        content += field(3, field(2, characters)) if characters else b""
+        texts, scores = ([getattr(x, name) for x in pieces] for name in ("text", "score"))
+        return Vocabulary(texts, None, scores, characters, content)
 
     def notes_on(self, whole, vocabulary):
         found, scored = [], _list(_part(whole, "model").get("vocab"))
@@ -721,40 +698,6 @@ def _table(text):
         return base64.b64decode(text, validate=True)
     except (TypeError, ValueError):
         return _check(False, "`precompiled_charsmap`", "a text in base64", text)
-
-
-def _fields(data):
-    """Yields number and value of the fields of a message: bytes, or an integer."""
-    place = 0
-
-    def number():
-        nonlocal place
-        found = shift = 0
-        while True:
-            byte, place = data[place], place + 1
-            found |= (byte & 127) << shift
-            shift += 7
-            if byte < 128 or shift > 63:
-                return found
-
-    while place < len(data):
-        tag = number()
-        if tag & 7 == 0:
-            yield tag >> 3, number()
-            continue
-        size = {1: 8, 5: 4, 2: None}[tag & 7]
-        size = number() if size is None else size
-        value, place = data[place : place + size], place + size
-        if place > len(data):
-            raise LookupError("cut off")
-        yield tag >> 3, value
-
-
-def _field(number, value):
-    size, length = b"", len(value)
-    while length > 127:
-        size, length = size + bytes([length & 127 | 128]), length >> 7
-    return bytes([number << 3 | 2]) + size + bytes([length]) + value
 
 
 _BYTE_LEVEL = {"type": "ByteLevel", "use_regex": True, "trim_offsets": True}

@@ -7,6 +7,7 @@ import re
 import numpy as np
 from keras import ops
 
+from keras_tupe._vocabulary_files import read_lines
 from keras_tupe.convert import torch_file
 from keras_tupe.convert.architectures import (
     FLAG,
@@ -18,7 +19,6 @@ from keras_tupe.convert.architectures import (
     Head,
 )
 from keras_tupe.convert.hugging_face import general, make, read_config
-from keras_tupe.convert.tokenizer_files import read_pieces
 from keras_tupe.layers.relative_bucket_bias import relative_buckets
 
 _NOT_WEIGHTS = (
@@ -296,7 +296,7 @@ def read_fairseq_dictionary(path):
             f"{received}"
         )
     tokens = []
-    for number, line in enumerate(read_pieces(path), 1):
+    for number, line in enumerate(read_lines(path, "dictionary"), 1):
         token, space, count = line.rpartition(" ")
         if not space or not (count.isascii() and count.isdigit()):
             raise ValueError(

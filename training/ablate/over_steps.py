@@ -2,10 +2,9 @@
 
 import math
 
-from training.ablate.report_parts import spread
-from training.ablate.shares import shares_to_baseline
-from training.ablate.statistics import summarize
 from training.command.tables import table
+from training.study.report import spread
+from training.study.results import shares_to_baseline, summarize
 
 
 def summaries_at(ablation, score):

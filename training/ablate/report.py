@@ -9,17 +9,18 @@ from keras_tupe._json_file import read_json_object
 from keras_tupe.data import write_json
 from training.ablate import over_steps
 from training.ablate.positions import by_position
-from training.ablate.report_parts import (
+from training.ablate.results import LOSS
+from training.command.durations import duration
+from training.command.report_files import replaced_picture, replaced_text
+from training.command.tables import table
+from training.study.report import (
     comparison,
     comparison_header,
+    machine_words,
     note_on_comparisons,
-    origin_of,
     plain,
     spread,
 )
-from training.ablate.results import LOSS
-from training.command.report_files import replaced_picture, replaced_text
-from training.command.tables import table
 
 MARKDOWN, JSON, PICTURE, TASKS_PICTURE, POSITIONS_PICTURE, STEPS_PICTURE = FILES = (
     "ablation.md",
@@ -58,6 +59,26 @@ def write(out, ablation, origin):
             out / STEPS_PICTURE, lambda path: _pictures().draw_over_steps(path, ablation)
         )
     return text
+
+
+def origin_of(found, origin, more=""):
+    """Returns paragraphs on where the runs come from, and which are not finished.
+
+    Args:
+        found: has `results` and `unfinished`, as an `Ablation` has.
+        origin: dictionary with `command` and `machine` of the report.
+        more: what is said of the time.
+    """
+    commits = sorted({str(result.commit) for result in found.results})
+    seconds = sum(result.seconds for result in found.results)
+    parts = [
+        f"Command: `{origin['command']}`",
+        f"Commit of the runs: {', '.join(commits)}. {machine_words(origin['machine'])} "
+        f"{duration(seconds)} in all{more}.",
+    ]
+    if found.unfinished:
+        parts.append(f"Not finished, and not in the tables: {'; '.join(found.unfinished)}.")
+    return parts
 
 
 def _pictures():

@@ -10,10 +10,9 @@ from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
 from training.ablate.runs import check_belongs, find_runs, recorded_seconds
 from training.ablate.scores import read_positions, read_scores, read_scores_at_steps
-from training.ablate.shares import shares_to_baseline
-from training.ablate.statistics import summarize
 from training.ablate.tasks import check_equal
 from training.pretrain.report import load_run
+from training.study.results import shares_to_baseline, summarize
 
 LOSS = "held-out loss"
 

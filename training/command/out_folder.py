@@ -15,13 +15,13 @@ _MADE = {
     "finetune_glue": (*GLUE_TASKS, "grid.png"),
     "finetune_seq2seq": ("seed-[0-9]*/predictions.tsv", "unfinished", "curves.png"),
     "finetune_squad": ("seed-[0-9]*/nbest.json", "squad.png"),
-    "probe": ("*/seed-[0-9]*", "probe.json"),
+    "study": ("study.json",),
     "prune": ("importance", "pruning.png"),
     "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
     "gallery": ("gallery.json", "heads"),
     "export": ("card.json",),
 }
-_UNFINISHED = (".lock*", ".partial*", ".unfinished-*", ".*.partial")
+_UNFINISHED = (".lock*", ".work", ".partial*", ".unfinished-*", ".*.partial")
 
 
 def check_own(out, program, makes=()):

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_tupe import TupeCausalLM, TupeMaskedLM, TupeTokenDiscriminator
 from keras_tupe.data.corpus.prepared_vocabulary import word_starts
-from keras_tupe.data.rows.whole_words import starts_of_words
+from keras_tupe.data.rows.masking import starts_of_words
 from training.finetune.forward import Forward
 from training.presets.token_losses import TokenLosses
 

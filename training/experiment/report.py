@@ -3,7 +3,6 @@
 import math
 
 from keras_tupe.data import write_json
-from training.ablate.report_parts import machine_words, plain, spread
 from training.ablate.results import LOSS
 from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
@@ -11,6 +10,7 @@ from training.command.tables import table
 from training.command.variant import parse
 from training.experiment.results import AVERAGE, claims, verdict
 from training.finetune_glue.protocol import PROTOCOLS
+from training.study.report import machine_words, plain, spread
 
 MARKDOWN, JSON, PICTURE = FILES = "report.md", "report.json", "report.png"
 

@@ -9,10 +9,10 @@ from keras_tupe._json_file import read_json_object
 from training.ablate.over_steps import over_steps
 from training.ablate.positions import by_position
 from training.ablate.results import LOSS, collect
-from training.ablate.statistics import summarize
 from training.command.variant import parse
 from training.experiment.plan import ABLATION, PRESET, squad_cells
 from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
+from training.study.results import summarize
 
 AVERAGE, F1 = "GLUE average", "SQuAD F1"
 _RESULTS = "results.json"

@@ -153,7 +153,7 @@ def tokenized(tokenizer, texts, starts_with_end):
         texts: list of strings.
         starts_with_end: whether the end token comes before the start token too, as in BART.
     """
-    from keras_tupe.tokenizers.pack_text import framed
+    from keras_tupe.tokenizers.rows import framed
 
     found = []
     first = [np.int32(tokenizer.end_id)] if starts_with_end else []

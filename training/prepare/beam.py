@@ -17,21 +17,21 @@ from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from keras_tupe.data import (
-    block_number,
-    choose_num_blocks,
-    clean_text,
-    document_digest,
-    is_sampled,
-    read_sealed_json,
-    read_source,
-    write_sealed_json,
-)
+from keras_tupe.data.corpus.documents import document_digest
+from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
 from training.command.start import safe_environment
 from training.prepare import blocks
 from training.prepare import vocabulary as prepare_vocabulary
-from training.prepare.documents import PARTS, part_of, refused_if_damaged
-from training.prepare.problems import Problems, blank
+from training.prepare.documents import (
+    PARTS,
+    Problems,
+    block_number,
+    choose_num_blocks,
+    cleaned,
+    is_sampled,
+    part_of,
+    refused_if_damaged,
+)
 from training.prepare.settings import sample_share
 
 _SIZES = ("read", *(f"{part}_{what}" for part in PARTS for what in ("documents", "bytes", "words")))
@@ -123,26 +123,18 @@ def _unique(pipeline, sources, settings):
         pipeline
         | "sources" >> beam.Create(sources)
         | "spread" >> beam.Reshuffle()
-        | "read" >> beam.ParDo(_ReadSource(settings)).with_outputs("problems", main="documents")
+        | "read" >> beam.FlatMap(_read, settings).with_outputs("problems", main="documents")
     )
     return read.documents | "drop duplicates" >> beam.CombinePerKey(_one_of_equals), read.problems
 
 
-class _ReadSource(beam.DoFn):
-    """A `Source` to `(digest, (text, 1))` for each document, problems apart."""
-
-    def __init__(self, settings):
-        self._settings = settings
-
-    def process(self, source):
-        settings = self._settings
-        for document in read_source(source, settings.text_field, settings.max_document_bytes):
-            text = "" if document.problem else clean_text(document.text)
-            if text:
-                yield document_digest(text), (text, 1)
-            else:
-                message = document.message or blank(document)
-                yield beam.pvalue.TaggedOutput("problems", json.dumps(message))
+def _read(source, settings):
+    """Yields `(digest, (text, 1))` for each document of a source, problems apart."""
+    for text, problem in cleaned(source, settings):
+        if problem:
+            yield beam.pvalue.TaggedOutput("problems", json.dumps(problem))
+        else:
+            yield document_digest(text), (text, 1)
 
 
 class _SampledWordCounts(beam.DoFn):
@@ -187,7 +179,7 @@ class _PackBlocks(beam.DoFn):
 
 
 def _measure(item, held_out):
-    """Returns the sizes of one unique document, to be added up."""
+    """The sizes of one unique document, to be added up."""
     digest, (text, times) = item
     sizes = {"documents": 1, "bytes": len(text.encode("utf-8")), "words": len(text.split())}
     part = part_of(digest, held_out)

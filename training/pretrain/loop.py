@@ -1,12 +1,15 @@
 """The loop of a run: train, test, log, save, and stop when asked."""
 
+import functools
 import signal
 
 import keras
 
 from keras_tupe import objectives
-from keras_tupe.trainer import Trainer, adamw
+from keras_tupe.trainer import Loop, Trainer, adamw
 from training.machine.devices import agreed
+
+SPEED = ("tokens_per_second", "flop_utilisation")  # of a log, which a `Progress` knows
 
 
 class Training:
@@ -17,55 +20,32 @@ class Training:
     Args:
         model: a new model of this package.
         machine: the devices, see `training.machine.devices`.
-        rows: the `Rows` to train on.
-        held_out: the `Rows` to test on.
+        rows, held_out: the `Rows` to train on, and to test on.
         schedule: learning rate: a function of the step.
         optimizer: dictionary of the other arguments of `adamw`.
         objective: the `Objective`; `None` for masked language modeling.
         **options: arguments of `Trainer`.
-
-    Attributes:
-        trainer: the `Trainer`.
     """
 
     def __init__(
-        self,
-        model,
-        machine,
-        rows,
-        held_out,
-        schedule,
-        optimizer,
-        objective=None,
-        **options,
+        self, model, machine, rows, held_out, schedule, optimizer, objective=None, **options
     ):
         self._objective = objective or objectives.get("masked_lm")
         self.machine, self.rows, self.schedule = machine, rows, schedule
-        self._held_out = held_out
-        self.trainer = Trainer(model, **options)
-        self.trainer.compile(
-            adamw(schedule, **optimizer),
-            weighted_metrics=self._objective.metrics(),
-        )
+        self._held_out, self.trainer = held_out, Trainer(model, **options)
+        metrics = self._objective.metrics()
+        self.trainer.compile(adamw(schedule, **optimizer), weighted_metrics=metrics)
+
+    def loop(self, steps, progress, step=0, losses=()):
+        """Returns a `Loop` over the rows that shows its steps by a `Progress`."""
+        batches = functools.partial(self.machine.batches, self.rows)
+        loop = Loop(self.trainer, batches, steps, step, losses)
+        loop.after(lambda: progress.update(loop.step, self.trainer.last_step["batch_loss"]), 1)
+        return loop
 
     def fit(self, start, end, progress, *callbacks):
-        """Trains from one step to another.
-
-        Args:
-            start: steps done.
-            end: steps done at the end.
-            progress: the `Progress` to show it by.
-            *callbacks: called after `progress`.
-        """
-
-        def show(batch, logs=None):
-            progress.update(start + batch + 1, self.trainer.last_step["batch_loss"])
-
-        self.trainer.fit(
-            self.machine.batches(self.rows, start, end - start),
-            callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=show), *callbacks],
-            verbose=0,
-        )
+        """Trains from one step to another, shown by a `Progress`."""
+        self.loop(end, progress, start).run(callbacks)
 
     def evaluate(self, step, progress, most=None):
         """Tests on held-out rows, and says the scores.
@@ -114,6 +94,42 @@ class StopSignal:
 
     def _note(self, *_):
         self.received = True
+
+
+def loop_of_run(training, plan, stop, saver, progress, log, step):
+    """Returns the `Loop` of a run: it writes its log, saves, and ends when it is asked to.
+
+    Args:
+        training: the `Training`.
+        plan: says the `steps`, of which `log_every` and `save_every`, and `saved_step_numbers()`.
+        stop: a `StopSignal`.
+        saver: a `Saver`.
+        progress: a `Progress`.
+        log: a `RunLog`, or `None` for workers that write none.
+        step: step that the run begins at.
+    """
+    trainer, machine = training.trainer, training.machine
+    loop = training.loop(plan.steps, progress, step, saver.losses)
+
+    def write_log():
+        row = loop.row(training.schedule)
+        if log is not None:
+            row |= {name: getattr(progress, name) for name in SPEED}
+            log.train(**row, seconds=progress.seconds + log.start_seconds)
+
+    def save():
+        with progress.paused():
+            saver.save(trainer, loop.step, loop.losses)
+
+    def end_if_asked():
+        if agreed(machine, stop.received):
+            save()
+            trainer.stop_training = True
+
+    loop.after(write_log, plan.log_every)
+    loop.after(save, plan.save_every, plan.saved_step_numbers())
+    loop.after(end_if_asked, 1 if machine.num_workers == 1 else plan.log_every)
+    return loop
 
 
 class Watch(keras.callbacks.Callback):

@@ -29,11 +29,7 @@ class Saver:
         self.losses = ()
 
     def restore(self, trainer):
-        """Puts the last checkpoint's state into a trainer; returns its step, 0 without one.
-
-        Raises:
-            ValueError: if it is damaged, of other settings, rows or another model.
-        """
+        """Puts the last checkpoint's state into a trainer; returns its step, 0 without one."""
         step = self._checkpoints.latest()
         if step is None:
             return 0
@@ -55,8 +51,7 @@ class Saver:
                 "The losses of a checkpoint must be a list of numbers. Remove its folder to go on "
                 f"from the one before. Received: {str(self._checkpoints.path(step))!r}"
             )
-        # as JSON would give them back
-        ours = json.loads(json.dumps(self._facts))
+        ours = json.loads(json.dumps(self._facts))  # as JSON gives them back
         before, now = facts.get("settings"), ours["settings"]
         before = before if isinstance(before, dict) else {}
         names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
@@ -72,16 +67,7 @@ class Saver:
             )
 
     def save(self, trainer, step, losses):
-        """Writes a checkpoint of this step, if this worker writes.
-
-        Args:
-            trainer: the `Trainer`.
-            step: steps done.
-            losses: list of the losses since the last line of the log.
-
-        Raises:
-            OSError: if there is no room; earlier checkpoints stay.
-        """
+        """Writes a checkpoint of this step, with the losses since the last line of the log."""
         if self._writes and step not in self._checkpoints.steps():
             facts = {**self._facts, "losses": losses}
             self._checkpoints.save(step, read_state(trainer), facts)

@@ -116,10 +116,7 @@ def _parts(size, most):
 
 
 def _pairs(parts, capacity, digest):
-    """The rows of a document, as tokens `(first of A, first of B, end)`, and how many are left.
-
-    Those left are parts, none of which is in a row.
-    """
+    """The rows of a document, as tokens `(first of A, first of B, end)`; parts in no row."""
     sizes = [size for size, _ in parts]
     is_backward = _below(2, digest, 0)
     spans = _spans(sizes[::-1] if is_backward else sizes, capacity)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_tupe.data.rows.checks import check_rows
+from keras_tupe.data.rows.rows import check_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,15 +55,11 @@ class NextTokens:
 
         Args:
             token_ids: integers `(batch, length)`, length at least 2.
-            example_numbers: integers `(batch,)`.
-            seed: integer.
+            example_numbers, seed: as in `mask_rows`.
 
         Returns:
             `(inputs, labels, weights)`: a dictionary of `token_ids` and `padding_mask` (1 = real
             token), int32; the next tokens, int32; 1 or 0, float32: all `(batch, length - 1)`.
-
-        Raises:
-            ValueError, TypeError: as `check_rows`; or for rows of one token.
         """
         rows = check_rows(token_ids, self.vocabulary_size).astype("int32", copy=False)
         if rows.shape[1] < 2:

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from keras_tupe.data.rows.counter_rng import check_seed, permute
-from keras_tupe.data.rows.shared_batches import SharedBatches
+from keras_tupe.data.rows.rows import SharedBatches
 
 WIDTHS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 PAIR_WIDTHS = (8, 16, 32, 64, 128, 256, 512)  # few, since both sides' widths make a shape
@@ -17,10 +17,10 @@ class Padded(SharedBatches):
     """Training and evaluation batches for fine-tuning, from rows of different lengths.
 
     Each input of a batch is as wide as the first of a few widths that holds its longest row, so
-    that a compiled step is compiled a few times only. Each epoch is a new random order of all rows;
-    within pools of 50 batches rows of like lengths come together, and the batches come in random
-    order. An epoch has each row once: where rows are left over, one batch is filled up with rows of
-    padding, of weight 0. Batch number `step`, over all epochs, depends on `seed` and `step` alone.
+    that a step is compiled a few times only. Each epoch is a new random order of all rows; within
+    pools of 50 batches rows of like lengths come together. An epoch has each row once: one batch is
+    filled up with rows of padding, of weight 0. Batch number `step`, over all epochs, depends on
+    `seed` and `step` alone.
 
     Args:
         inputs: dictionary from the names of a model's inputs, such as `token_ids` and
@@ -90,18 +90,13 @@ class Padded(SharedBatches):
     def of_pairs(cls, sources, targets, *, pad_id, batch_size, seed, widths=PAIR_WIDTHS):
         """Returns the batches of a model that writes a target to a source.
 
-        The decoder reads a target without its last token, and the labels are the target without its
-        first one, so that each token is predicted from those before it.
+        The decoder reads a target without its last token; the labels are it without its first one.
 
         Args:
             sources: list of integer arrays `(source's length,)`, without padding, none empty.
             targets: list of as many integer arrays `(target's length,)`, each of two tokens or
                 more, the start token included, and the end token unless the target was cut.
             pad_id, batch_size, seed, widths: as of the class.
-
-        Raises:
-            ValueError: if there is no pair, a source is empty, a target has less than two tokens,
-                or there are not as many of both.
 
         Example:
             >>> pairs = Padded.of_pairs([[2, 7]], [[2, 8, 9, 3]], pad_id=0, batch_size=1, seed=0)
@@ -134,14 +129,10 @@ class Padded(SharedBatches):
     num_evaluation_batches = num_batches
 
     def batch(self, step):
-        """Batch number `step` of training, any, in any order.
+        """Batch number `step` >= 0 of training, any: `(inputs, labels, weights)`.
 
-        Args:
-            step: integer >= 0.
-
-        Returns:
-            `(inputs, labels, weights)`: `inputs` int32 `(batch, width)`; labels `(batch, ...)`;
-            weights float32 of the same shape, 0 for what fills the batch up.
+        Inputs are int32 `(batch, width)`, labels `(batch, ...)`, and weights float32 of the same
+        shape, 0 for what fills the batch up.
         """
         epoch, place = divmod(operator.index(step), self.num_batches)
         if step < 0:

@@ -1,12 +1,58 @@
 """Rows to batches: random access by step, so that a run starts or resumes anywhere."""
 
+import copy
 import operator
 
 import numpy as np
 
-from keras_tupe.data.rows.checks import check_rows
-from keras_tupe.data.rows.counter_rng import check_seed, permute
-from keras_tupe.data.rows.shared_batches import SharedBatches
+from keras_tupe.data.rows.counter_rng import POSITION_BITS, check_seed, permute
+
+
+class SharedBatches:
+    """Batches that several workers share: each makes its own part of every batch."""
+
+    _offset = 0  # of this worker's rows in the batch of all
+
+    @property
+    def signature(self):
+        """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
+        return tuple(map(_signature, self.batch(0)))
+
+    @property
+    def _part(self):
+        """Which rows of the batch of all workers are this one's."""
+        return slice(self._offset, self._offset + self.batch_size)
+
+    def shard(self, index, count):
+        """The part of one of several workers.
+
+        Worker `index` gets rows index * n to (index + 1) * n - 1 of each batch of
+        `batch_size` = count * n rows: one after the other the parts of all workers are the batch.
+
+        Args:
+            index: number of the worker, from 0 to `count - 1`.
+            count: number of workers; `batch_size` must be a multiple of it.
+        """
+        if count < 1 or self.batch_size % count:
+            raise ValueError(
+                "`batch_size` must be a multiple of the number of workers, so that each gets as "
+                f"many rows. Received: batch_size={self.batch_size}, count={count}"
+            )
+        if not 0 <= index < count:
+            raise ValueError(
+                f"`index` must be from 0 to {count - 1}, the number of a worker. "
+                f"Received: index={index}"
+            )
+        part = copy.copy(self)
+        part.batch_size = self.batch_size // count
+        part._offset = self._offset + index * part.batch_size
+        return part
+
+
+def _signature(part):
+    if isinstance(part, dict):
+        return {name: _signature(value) for name, value in part.items()}
+    return part.shape, part.dtype.name
 
 
 class Rows(SharedBatches):
@@ -71,14 +117,7 @@ class Rows(SharedBatches):
         return -(-len(self) // self._stride)
 
     def batch(self, step):
-        """Batch number `step` of training.
-
-        Args:
-            step: integer >= 0; any, in any order.
-
-        Returns:
-            `(inputs, labels, weights)` as the rule's `examples` gives them, of `batch_size` rows.
-        """
+        """Batch number `step` >= 0 of training, any, as the rule's `examples` gives it."""
         examples = self._examples(step)
         rows = self._read(self.row_numbers(step), examples)
         return self.rule.examples(rows, examples, self.seed)
@@ -88,11 +127,7 @@ class Rows(SharedBatches):
         return self.row_numbers_of(self._examples(step))
 
     def row_numbers_of(self, examples):
-        """Numbers of the rows of training examples, int64 `(n,)`.
-
-        Args:
-            examples: integers >= 0, `(n,)`.
-        """
+        """Numbers of the rows of training `examples`, int64 `(n,)`."""
         epochs, places = np.divmod(examples, len(self))
         return permute(self.seed, "rows: order", epochs, places, len(self))
 
@@ -138,3 +173,50 @@ class Rows(SharedBatches):
         if step < 0:
             raise ValueError(f"`step` must be at least 0. Received: step={step}")
         return np.arange(first, first + self.batch_size)
+
+
+def check_rows(token_ids, vocabulary_size):
+    """Returns `token_ids` as an integer array of rows, all of them inside the vocabulary.
+
+    Args:
+        token_ids: integers, `(rows, length)`.
+        vocabulary_size: the ids must be from 0 to `vocabulary_size - 1`.
+
+    Raises:
+        TypeError, ValueError: if they are not; the message names the first in reading order.
+    """
+    rows = np.asarray(token_ids)
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(
+            "`token_ids` must have the shape (rows, length), neither of them 0. "
+            f"Received: token_ids.shape={rows.shape}"
+        )
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise TypeError(f"`token_ids` must be integers. Received: token_ids.dtype={rows.dtype}")
+    if rows.min() < 0 or rows.max() >= vocabulary_size:
+        row, column = np.argwhere((rows < 0) | (rows >= vocabulary_size))[0]
+        raise ValueError(
+            f"`token_ids` must be from 0 to {vocabulary_size - 1}; was another vocabulary used to "
+            f"make these rows? Received: token_ids[{row}, {column}]={rows[row, column]}"
+        )
+    return rows
+
+
+def check_example_numbers(example_numbers, shape):
+    """Returns the numbers of the examples of rows of a shape, one >= 0 for each."""
+    numbers = np.asarray(example_numbers)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise TypeError(
+            f"`example_numbers` must be integers. Received: example_numbers.dtype={numbers.dtype}"
+        )
+    if numbers.shape != shape[:1] or numbers.min() < 0:
+        raise ValueError(
+            "`example_numbers` must have one number >= 0 per row. Received: "
+            f"example_numbers.shape={numbers.shape}, smallest={numbers.min(initial=0)}, "
+            f"token_ids.shape={shape}"
+        )
+    if shape[1] > 2**POSITION_BITS:
+        raise ValueError(
+            f"Rows must have at most 2**{POSITION_BITS} tokens. Received: token_ids.shape={shape}"
+        )
+    return numbers

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_tupe.data.corpus.sentences import split_sentences
 from keras_tupe.data.rows.counter_rng import check_seed, permute
-from keras_tupe.data.rows.shared_batches import SharedBatches
+from keras_tupe.data.rows.rows import SharedBatches
 
 _MIN_WORDS, _MAX_WORDS = 10, 40
 _MIN_PIECES = 12

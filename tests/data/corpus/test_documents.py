@@ -7,18 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_tupe.data import (
-    block_number,
-    choose_num_blocks,
-    corpus_hash,
-    count_words,
-    document_digest,
-    is_held_out,
-    is_sampled,
-    multiset_hash,
-    read_documents,
-    split_documents,
-)
+from keras_tupe.data import corpus_hash, count_words, read_documents, split_documents
+from keras_tupe.data.corpus.documents import document_digest, is_held_out, multiset_hash
+from training.prepare.documents import block_number, choose_num_blocks, is_sampled
 
 NUMBER = 20_011
 DIGESTS = [document_digest(f"document {number}") for number in range(NUMBER)]

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from keras_tupe.data import read_sealed_json, write_json, write_sealed_json
+from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
 
 
 def test_json_replaces_what_was_there_and_keeps_names_that_are_no_unicode(tmp_path):

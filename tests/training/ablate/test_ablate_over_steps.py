@@ -12,9 +12,9 @@ from commands import refusal
 from run_cases import cells, make_ended_run, picture
 
 from training.ablate import __main__ as ablate
-from training.ablate.shares import shares_to_baseline
 from training.ablate.tasks import scores_at
 from training.presets.of_run import preset_at
+from training.study.results import shares_to_baseline
 
 # Scores of one seed above those of another; the steps are those of presets, and the last one.
 SHIFTS = {"absolute": (0.0, 1.0, 0.4), "tupe_r": (3.1, 3.9, 3.6), "none": (-9.0, -8.0, -8.4)}

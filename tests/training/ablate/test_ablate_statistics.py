@@ -8,10 +8,10 @@ import scipy.stats
 from hypothesis import strategies
 
 from training.ablate.settings import Settings
-from training.ablate.statistics import holm, steps_to_reach, summarize
 from training.ablate.tasks import Task, check_equal, tasks_of
 from training.finetune_glue.settings import Settings as Glue
 from training.finetune_squad.settings import Settings as Squad
+from training.study.results import holm, steps_to_reach, summarize
 
 P_VALUES = strategies.lists(strategies.floats(0, 1), min_size=1, max_size=7)
 

@@ -185,7 +185,7 @@ FOLDERS = {
     "finetune_glue": ["cola", "mnli", "results.json", "results.md", "grid.png"],
     "finetune_seq2seq": ["seed-0/predictions.tsv", "seed-0/preset", "results.json"],
     "finetune_squad": ["seed-0/nbest.json", "seed-0/preset", "results.json", "results.md"],
-    "probe": ["probe.json", "probe.md", "tupe_r/seed-0"],
+    "study": ["study.json", "study.md", "tupe_r"],
     "draw": ["tupe_r_position_logits.png"],
     "gallery": ["README.md", "gallery.json", "heads"],
     "export": ["saved_model.pb", "variables", "card.json"],

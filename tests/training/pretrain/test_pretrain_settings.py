@@ -190,7 +190,7 @@ def test_a_method_of_ones_own_counts_by_its_content(folders, tmp_path, loaded_fi
     assert settings.identity() != identity
     parse(Settings, [*folders, "--position-file", str(path), "--position", "my_slope"])
     (line,) = refused_settings(Settings, *folders, "--position-file", path, "--position", "t5")
-    assert "name different methods" in line
+    assert "name different ones" in line
 
 
 # Another right value of each setting. A new setting must be put here and be thought about.

@@ -4,17 +4,17 @@ import pathlib
 
 from keras_tupe.data import write_json
 from training.ablate.objectives.settings import JSON
-from training.ablate.report_parts import (
-    comparison,
-    comparison_header,
-    note_on_comparisons,
-    origin_of,
-    plain,
-    spread,
-)
+from training.ablate.report import origin_of
 from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
+from training.study.report import (
+    comparison,
+    comparison_header,
+    note_on_comparisons,
+    plain,
+    spread,
+)
 
 MARKDOWN, PICTURE = "objectives.md", "objectives.png"
 FILES = (MARKDOWN, JSON, PICTURE)

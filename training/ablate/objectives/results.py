@@ -10,9 +10,9 @@ from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
 from training.ablate.results import collect
 from training.ablate.runs import find_runs, recorded_seconds
-from training.ablate.statistics import holm, summarize
 from training.ablate.tasks import check_equal
 from training.pretrain.settings import Settings
+from training.study.results import holm, summarize
 
 
 @dataclasses.dataclass(frozen=True)
