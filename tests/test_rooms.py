@@ -18,15 +18,15 @@ LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
     "ablate": {
-        *("pretrain", "evaluate_blimp", "evaluate_perplexity"),
+        *("pretrain", "evaluate"),
     },
     "check_task": {"check_method"},
     "compare": {"pretrain"},
-    "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
-    "experiment": {"ablate", "pretrain", "evaluate_blimp"},
+    "demo": {"draw", "evaluate", "query", "saved_models"},
+    "experiment": {"ablate", "pretrain"},
     "finetune": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "prune": {"evaluate_blimp"},
+    "studies": {"evaluate"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the
@@ -41,7 +41,7 @@ BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}
 
 
 def room_of(name):
-    """Returns the room of a module: `ablate` of `training.ablate.report`."""
+    """Returns the room of a module: `ablate` of `training.studies.ablation.report`."""
     return (*name.split("."), "")[1]
 
 

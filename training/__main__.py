@@ -21,9 +21,15 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-# names of before -> what to write
-_MOVED = {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
-_MOVED |= {"probe": "study probe"}
+# Names of before -> what to write.
+_MOVED = {
+    "probe": "study probe",
+    "prune": "study prune",
+    "evaluate_blimp": "evaluate blimp",
+    "evaluate_perplexity": "evaluate perplexity",
+    "evaluate_sts": "evaluate sts",
+}
+_MOVED |= {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
 
 
 def commands():

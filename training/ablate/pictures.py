@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from training.ablate.over_steps import summaries_at
 from training.ablate.results import LOSS
 from training.command.pictures import save
-from training.evaluate_perplexity.picture import draw_positions
+from training.evaluate.tasks.perplexity import draw_positions
 
 _EARLY = 0.15  # share of the steps before which losses need not be inside of the picture
 _COLUMNS = 3  # of panels of tasks

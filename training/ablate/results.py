@@ -31,7 +31,7 @@ class Result:
         tokens_per_second: median of its log; `None` if unknown.
         seconds: of training and of the tasks.
         command, commit: of the run.
-        by_position: what `training.evaluate_perplexity` found, a dictionary, or `None`.
+        by_position: what `keras-tupe evaluate perplexity` found, a dictionary, or `None`.
         at_steps: dictionary: step of a preset on the way -> name -> score of a task.
     """
 

@@ -57,7 +57,7 @@ def read_scores_at_steps(run):
 
 
 def read_positions(run):
-    """Returns what `training.evaluate_perplexity` found for a run, `None` if it was not asked.
+    """Returns what `keras-tupe evaluate perplexity` found for a run, `None` if it was not asked.
 
     Args:
         run: folder of the run.

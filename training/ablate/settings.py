@@ -74,13 +74,13 @@ class Settings(_Shared):
     squad_dev: str | None = setting(None, "SQuAD's dev file.")
     squad_options: str = setting("", "More options of keras-tupe finetune squad.")
     blimp: str | None = setting(None, "Folder of BLiMP's files, if runs are to be scored on it.")
-    blimp_options: str = setting("", "More options of training.evaluate_blimp.")
+    blimp_options: str = setting("", "More options of `keras-tupe evaluate blimp`.")
     long_rows: str | None = setting(
         None,
         "Folder of rows, of the same vocabulary and maybe longer, whose losses are to be known by "
         "position; for --objective causal_lm.",
     )
-    perplexity_options: str = setting("", "More options of training.evaluate_perplexity.")
+    perplexity_options: str = setting("", "More options of `keras-tupe evaluate perplexity`.")
     given: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     fitted = staticmethod(pretrain_settings.Settings.fitted)

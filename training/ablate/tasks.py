@@ -8,8 +8,7 @@ from training.command.checks import option
 from training.command.settings import read
 from training.command.without_keras import without_keras
 from training.command.words import option_words, words
-from training.evaluate_blimp import settings as blimp
-from training.evaluate_perplexity import settings as perplexity
+from training.evaluate.tasks import blimp, perplexity
 from training.finetune.glue.protocol import PROTOCOLS
 from training.finetune.tasks import glue, squad
 from training.presets.of_run import preset_at
@@ -23,8 +22,8 @@ STEPS = "tasks_at_steps"  # folder in that of a run
 _COMMANDS = {
     "glue": ("training.finetune", ("glue",), glue.Settings),
     "squad": ("training.finetune", ("squad",), squad.Settings),
-    "blimp": ("training.evaluate_blimp", (), blimp.Settings),
-    "perplexity": ("training.evaluate_perplexity", (), perplexity.Settings),
+    "blimp": ("training.evaluate", ("blimp",), blimp.Settings),
+    "perplexity": ("training.evaluate", ("perplexity",), perplexity.Settings),
 }
 _NO_PRESET = "preset-that-is-not-there-yet"
 _LONGEST = max(protocol.length for protocol in PROTOCOLS.values())
@@ -59,8 +58,8 @@ class Task:
             step: that of the preset; `None` for the last one.
         """
         preset, out = str(preset_at(run, step)), str(self.folder(run, step))
-        changed = self.changed(preset=preset, out=out, position_file=variant.file)
-        return [*_COMMANDS[self.name][1], *words(changed.settings)]
+        given = self.with_preset(preset).changed(out=out, position_file=variant.file).settings
+        return [*_COMMANDS[self.name][1], *words(given)]
 
     def folder(self, run, step=None):
         """Returns the folder of its results.
@@ -69,6 +68,12 @@ class Task:
             run, step: as of `words`.
         """
         return scores_at(run, step) / self.name
+
+    def with_preset(self, preset):
+        """Returns the task of a preset, or of none."""
+        if hasattr(self.settings, "presets"):
+            return self.changed(presets=(preset,) if preset else ())
+        return self.changed(preset=preset)
 
     def changed(self, **values):
         """Returns the task with other settings."""
@@ -86,7 +91,7 @@ class Task:
                 for name in ("out", "position_file")
                 if getattr(self.settings, name) is not None
             ]
-            told = self.changed(preset=_NO_PRESET, out=_NO_PRESET).settings.problems()
+            told = self.with_preset(_NO_PRESET).changed(out=_NO_PRESET).settings.problems()
             found += [sentence for sentence in told if _NO_PRESET not in sentence]
         command = " ".join([self.module, *_COMMANDS[self.name][1]])
         return [f"{command}: {sentence}" for sentence in found]
@@ -159,7 +164,7 @@ def asked(name, command):
 
 def _task(name, command_line):
     settings, mistakes = read(_COMMANDS[name][2], command_line)
-    return Task(name, settings, tuple(mistakes)).changed(preset=None)
+    return Task(name, settings, tuple(mistakes)).with_preset(None)
 
 
 def check_equal(out, tasks=(), pattern="runs"):

@@ -52,7 +52,7 @@ def out(tmp_path):
             (folder / "preset" / "metadata.json").write_text('{"parameter_count": 7}')
             (folder / "perplexity").mkdir()
             found = {
-                "command": "python -m training.evaluate_perplexity PRESET --data long",
+                "command": "python -m training.evaluate perplexity PRESET --data long",
                 "positions": positions,
                 "trained_length": 16,
                 "numbers": {},

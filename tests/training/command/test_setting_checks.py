@@ -7,7 +7,7 @@ import commands
 import pytest
 
 from training.command.checks import no_folder, not_there
-from training.evaluate_blimp.settings import Settings as Blimp
+from training.evaluate.tasks.blimp import Settings as Blimp
 from training.experiment.settings import folder_problems
 from training.finetune.tasks.glue import Settings as Glue
 from training.finetune.tasks.squad import Settings as Squad

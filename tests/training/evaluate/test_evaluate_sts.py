@@ -1,4 +1,4 @@
-"""`training.evaluate_sts`: correlations with people, beside mean word vectors."""
+"""`evaluate sts`: correlations with people, beside mean word vectors."""
 
 import csv
 import json
@@ -11,8 +11,8 @@ from glue_cases import LIMIT, SPECIAL, WORDS, save_preset, write_tasks
 from run_cases import picture
 
 from keras_tupe import TupeMaskedLM, TupeTextClassifierPreprocessor, TupeTextEmbedder
-from training.evaluate_sts.run import MODEL, cosines_of, scores
-from training.evaluate_sts.run import WORDS as WORD_VECTORS
+from training.evaluate.tasks.sts import MODEL, cosines_of, scores
+from training.evaluate.tasks.sts import WORDS as WORD_VECTORS
 
 FEW = ("--no-check-counts", "--resamples", 30)
 
@@ -42,7 +42,7 @@ def by_hand(table, texts):
 
 def test_a_masked_language_model_is_measured_beside_its_word_vectors(data, preset, tmp_path):
     out = tmp_path / "sts"
-    told = commands.done("evaluate_sts", preset, "--data", data, "--out", out, *FEW)
+    told = commands.done("evaluate sts", preset, "--data", data, "--out", out, *FEW)
     results = json.loads((out / "results.json").read_text())
     numbers, texts = read_pairs(out)
     assert results["pairs"] == len(texts) == 30
@@ -72,7 +72,16 @@ def test_an_embedder_keeps_its_pooling_and_cut_texts_are_counted(data, preset, t
     preprocessor = TupeTextClassifierPreprocessor(model.preprocessor.tokenizer, 5)
     embedder = TupeTextEmbedder(model.backbone, preprocessor, pooling="max")
     embedder.save_to_preset(str(tmp_path / "embedder"))
-    words = ("evaluate_sts", tmp_path / "embedder", "--data", data, "--out", tmp_path / "sts", *FEW)
+    words = (
+        "evaluate",
+        "sts",
+        tmp_path / "embedder",
+        "--data",
+        data,
+        "--out",
+        tmp_path / "sts",
+        *FEW,
+    )
     told = commands.done(*words)
     first = json.loads((tmp_path / "sts" / "results.json").read_text())
     assert (first["pooling"], first["length"]) == ("max", 5)
@@ -113,7 +122,7 @@ def test_cosines_do_not_depend_on_lengths_and_zero_has_none():
     ],
 )
 def test_mistakes_are_named_before_any_work(words, parts, tmp_path):
-    ended = commands.run("evaluate_sts", *words, "--out", tmp_path / "out")
+    ended = commands.run("evaluate sts", *words, "--out", tmp_path / "out")
     assert ended.code == 2
     for part in parts:
         assert part in ended.err
@@ -121,11 +130,11 @@ def test_mistakes_are_named_before_any_work(words, parts, tmp_path):
 
 def test_what_cannot_be_measured_is_refused(data, preset, tmp_path):
     words = ("--out", tmp_path / "out")
-    told = commands.refusal("evaluate_sts", preset, "--data", data, *words)
+    told = commands.refusal("evaluate sts", preset, "--data", data, *words)
     assert "give --no-check-counts" in told
-    told = commands.refusal("evaluate_sts", preset, "--data", preset, *words, *FEW)
+    told = commands.refusal("evaluate sts", preset, "--data", preset, *words, *FEW)
     assert "--data must hold the official files of STS-B" in told
     bare = save_preset(tmp_path / "bare", kind="encoder")
-    told = commands.refusal("evaluate_sts", bare, "--data", data, *words, *FEW)
+    told = commands.refusal("evaluate sts", bare, "--data", data, *words, *FEW)
     assert "must have a tokenizer" in told
     assert not (tmp_path / "out").exists()

@@ -17,7 +17,7 @@ from keras_tupe import (
     TupeTokenDiscriminator,
     TupeTokenizer,
 )
-from training.evaluate_blimp.scorer import OwnTokenLogLikelihood, PseudoLogLikelihood
+from training.evaluate.sentences import OwnTokenLogLikelihood, PseudoLogLikelihood
 
 CLS, SEP, MASK = 2, 3, 4
 SENTENCES = [[5, 6, 7], [9], [], [5, 6, 7], [6, 5, 7, 8, 10], [8, 8]]

@@ -13,9 +13,8 @@ from tiny_vocabularies import sentencepiece_model, wordpiece_pieces
 from keras_tupe import TupeBackbone, TupeMaskedLM, TupeTextClassifier, TupeTokenizer
 from keras_tupe.data import BlimpParadigm
 from keras_tupe.metrics import wilson_interval
-from training.evaluate_blimp.picture import draw_phenomena
-from training.evaluate_blimp.summary import pair_counts, summary, tables
-from training.evaluate_blimp.texts import Encoder
+from training.evaluate.sentences import Encoder
+from training.evaluate.tasks.blimp import draw_phenomena, pair_counts, summary, tables
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,7 @@ def test_a_folder_of_pairs_gives_accuracies_tables_and_a_picture(preset, data, t
         "token",
         "float32",
     )
-    assert results["command"].startswith("python -m training.evaluate_blimp ")
+    assert results["command"].startswith("python -m training.evaluate blimp ")
     assert {"commit", "machine", "seconds"} <= set(results)
     assert (results["tokens"], results["unknown_tokens"]) == (54, 0)
 
@@ -137,7 +136,7 @@ def test_all_mistakes_of_a_command_line_are_named_at_once(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     arguments = ["--score", "words", "--limit", 0, "--batch-tokens", -1, "--out", file]
-    printed = commands.refusal("evaluate_blimp", *arguments, "--precision", "float16", "--dta=x")
+    printed = commands.refusal("evaluate blimp", *arguments, "--precision", "float16", "--dta=x")
     for part in (
         "PRESET must be given",
         "--data must be given",
@@ -150,7 +149,7 @@ def test_all_mistakes_of_a_command_line_are_named_at_once(tmp_path):
     ):
         assert part in printed
     nowhere = ["nowhere", "--data", tmp_path / "no", "--out", "x", "--position-file", "no.py"]
-    printed = commands.refusal("evaluate_blimp", *nowhere)
+    printed = commands.refusal("evaluate blimp", *nowhere)
     for part in ("PRESET must be the folder", "--data must be a folder", "--position-file must be"):
         assert part in printed
 
@@ -162,7 +161,7 @@ def test_data_and_presets_that_cannot_be_used_are_answered_with_a_sentence(prese
     assert "must hold files named .jsonl" in cases.failure(preset, empty, out)
     printed = cases.failure(preset, data, out, "--paradigms", "iland", "island", "agrement")
     assert printed == (
-        "evaluate_blimp: --paradigms must be names of paradigms in --data. Received: "
+        "evaluate blimp: --paradigms must be names of paradigms in --data. Received: "
         "'iland' (the nearest is 'island'), 'agrement' (the nearest is 'agreement')"
     )
     assert "must be a folder of this package" in cases.failure(empty, data, out)
@@ -191,7 +190,7 @@ def test_a_sentence_without_tokens_is_refused_or_left_out():
     with pytest.raises(ValueError, match=r"at least one token.*, pair 1 of island$"):
         encoder.pairs(paradigm)
     skipped = []
-    assert encoder.pairs(paradigm, skipped=skipped).texts == [("The cat.", "On.")]
+    assert encoder.pairs(paradigm, skipped=skipped)[0] == [("The cat.", "On.")]
     assert len(skipped) == 1
     with pytest.raises(ValueError, match=r"at least one pair.*island, of which all 1 pairs"):
         encoder.pairs(paradigm, limit=1, skipped=[])
@@ -208,7 +207,7 @@ def test_sentences_are_cut_and_framed_as_the_preset_does(kind):
     encoder = Encoder(model, tokenizer, "mine")
     text = "The lazy foxes jump over small books."
     paradigm = BlimpParadigm("island", "syntax", "island_effects", [text], ["A cat [MASK]."])
-    ((good, bad),) = encoder.pairs(paradigm).ids
+    _, ((good, bad),) = encoder.pairs(paradigm)
     assert tokenizer.detokenize(good).replace(" ", "") == text.lower().replace(" ", "")
     assert encoder.mask_id not in bad
     assert (encoder.before, encoder.after) == ([tokenizer.start_token_id], [tokenizer.end_token_id])
