@@ -91,12 +91,9 @@ MAY_IMPORT_IT_LATE = {
     "keras_tupe.layers._normalization",
     "keras_tupe.layers._tracing",
     "keras_tupe.layers.token_embedding",
-    "keras_tupe.layers._at_positions",
+    "keras_tupe.layers._parts",
     "keras_tupe.data.rows.tf_dataset",
     "keras_tupe.models.saved_encoder",
-    "keras_tupe.layers.attention.backend",
-    "keras_tupe.layers.attention.blocks",
-    "keras_tupe.layers.attention.content",
     "keras_tupe.tasks._task",
     "keras_tupe.layers._token_losses",
     "keras_tupe._keras_private.optimizers",
@@ -132,15 +129,6 @@ def is_upward(name, imported):
 def test_arrows_point_downwards():
     found = [(name, x) for name in MODULES for x in imports(name) if is_upward(name, x)]
     assert not found
-
-
-def test_benchmarks_share_the_harness_and_nothing_else():
-    more = {"harness": set(), "gpu": {"harness", "training"}}  # the same batch
-    for name in MODULES:
-        if name.startswith("benchmarks."):
-            room = name.split(".")[1]
-            rooms = {x.split(".")[1] for x in imports(name) if x.startswith("benchmarks.")}
-            assert rooms <= {room} | more.get(room, {"harness"}), name
 
 
 @pytest.mark.parametrize(
