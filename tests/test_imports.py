@@ -31,7 +31,7 @@ MAY_IMPORT = {
     },
     "tokenizers": {"_json_file", "_new_folder", "_vocabulary_files"},
     "data": {"tokenizers", "_json_file", "_new_folder"},
-    "metrics": set(),
+    "metrics": {"_finite"},
     "tasks": {"data", "layers", "metrics", "models", "trunk", "_json_file", "_registry"},
     "objectives": {"data", "models", "tasks", "trainer", "_registry"},
     "trainer": {
@@ -43,7 +43,7 @@ MAY_IMPORT = {
         "_json_file",
         "_keras_private",
     },
-    "analysis": {"attention_patterns", "layers", "models", "trunk"},
+    "analysis": {"_finite", "attention_patterns", "layers", "models", "trunk"},
     "convert": {
         "attention_patterns",
         "layers",
