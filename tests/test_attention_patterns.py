@@ -226,17 +226,6 @@ def test_a_record_with_a_mistake_is_not_complete(field, value, monkeypatch):
         patterns.check_record(PatternCase("full"))
 
 
-def test_presets_keep_the_pattern(tmp_path):
-    pattern = PatternCase("sliding_window", (("every", 2), ("num_global", 1), ("window", 3)))
-    model = encoder(Case("tupe_a"), "float32", **pattern.arguments())
-    model.save_to_preset(str(tmp_path))
-    loaded = TupeBackbone.from_preset(str(tmp_path))
-    assert loaded.attention_pattern == "sliding_window"
-    assert loaded.pattern_options == pattern.resolved()
-    got, wanted = (each(inputs(random_ids(2, 13)))["sequence_output"] for each in (loaded, model))
-    np.testing.assert_array_equal(got, wanted)
-
-
 @pytest.mark.parametrize("position", ["absolute", "rope"])
 @pytest.mark.parametrize("length", [600, None])
 def test_windows_of_a_graph_that_does_not_know_the_batch(position, length, tensorflow):

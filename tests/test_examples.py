@@ -3,7 +3,6 @@
 import ast
 import json
 import pathlib
-import re
 import types
 
 import numpy as np
@@ -13,7 +12,7 @@ from keras import ops
 from position_cases import Case, MethodLayers, encoder, random_ids
 from tolerances import in_float64
 
-from keras_tupe import TupeTextClassifier, attention_patterns, objectives, positions
+from keras_tupe import TupeTextClassifier, objectives, positions
 from keras_tupe.trainer import Trainer
 from keras_tupe.trunk.steps import Steps
 from training.check_method import gradients, patterns, saving, suite
@@ -236,27 +235,3 @@ def test_entmax_sums_to_one_and_nears_softmax_at_its_end(alpha, loaded):
     np.testing.assert_allclose(found.sum(-1), 1, rtol=0, atol=1e-12)
     assert (found[..., 500:] == 0).all()
     np.testing.assert_allclose(found[1], softmax(logits[1]), atol=3e-3)
-
-
-# Bad input, runs and files
-
-
-NO_ORACLE = """from keras_tupe.attention_patterns import AttentionPattern
-PATTERN = AttentionPattern(
-    summary="s", source="mine", equation="j = i", visible=lambda layer, options: None)
-"""
-
-
-@pytest.mark.parametrize("registry", [positions, attention_patterns])
-def test_a_file_that_lacks_its_oracle_is_refused(registry, loaded_files, tmp_path):
-    file, text, field = tmp_path / "every_other.py", NO_ORACLE, "allowed"
-    if registry is positions:
-        text, field = EXAMPLES[-1].read_text(encoding="utf-8"), "logits_oracle"
-        text = text.replace("dataclasses.replace(\n    positions.get", "positions.PositionMethod(#")
-        text = re.sub("    logits_oracle=.*\n", "", text)
-    file.write_text(text, encoding="utf-8")
-    before = set(registry.REGISTRY.records)
-    with pytest.raises(ValueError, match=f"could not be run: TypeError(.|\n)*'{field}'") as caught:
-        registry.load_file(file)
-    assert str(caught.value).endswith(f"Received: path={str(file)!r}")
-    assert set(registry.REGISTRY.records) == before

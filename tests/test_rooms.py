@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "prune": {"evaluate", "finetune_glue"},
+    "studies": {"evaluate", "finetune_glue"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the
@@ -45,7 +45,7 @@ BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}
 
 
 def room_of(name):
-    """Returns the room of a module: `ablate` of `training.ablate.report`."""
+    """Returns the room of a module: `ablate` of `training.studies.ablation.report`."""
     return (*name.split("."), "")[1]
 
 

@@ -41,10 +41,8 @@ def position_logits(backbone, length, token_ids=None):
         first block has, where others were removed.
 
     Raises:
-        ValueError: if the length is not a positive integer or above what the method's tables
-            provide for, an id is outside the vocabulary, or the method returns a bias or logits
-            of another shape.
-        TypeError: if the ids are not integers.
+        ValueError: if the method has no positions for this length, an id is outside the vocabulary,
+            or the method returns a bias or logits of another shape.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, position="tupe_a")

@@ -69,6 +69,8 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     nothing and yields the output bias, which is finite. Padded queries attend like others.
     """
 
+    with_parents = True  # in a configuration
+
     # What a subclass declares, and what it answers
 
     num_terms = 1  # dot products that the logits sum up, so that their variance stays that of one
@@ -104,12 +106,9 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def logits(self, query, key, positions, block):
         """Returns the logits of a rectangle, `(num_heads, batch or 1, rows, keys)`.
 
-        It computes with its arguments alone, since long texts make blocks again for the gradient.
-
-        Args:
-            query, key: rows of what `prepare` returned.
-            positions: what `of_layer` returned.
-            block: the `Block`.
+        It computes with its arguments alone, since long texts make blocks again for the gradient:
+        `query` and `key`, rows of what `prepare` returned; `positions`, what `of_layer` returned;
+        and the `block`, a `Block`.
         """
         return self.products(query, key)
 
@@ -407,9 +406,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
         """Returns the answer of a call without dropout, and what `cache_of` takes of its tokens.
 
         That is a pair: keys and values, `(num_heads, batch, length, key_dim)`, compute dtype.
-
-        Args:
-            hidden_states, position_bias, shared_positions: as in the call arguments.
+        `hidden_states`, `position_bias` and `shared_positions` are as in the call arguments.
         """
         x = self(hidden_states, position_bias=position_bias, shared_positions=shared_positions)
         return x, self._new(hidden_states, 0, self.of_layer(shared_positions))[1]
@@ -496,21 +493,6 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def compute_output_spec(self, hidden_states, position_bias=None, *args, **kwargs):
         self._check_bias(position_bias, hidden_states)
         return keras.KerasTensor(hidden_states.shape, self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "attention_pattern": self.attention_pattern,
-            "pattern_options": dict(self.pattern_options),
-            "layer_index": self.layer_index,
-            "memory_length": self.memory_length,
-            "segment_length": self.segment_length,
-            "shared_heads": self.shared_heads and list(self.shared_heads),
-        }
 
 
 def _checked_heads(shared_heads, num_heads):

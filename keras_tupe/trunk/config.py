@@ -42,11 +42,7 @@ def _rule(words, holds, keep=lambda value: value, of_option=None):
 
 
 def checked(function):
-    """Returns the rule of a `setting` that a check has, see `keras_tupe.check`.
-
-    Args:
-        function: the check, of name and value.
-    """
+    """Returns the rule of a `setting` of a check, a `function` as those of `keras_tupe.check`."""
 
     def rule(name, value):
         function(name, value)

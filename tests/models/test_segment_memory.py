@@ -10,7 +10,7 @@ from keras import ops
 from position_cases import METHOD_NAMES, WIDTH, Case, encoder, inputs, outputs, random_ids
 from tolerances import in_float64
 
-from keras_tupe import TupeBackbone, TupeCausalLM, call_with_memory, positions, with_memory_length
+from keras_tupe import TupeCausalLM, call_with_memory, positions, with_memory_length
 from keras_tupe.analysis import mean_attention_scores, position_logits, seen_keys
 from keras_tupe.layers import PlainSelfAttention
 from keras_tupe.layers._recomputation import set_remat
@@ -162,14 +162,6 @@ def test_another_memory_for_the_same_weights():
     near(outputs(longer.backbone, given)[0], outputs(whole, given)[0])
     cut = outputs(with_memory_length(whole, 0, segment_length=3), given)[0]
     near(cut[:, 3:6], outputs(whole, columns(given, 3, 6))[0])
-
-
-def test_presets_keep_the_memory(tmp_path):
-    model, given = encoder(TUPE, "float32", **SEGMENTS), inputs(random_ids(2, 11))
-    model.save_to_preset(str(tmp_path))
-    again = TupeBackbone.from_preset(str(tmp_path))
-    assert (again.memory_length, again.segment_length) == (4, 3)
-    np.testing.assert_array_equal(outputs(again, given)[0], outputs(model, given)[0])
 
 
 # What is refused

@@ -45,14 +45,6 @@ def test_layers_of_a_group_have_one_block():
     assert masked(given).shape == (2, 1, model.vocabulary_size)
 
 
-def test_presets_keep_the_sharing(tmp_path):
-    model, given = encoder(TUPE_R, "float32", **LAYERS), inputs(random_ids(3, 7))
-    model.save_to_preset(str(tmp_path))
-    again = TupeBackbone.from_preset(str(tmp_path))
-    assert (again.num_groups, again.embedding_dim) == (2, 6)
-    np.testing.assert_array_equal(outputs(again, given)[0], outputs(model, given)[0])
-
-
 def test_layers_of_one_block_drop_other_elements():
     block = TupeBackbone(13, 2, 2, 16, 16, "none", dropout=0.5, num_groups=1).blocks[0]
     x = np.ones((1, 9, 16), "float32")

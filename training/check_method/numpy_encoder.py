@@ -1,5 +1,6 @@
 """BERT's trunk in NumPy float64, around the oracle of any positional method."""
 
+import functools
 import math
 
 import numpy as np
@@ -24,18 +25,18 @@ def encode(model, given, normalize_first=False, zero_padded=False):
         Sequence output `(batch, length, hidden_dim)`, pooled output `(batch, hidden_dim)`.
     """
     weights = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
-    trunk = _Trunk(weights, model.layer_norm_epsilon)
+    trunk = NumpyTrunk(weights, model.layer_norm_epsilon)
     x = weights["token_embedding/embeddings"][given["token_ids"]]
     if "segment_ids" in given:
         x = x + weights["segment_embedding/embeddings"][given["segment_ids"]]
-    added = _added_positions(model, x)
+    added = added_positions(model, x)
     x = trunk.norm("embeddings_layer_norm", x + added)
     if model.embedding_dim:
         x = trunk.dense("embeddings_projection", x)
         # of another width now, so that the oracle must not add a table once more
         has_table = weights.pop(_TABLE, None) is not None
         weights |= {_TABLE: np.zeros((model.max_sequence_length, model.hidden_dim))}
-        added = np.zeros_like(x) if has_table else _added_positions(model, x)
+        added = np.zeros_like(x) if has_table else added_positions(model, x)
     is_real = given["padding_mask"].astype(bool)
     if zero_padded:
         x = x * is_real[..., None]
@@ -46,7 +47,7 @@ def encode(model, given, normalize_first=False, zero_padded=False):
         def attend(y, block=name, dims=dims):
             # The oracle adds the positions itself: it gets vectors that lack them.
             logits = trunk.logits(model, block, dims, y - added)
-            return trunk.attend(model, block, dims, y, logits, is_real)
+            return trunk.attend(model, block, dims, y, logits, is_real[:, None, None])
 
         x = trunk.block(name, x, attend, normalize_first)
     if normalize_first:
@@ -67,7 +68,7 @@ def encode_segments(model, given, normalize_first=False):
         Sequence output `(batch, length, hidden_dim)`.
     """
     weights = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
-    trunk = _Trunk(weights, model.layer_norm_epsilon)
+    trunk = NumpyTrunk(weights, model.layer_norm_epsilon)
     count, batch = model.memory_length, len(given["token_ids"])
     kept = [np.zeros((batch, count, model.hidden_dim)) for _ in range(model.num_layers)]
     is_kept, found = np.zeros((batch, count), bool), []
@@ -88,7 +89,7 @@ def encode_segments(model, given, normalize_first=False):
                 later = np.triu(np.ones(logits.shape[-2:], bool), 1)
                 logits = np.where(later | ~seen[:, None, None], -1e30, logits)
                 logits = logits[:, :, count:]
-                return trunk.attend(model, name, dims, tokens, logits, np.ones_like(seen))
+                return trunk.attend(model, name, dims, tokens, logits, True)
 
             x = trunk.block(name, x, attend, normalize_first)
         is_kept = seen[:, x.shape[1] :]
@@ -96,7 +97,8 @@ def encode_segments(model, given, normalize_first=False):
     return np.concatenate(found, axis=1)
 
 
-def _added_positions(model, x):
+def added_positions(model, x):
+    """Returns what a model's position method adds to its embeddings."""
     names = [layer.name for layer in model.layers]
     if "position_embedding" not in names:
         return np.zeros_like(x)
@@ -116,45 +118,64 @@ def _dims(model, layer):
     )
 
 
-class _Trunk:
+class NumpyTrunk:
+    """The pieces of a trunk, with its weights by path and the epsilon of its normalizations."""
+
     def __init__(self, weights, epsilon):
         self.weights, self.epsilon = weights, epsilon
 
     def norm(self, name, x):
+        """Returns a layer normalization."""
         centered = x - x.mean(-1, keepdims=True)
         x = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + self.epsilon)
         return x * self.weights[f"{name}/gamma"] + self.weights[f"{name}/beta"]
 
     def dense(self, name, x):
+        """Returns a dense layer."""
         return x @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
 
     def logits(self, model, block, dims, tokens):
+        """Returns the oracle's logits of vectors without positions."""
         own, options = self.of_block(block), dict(model.position_options)
         oracle = positions.get(model.position).logits_oracle
         return np.stack([oracle(x, own, dims, options) for x in tokens])
 
     def of_block(self, block):
+        """Returns the weights of a block by their paths in it."""
         return {k.removeprefix(f"{block}/"): v for k, v in self.weights.items()}
 
-    def attend(self, model, block, dims, x, logits, is_real):
+    def attend(self, model, block, dims, x, logits, seen):
+        """Returns the answer of an attention, of its logits and of which keys are seen."""
         own, options = self.of_block(block), dict(model.position_options)
         oracle = positions.get(model.position).scores_oracle
-        logits = np.where(is_real[:, None, None], logits, -np.inf)
+        logits = np.where(seen, logits, -np.inf)
         scores = np.stack([oracle(one, own, dims, options) for one in logits])
-        value = np.einsum("bsm,mhd->bhsd", x, self.weights[f"{block}/attention/value/kernel"])
-        value = value + self.weights[f"{block}/attention/value/bias"][None, :, None]
-        kernel = self.weights[f"{block}/attention/output/kernel"]
-        out = np.einsum("bhtd,hdm->btm", scores @ value, kernel)
-        return out + self.weights[f"{block}/attention/output/bias"]
+        return self.sums(f"{block}/attention", scores, x)
 
-    def block(self, name, x, attend, normalize_first):
+    def sums(self, name, scores, x):
+        """Returns the output projection of sums of values."""
+        context = scores @ self.heads(f"{name}/value", x)
+        out = np.einsum("bhtd,hdm->btm", context, self.weights[f"{name}/output/kernel"])
+        return out + self.weights[f"{name}/output/bias"]
+
+    def heads(self, name, x):
+        """Returns a projection to heads, `(batch, heads, length, key_dim)`."""
+        found = np.einsum("btm,mhd->bhtd", x, self.weights[f"{name}/kernel"])
+        return found + self.weights[f"{name}/bias"][None, :, None]
+
+    def block(self, name, x, attend, normalize_first, across=None):
+        """Returns a block: attention, that across to an encoder, if any, and feed-forward."""
+
         def feed_forward(y):
             y = self.dense(f"{name}/feedforward_intermediate", y)
             y = y * (1 + np.vectorize(math.erf)(y / math.sqrt(2))) / 2
             return self.dense(f"{name}/feedforward_output", y)
 
-        if normalize_first:
-            x = x + attend(self.norm(f"{name}/attention_layer_norm", x))
-            return x + feed_forward(self.norm(f"{name}/feedforward_layer_norm", x))
-        x = self.norm(f"{name}/attention_layer_norm", x + attend(x))
-        return self.norm(f"{name}/feedforward_layer_norm", x + feed_forward(x))
+        parts = {"attention": attend, "cross_attention": across, "feedforward": feed_forward}
+        for part, function in parts.items():
+            norm = functools.partial(self.norm, f"{name}/{part}_layer_norm")
+            if function and normalize_first:
+                x = x + function(norm(x))
+            elif function:
+                x = norm(x + function(x))
+        return x

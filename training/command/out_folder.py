@@ -16,7 +16,6 @@ _MADE = {
     "finetune_seq2seq": ("seed-[0-9]*/predictions.tsv", "unfinished", "curves.png"),
     "finetune_squad": ("seed-[0-9]*/nbest.json", "squad.png"),
     "study": ("study.json",),
-    "prune": ("importance", "pruning.png"),
     "draw": ("*_position_logits.png", "*_distance_tables.png", "*_attention_block_*.png"),
     "gallery": ("gallery.json", "heads"),
     "export": ("card.json",),

@@ -14,8 +14,6 @@ import shutil
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.windowed_value import WindowedValue
 
 from keras_tupe.data.corpus.documents import document_digest
 from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
@@ -46,7 +44,7 @@ def prepare(sources, settings, work, progress):
         found, tokenizer = _count(sources, settings, work, progress)
         folder = _fresh(work, "dataset")
         with progress.stage("read, group, pack, write"):
-            facts = _pack(sources, settings, found, tokenizer, folder, work)
+            facts = _pack_all(sources, settings, found, tokenizer, folder, work)
     blocks.remove_others(folder, facts)
     return folder, facts, tokenizer, found
 
@@ -65,8 +63,8 @@ def _count(sources, settings, work, progress):
             totals = measured | "add sizes" >> beam.CombineGlobally(_add_sizes)
             results = {"problems": problems, "totals": totals | "as JSON" >> beam.Map(json.dumps)}
             if settings.vocabulary is None:
-                words = documents | "count words" >> beam.ParDo(
-                    _SampledWordCounts(settings), beam.pvalue.AsSingleton(totals)
+                words = documents | "count words" >> beam.FlatMap(
+                    _sampled_words, settings, beam.pvalue.AsSingleton(totals)
                 )
                 merged = words | "add word counts" >> beam.CombinePerKey(sum)
                 results["words"] = merged | "words as JSON" >> beam.Map(json.dumps)
@@ -95,7 +93,7 @@ def _count(sources, settings, work, progress):
     return found, prepare_vocabulary.load(vocabulary, settings)
 
 
-def _pack(sources, settings, found, tokenizer, folder, work):
+def _pack_all(sources, settings, found, tokenizer, folder, work):
     """Runs the second pipeline; returns the facts of the blocks of each part."""
     told = _fresh(work, "facts")
     tokenizer.save(told / "vocabulary")
@@ -108,7 +106,7 @@ def _pack(sources, settings, found, tokenizer, folder, work):
                 documents
                 | f"{part}: place" >> beam.FlatMap(_by_block, part, number, settings.valid)
                 | f"{part}: group" >> beam.GroupByKey()
-                | f"{part}: pack" >> beam.ParDo(_PackBlocks(content, settings, str(folder), part))
+                | f"{part}: pack" >> beam.Map(_pack, content, settings, str(folder), part)
                 | f"{part}: facts" >> beam.io.WriteToText(str(told / part))
             )
     return {part: sorted(_lines(told, part), key=lambda one: one["block"]) for part in PARTS}
@@ -137,45 +135,22 @@ def _read(source, settings):
             yield document_digest(text), (text, 1)
 
 
-class _SampledWordCounts(beam.DoFn):
-    """Unique documents to `(word, count)`, added up per bundle."""
-
-    def __init__(self, settings):
-        self._settings = settings
-
-    def start_bundle(self):
-        self._counts = prepare_vocabulary.word_counts(self._settings)
-
-    def process(self, item, totals):
-        digest, (text, _) = item
-        share = sample_share(totals["train_words"], self._settings)
-        if part_of(digest, self._settings.valid) == "train" and is_sampled(digest, share):
-            self._counts.add(text)
-
-    def finish_bundle(self):
-        window = GlobalWindow()
-        for item in self._counts.total().items():
-            yield WindowedValue(item, window.max_timestamp(), [window])
+def _sampled_words(item, settings, totals):
+    """Yields `(word, count)` of a unique document, if it is sampled for the vocabulary."""
+    digest, (text, _) = item
+    share = sample_share(totals["train_words"], settings)
+    if part_of(digest, settings.valid) == "train" and is_sampled(digest, share):
+        counts = prepare_vocabulary.word_counts(settings)
+        counts.add(text)
+        yield from counts.total().items()
 
 
-class _PackBlocks(beam.DoFn):
+def _pack(item, vocabulary, settings, folder, part):
     """`(block, [(digest, text), ...])` to a shard in the folder, and the facts of it as JSON."""
-
-    def __init__(self, vocabulary, settings, folder, part):
-        self._vocabulary, self._settings = vocabulary, settings
-        self._folder, self._part = folder, part
-
-    def setup(self):
-        self._tokenizer = prepare_vocabulary.from_bytes(self._vocabulary, self._settings)
-
-    def process(self, item):
-        block, documents = item
-        folder = pathlib.Path(self._folder)
-        yield json.dumps(
-            blocks.write_block(
-                folder, self._part, block, sorted(documents), self._tokenizer, self._settings
-            )
-        )
+    block, documents = item
+    tokenizer = prepare_vocabulary.from_bytes(vocabulary, settings)
+    where = pathlib.Path(folder), part, block
+    return json.dumps(blocks.write_block(*where, sorted(documents), tokenizer, settings))
 
 
 def _measure(item, held_out):

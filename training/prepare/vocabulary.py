@@ -1,5 +1,6 @@
 """The vocabulary of a preparation: trained on word counts, or the user's own."""
 
+import functools
 import pathlib
 import tempfile
 
@@ -13,9 +14,10 @@ TOKENIZERS = {"wordpiece": WordPiece, "sentencepiece": SentencePieceBpe}
 
 def word_counts(settings):
     """An empty `WordCounts` for the kind of vocabulary that is asked for."""
-    if settings.tokenizer == "wordpiece":
-        return WordCounts(wordpiece_words(settings.lowercase))
-    return WordCounts()
+    return WordCounts(_words(settings.lowercase) if settings.tokenizer == "wordpiece" else None)
+
+
+_words = functools.cache(wordpiece_words)
 
 
 def train(counts, settings):
@@ -38,6 +40,7 @@ def load(path, settings):
     return TOKENIZERS[settings.tokenizer](pathlib.Path(path), lowercase=settings.lowercase)
 
 
+@functools.cache
 def from_bytes(content, settings):
     """The tokenizer of the content of a vocabulary file: what Beam sends to its workers."""
     if settings.tokenizer == "sentencepiece":

@@ -17,8 +17,7 @@ def read_documents(path):
         A list of strings, none of them blank.
 
     Raises:
-        ValueError: if nothing is at `path`, something in it cannot be read (the message names
-            where it is), or there is no text.
+        ValueError: if there is no text, or something cannot be read; the message names the place.
     """
     found = []
     for source in find_sources([str(path)]):
@@ -37,9 +36,8 @@ def read_documents(path):
 def split_documents(documents, held_out=0.1):
     """Splits documents into a training and a held-out part by the hash of their text.
 
-    A document's part depends on nothing but its own text, so a document is never in both parts,
-    and more documents never move the old ones. Exact duplicates are dropped. Both parts are
-    sorted by hash: the result does not depend on the order in which the documents came.
+    A document's part depends on nothing but its own text, so more documents never move the old
+    ones. Exact duplicates are dropped. Both parts are sorted by hash, whatever order they came in.
 
     Args:
         documents: iterable of strings.
@@ -47,9 +45,6 @@ def split_documents(documents, held_out=0.1):
 
     Returns:
         `(training documents, held-out documents)`, two lists of strings.
-
-    Raises:
-        ValueError: if `held_out` is not a share.
     """
     if not 0 <= held_out <= 1:
         raise ValueError(

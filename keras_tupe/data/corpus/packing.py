@@ -62,7 +62,7 @@ def pack_rows(documents, length, *, start_id, end_id, pad_id, part="corpus"):
         A `PackedRows`. Only the last row and rows before a sentence that did not fit hold padding.
 
     Raises:
-        ValueError: if `length` is below 3, or there are not enough tokens for one full row.
+        ValueError: if there are not enough tokens for one full row.
 
     Example:
         >>> documents = [[[11, 12, 13], [14]], [[15, 16]]]

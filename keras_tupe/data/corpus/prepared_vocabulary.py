@@ -71,7 +71,7 @@ class PreparedVocabulary:
 
     @functools.cached_property
     def begins_word(self):
-        """See `word_starts`."""
+        """The pieces that `word_starts` tells."""
         return word_starts(self.pieces, self.kind)
 
     @functools.cached_property

@@ -51,10 +51,6 @@ class WordOrderRows(SharedBatches):
         batch_size: rows per batch.
         num_batches: batches of an epoch.
 
-    Raises:
-        TypeError: if `seed` is not an integer.
-        ValueError: if `batch_size` is not an even integer >= 2, or `seed` out of its range.
-
     Example:
         >>> ids = np.arange(5, 35, dtype="int32").reshape(6, 5)
         >>> pairs = WordOrderPairs(ids, np.ones_like(ids), np.tile([0, 1], 3), [])
@@ -78,11 +74,10 @@ class WordOrderRows(SharedBatches):
         self._pairs_per_batch = self.batch_size // 2
 
     def batch(self, step):
-        """Batch number `step` of training, any, in any order.
+        """Batch number `step` of training, any: `(inputs, labels, weights)`.
 
-        Returns:
-            `(inputs, labels, weights)`: `inputs` has `token_ids` and `padding_mask`, int32
-            `(batch, length)`; labels int32 and weights float32, all 1, `(batch,)`.
+        Inputs are `token_ids` and `padding_mask`, int32 `(batch, length)`; labels int32 and weights
+        float32, all 1, `(batch,)`.
         """
         if operator.index(step) < 0:
             raise ValueError(f"`step` must be at least 0. Received: step={step}")
@@ -123,9 +118,6 @@ def word_order_pairs(
 
     Returns:
         A `WordOrderPairs`. Keep rows 2i and 2i + 1 in the same batch.
-
-    Raises:
-        ValueError: if `length` is too small, or not one sentence can be used.
     """
     if length < _MIN_PIECES + 2:
         raise ValueError(

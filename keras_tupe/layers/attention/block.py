@@ -74,11 +74,9 @@ class Block:
 
 
 def distance_values(table, block):
-    """Returns `table[h, k + j - i]` for the pairs of a block, `(heads, 1, rows, keys)`.
+    """Returns `table[h, k + j - i]` for the pairs of a `block`, `(heads, 1, rows, keys)`.
 
-    Args:
-        table: scalars by distance, `(heads, 2 k + 1)`.
-        block: a `Block`.
+    The `table` has scalars by distance, `(heads, 2 k + 1)`.
     """
     block = block.distances
     if block.is_tall:
@@ -91,12 +89,10 @@ def distance_values(table, block):
 
 
 def query_distances(query, table, block):
-    """Returns `query_i . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
+    """Returns `query_i . table_{j - i}` for the pairs of a `block`, `(heads, batch, rows, keys)`.
 
-    Args:
-        query: `(heads, batch, rows, dim)`.
-        table: vectors by distance, `(heads or 1, dim, 2 k + 1)`.
-        block: a `Block`.
+    The `query` is `(heads, batch, rows, dim)`, and the `table` has vectors by distance,
+    `(heads or 1, dim, 2 k + 1)`.
     """
     block = block.distances
     if block.is_known:
@@ -109,11 +105,9 @@ def query_distances(query, table, block):
 
 
 def key_distances(key, table, block):
-    """Returns `key_j . table_{j - i}` for the pairs of a block, `(heads, batch, rows, keys)`.
+    """Returns `key_j . table_{j - i}` for the pairs of a `block`, `(heads, batch, rows, keys)`.
 
-    Args:
-        key: `(heads, batch, keys, dim)`.
-        table, block: as of `query_distances`.
+    The `key` is `(heads, batch, keys, dim)`, the `table` as of `query_distances`.
     """
     block = block.distances
     if block.is_row:
@@ -152,12 +146,7 @@ def row_vectors(table, block):
 
 
 def rows_of(x, start, count):
-    """Returns some rows of a tensor.
-
-    Args:
-        x: `(heads, batch, length, width)`.
-        start, count: the first row, and how many; integers or scalar tensors.
-    """
+    """Returns `count` rows from `start` on, scalars, of `x` `(heads, batch, length, width)`."""
     heads, batch, length, width = ops.shape(x)
     if is_zero(start) and count is length:
         return x

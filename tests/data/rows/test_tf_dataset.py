@@ -3,18 +3,13 @@
 import itertools
 import pathlib
 
-import keras
-import numpy as np
 import prepared_directories
 import pytest
 from batch_arrays import arrays_of, assert_same
 from interpreters import python
 
-from keras_tupe import TupeBackbone, TupeMaskedLM
-from keras_tupe.data import Masking, PreparedRows, Rows, tf_dataset, tf_evaluation_dataset
+from keras_tupe.data import Masking, PreparedRows, Rows, tf_dataset
 
-# The pooler is no part of masked language modeling.
-NO_POOLER = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning")
 LENGTH = 16
 TOKENS = prepared_directories.make_rows(210, LENGTH)
 
@@ -43,23 +38,6 @@ def test_without_a_number_of_steps_there_is_no_end(rows, tensorflow):
     dataset = tf_dataset(rows, start_step=10**12)
     assert dataset.cardinality() == tensorflow.data.INFINITE_CARDINALITY
     assert_same(arrays_of(next(iter(dataset))), arrays_of(rows.batch(10**12)))
-
-
-def test_evaluation_sees_every_row_once(rows):
-    dataset = tf_evaluation_dataset(rows)
-    assert dataset.cardinality() == rows.num_evaluation_batches == 27
-    for element, batch in zip(dataset, rows.evaluation_batches(), strict=True):
-        assert_same(arrays_of(element), arrays_of(batch))
-
-
-@NO_POOLER
-def test_a_model_is_fitted_and_evaluated(rows):
-    model = TupeMaskedLM(TupeBackbone(500, 1, 2, 16, 32, max_sequence_length=LENGTH))
-    model.compile(keras.optimizers.SGD(0.1))
-    history = model.fit(tf_dataset(rows), steps_per_epoch=2, epochs=2, verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
-    assert len(history.history["loss"]) == 2
-    assert np.isfinite(model.evaluate(tf_evaluation_dataset(rows), verbose=0)).all()
 
 
 def test_tensorflow_does_not_divide_the_work_among_processes(rows, tensorflow):

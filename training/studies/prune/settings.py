@@ -1,10 +1,11 @@
-"""The settings of `training.prune`."""
+"""The settings of curves of pruning."""
 
 import dataclasses
 
 from training.command.checks import COUNT, COUNT_OR_ZERO, POSITIVE, wrong_fields
 from training.command.settings import setting
 from training.presets.checks import measurement_problems
+from training.study.study import StudyOptions
 
 TASKS = ("sst2", "blimp")
 STEP = 0.1  # of a curve of which the end is given
@@ -12,8 +13,8 @@ _SHARES = "Shares of {} to remove, from 0 to below 1; one alone is the end of a 
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """Settings of `training.prune`."""
+class Settings(StudyOptions):
+    """Settings of curves of pruning."""
 
     preset: str | None = setting(
         None,
@@ -25,7 +26,6 @@ class Settings:
     data: str | None = setting(
         None, "Folder of GLUE's official files for sst2, of BLiMP's .jsonl files for blimp."
     )
-    out: str | None = setting(None, "Folder of the results; the same command continues there.")
     heads: tuple = setting((), _SHARES.format("heads") + f"{STEP}.")
     weights: tuple = setting((), _SHARES.format("each kernel's weights") + f"{STEP}.")
     seeds: int = setting(3, "Draws of random heads or weights to compare with.", rule=COUNT_OR_ZERO)

@@ -1,4 +1,4 @@
-"""`training.prune`: curves over the share of heads or weights that are removed."""
+"""Pruning: curves over the share of heads or weights that are removed."""
 
 import json
 
@@ -13,8 +13,8 @@ from run_cases import picture
 from keras_tupe import TupeMaskedLM, TupeMaskedLMPreprocessor, TupeTextClassifier, TupeTokenizer
 from keras_tupe.metrics import wilson_interval
 from keras_tupe.models import share_of_zeros
-from training.prune import work
-from training.prune.settings import Settings
+from training.studies.prune.settings import Settings
+from training.studies.prune.work import Prune
 
 PAIRS = {
     ("agreement", "morphology", "subject_verb_agreement"): [
@@ -43,8 +43,8 @@ def preset(tmp_path_factory):
 
 
 def run(preset, data, out, *more):
-    told = commands.done("prune", preset, "--data", data, "--out", out, *FEW, *more)
-    return json.loads((out / "results.json").read_text()), told
+    told = commands.done("study", "prune", preset, "--data", data, "--out", out, *FEW, *more)
+    return json.loads((out / "study.json").read_text()), told
 
 
 def test_heads_go_by_importance_and_the_command_goes_on(data, preset, tmp_path, monkeypatch):
@@ -63,22 +63,22 @@ def test_heads_go_by_importance_and_the_command_goes_on(data, preset, tmp_path, 
     folder = out / "heads/share-0.5/importance/preset"
     pruned = TupeMaskedLM.from_preset(str(folder))
     assert pruned.backbone.kept_heads == [[int(np.argmax(row))]]
-    picture(out / "pruning.png")
-    report, held = work.report, []
+    picture(out / "study.png")
+    report, held = Prune.report, []
 
-    def watched(results):
+    def watched(self, results):
         held.append((out / ".lock").exists())
-        return report(results)
+        return report(self, results)
 
-    monkeypatch.setattr(work, "report", watched)
+    monkeypatch.setattr(Prune, "report", watched)
     ended = commands.run(
-        "prune", preset, "--data", data, "--out", out, *FEW, *words, "--heads", 0.5, 0.5,
-        "--keep-presets",
+        "study", "prune", preset, "--data", data, "--out", out, *FEW, *words,
+        *("--heads", 0.5, 0.5, "--keep-presets"),
     )  # fmt: skip
     assert held == [True], "results are written while the folder is held"
     assert ended.code == 0
-    assert "3 of 3 runs are there already" in ended.err
-    assert json.loads((out / "results.json").read_text())["points"] == results["points"]
+    assert "4 of 4 runs are there already" in ended.err
+    assert json.loads((out / "study.json").read_text())["points"] == results["points"]
 
 
 @pytest.mark.slow
@@ -127,11 +127,11 @@ def test_sst2_fine_tunes_a_classifier_and_again_after_pruning(tmp_path):
 def test_mistakes_are_refused_before_anything_is_made(words, text, data, preset, tmp_path):
     out = tmp_path / "none"
     given = [preset, "--task", "blimp", "--data", data, "--out", out, *words]
-    assert text in commands.refusal("prune", *map(str, given))
+    assert text in commands.refusal("study", "prune", *map(str, given))
     assert not out.exists()
 
 
 def test_a_preset_of_another_kind_is_refused(data, tmp_path):
     preset = save_preset(tmp_path / "encoder", kind="backbone")
     words = ("--task", "blimp", "--data", data, "--heads", 0.5, "--out", tmp_path / "out")
-    assert "must be a masked language model" in commands.refusal("prune", preset, *words)
+    assert "must be a masked language model" in commands.refusal("study", "prune", preset, *words)
