@@ -107,7 +107,7 @@ def test_the_encoder_of_a_preset_serves_other_tasks(name, pre_trained, tmp_path,
 
 
 @NO_POOLER
-@pytest.mark.parametrize("name", [*TASKS.keys() - OF_OTHER_LOSSES])
+@pytest.mark.parametrize("name", sorted(TASKS.keys() - OF_OTHER_LOSSES))
 def test_the_loss_is_the_sum_of_weighted_means_of_cross_entropies(name, tensorflow):
     model, random = model_of(TASKS[name]), np.random.default_rng(3)
     model.preprocessor, given, labels, weights, wanted = None, inputs_of(model), {}, {}, 0
