@@ -21,9 +21,19 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-_EVALUATE = ("blimp", "perplexity", "sts")
 # Names of before -> what to write.
-_NOW = {f"evaluate_{task}": f"evaluate {task}" for task in _EVALUATE} | {"probe": "study probe"}
+_MOVED = {
+    "probe": "study probe",
+    "prune": "study prune",
+    "check_method": "check",
+    "check_task": "check",
+    "methods": "list methods",
+    "saved_models": "list saved_models",
+    "evaluate_blimp": "evaluate blimp",
+    "evaluate_perplexity": "evaluate perplexity",
+    "evaluate_sts": "evaluate sts",
+}
+_MOVED |= {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
 
 
 def commands():
@@ -70,9 +80,9 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
-    if name in _NOW:
+    if name in _MOVED:
         print(
-            f"keras-tupe: {name} is `keras-tupe {_NOW[name]}` now; see its --help. "
+            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now; see its --help. "
             f"Received: {' '.join(words)}",
             file=sys.stderr,
         )

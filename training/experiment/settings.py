@@ -19,7 +19,7 @@ from training.command.kinds import nearest
 from training.command.settings import setting
 from training.command.without_keras import without_keras
 from training.experiment.definition import SCALES, find, names
-from training.finetune_glue.protocol import GLUE_TASKS, TASKS
+from training.finetune.glue.protocol import GLUE_TASKS, TASKS
 from training.machine import settings as machine
 
 with without_keras():
@@ -48,6 +48,7 @@ _DATA = {
         "a folder made by training.prepare",
     ),
 }
+_GLUE_FILES = ("train.tsv", "msr_paraphrase_train.txt")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,7 +223,7 @@ def _tasks_problems(folder, tasks):
     missing = []
     for task in filter(TASKS.__contains__, tasks):
         folders = (pathlib.Path(folder) / GLUE_TASKS[task].folder, pathlib.Path(folder))
-        if not any((one / "train.tsv").is_file() for one in folders):
+        if not any((one / name).is_file() for one in folders for name in _GLUE_FILES):
             missing.append(task)
     if not missing:
         return []

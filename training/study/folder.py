@@ -138,6 +138,11 @@ class StudyFolder:
         return sorted(str(path.parent.relative_to(work)) for path in work.glob("**/settings.json"))
 
 
+def read_found(folder):
+    """Returns what the run in a folder found."""
+    return _read(pathlib.Path(folder) / RUN)["found"]
+
+
 def identity_of(run):
     """Returns what the numbers of a `Run` depend on, as JSON gives it back: `shared` and `own`."""
     after = {f"after {one.name}": digest_of(one) for one in run.after}

@@ -195,12 +195,7 @@ def _read_folder(task, folder, split, skipped):
             "`source` must be 'tfds' or a folder with GLUE's official TSV files. "
             f"Received: source={str(folder)!r}"
         )
-    path = folder / f"{split.replace('validation', 'dev')}.tsv"
-    if not path.exists():
-        raise ValueError(
-            f"`source` must hold the official files of {task.folder}, here or in a folder "
-            f"{task.folder!r}, and {path.name!r} is missing. Received: source={str(folder)!r}"
-        )
+    path, is_wanted = _find_file(task, folder, split)
     what, has_labels = f"a TSV file of {task.folder}", not split.startswith("test")
     lines, rows = read_lines(path, what), []
     has_header = not task.header or split == "test"
@@ -214,6 +209,8 @@ def _read_folder(task, folder, split, skipped):
             f"Received: {file_place(path, 1)}, columns {names}"
         )
     for index, line in enumerate(lines[has_header:]):
+        if not is_wanted(line):
+            continue
         values, place = line.split("\t"), file_place(path, index + has_header + 1)
         is_known = task.has_short_lines and len(values) < len(names) and skipped is None
         with left_out([] if is_known else skipped):
@@ -228,6 +225,32 @@ def _read_folder(task, folder, split, skipped):
     check_some(rows, what, path)
     indices, labels, *texts = map(list, zip(*rows, strict=True))
     return texts, labels if has_labels else None, indices
+
+
+def _find_file(task, folder, split):
+    """Returns the file of a split, and whether a line of it belongs to the split."""
+    path = folder / f"{split.replace('validation', 'dev')}.tsv"
+    whole = folder / f"msr_paraphrase_{'test' if split == 'test' else 'train'}.txt"
+    if path.exists():
+        return path, lambda line: True
+    if task.name != "mrpc" or not whole.exists():
+        raise ValueError(
+            f"`source` must hold the official files of {task.folder}, here or in a folder "
+            f"{task.folder!r}, and {path.name!r} is missing. Received: source={str(folder)!r}"
+        )
+    if split == "test":
+        return whole, lambda line: True
+    # Microsoft's file holds both splits; GLUE publishes which pairs are its validation split.
+    lists = [folder / name for name in ("dev_ids.tsv", "mrpc_dev_ids.tsv")]
+    list_file = next(filter(pathlib.Path.exists, lists), None)
+    if list_file is None:
+        raise ValueError(
+            f"{whole.name!r} holds the train and the validation split together; put GLUE's list "
+            f"{lists[0].name!r} beside it. Received: source={str(folder)!r}"
+        )
+    held_out = {tuple(line.split("\t")[:2]) for line in read_lines(list_file, "GLUE's list")}
+    is_validation = split == "validation"
+    return whole, lambda line: (tuple(line.split("\t")[1:3]) in held_out) == is_validation
 
 
 def _label(task, value, place):

@@ -118,6 +118,21 @@ def test_test_splits_have_a_header_and_no_labels(tmp_path, name, header, line, t
     assert [column[0] for column in rows.texts] == texts
 
 
+def test_microsofts_file_is_split_by_glues_list(tmp_path):
+    header, lines = FILES["mrpc"]
+    folder = tmp_path / "MRPC"
+    write(folder / "msr_paraphrase_train.txt", header, *lines, end="\r\n")
+    write(folder / "msr_paraphrase_test.txt", header, lines[1])
+    with pytest.raises(ValueError, match=r"put GLUE's list 'dev_ids\.tsv' beside it.*Received: "):
+        read("mrpc", tmp_path)
+    write(folder / "dev_ids.tsv", "13\t14")
+    assert read("mrpc", tmp_path).texts == (['He said " no .'], ["He refused ."])
+    validation = read("mrpc", tmp_path, "validation")
+    assert validation.texts == (["A ."], ['" B .'])
+    assert validation.labels.tolist() == [0]
+    assert read("mrpc", tmp_path, "test").texts == (["A ."], ['" B .'])
+
+
 def test_known_broken_lines_of_qqp_are_left_out(tmp_path):
     path = write_task(tmp_path, "qqp")
     with path.open("a", encoding="utf-8") as file:
