@@ -29,6 +29,7 @@ _MOVED = {
     "evaluate_perplexity": "evaluate perplexity",
     "evaluate_sts": "evaluate sts",
 }
+_MOVED |= {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
 
 
 def commands():
@@ -77,7 +78,7 @@ def main(arguments=None):
     name, known = words[0].replace("-", "_"), commands()
     if name in _MOVED:
         print(
-            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now, with the same options. "
+            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now; see its --help. "
             f"Received: {' '.join(words)}",
             file=sys.stderr,
         )

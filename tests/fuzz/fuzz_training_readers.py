@@ -31,9 +31,9 @@ from training.experiment import (
 )
 from training.experiment import plan as experiment_plan
 from training.experiment import settings as experiment_settings
-from training.finetune_glue import settings as glue_settings
-from training.finetune_seq2seq.data import read_pairs
-from training.finetune_squad import run as finetune_squad_run
+from training.finetune.seq2seq.pairs import read_pairs
+from training.finetune.squad import runs as finetune_squad_run
+from training.finetune.tasks import glue as glue_settings
 from training.prepare import folder as prepare_folder
 from training.prepare import inspect
 from training.prepare import settings as prepare_settings
@@ -61,7 +61,7 @@ def _ablation_files():
         experiment_cases.make_runs(folder, plan, shifts, glue)
         for path in list(folder.glob("ablation/runs/*/*/glue/results.json")):
             record = json.loads(path.read_bytes())
-            record["command"] = "python -m training.finetune_glue P --tasks rte --out x"
+            record["command"] = "python -m training.finetune glue P --tasks rte --out x"
             path.write_text(json.dumps(record))
             squad = {"command": "s", "seconds": 3.0, "f1": {"mean": 3.5}, "length": 32}
             squad |= {"exact_match": {"mean": 3}}
@@ -102,7 +102,7 @@ def _write_reports(folder):
     write_json(folder / "ablation.json", {"machine": {"kind": "x"}})
     write_json(folder / "experiment.json", {"identity": {"name": "x"}, "command": "c"})
     (folder / "glue").mkdir()
-    write_json(folder / "glue" / "results.json", {"command": "python -m training.finetune_glue"})
+    write_json(folder / "glue" / "results.json", {"command": "python -m training.finetune glue"})
 
 
 def _write_runs(folder):

@@ -68,11 +68,11 @@ class Settings(_Shared):
     tasks: tuple = setting((), "GLUE tasks that each run is fine-tuned on.")
     glue: str | None = setting(None, "Folder of GLUE's files, or tfds, for --tasks.")
     glue_options: str = setting(
-        "", "More options of training.finetune_glue, such as '--seeds 1 --epochs 2'."
+        "", "More options of keras-tupe finetune glue, such as '--seeds 1 --epochs 2'."
     )
     squad_train: str | None = setting(None, "SQuAD's training file, if runs are to answer it.")
     squad_dev: str | None = setting(None, "SQuAD's dev file.")
-    squad_options: str = setting("", "More options of training.finetune_squad.")
+    squad_options: str = setting("", "More options of keras-tupe finetune squad.")
     blimp: str | None = setting(None, "Folder of BLiMP's files, if runs are to be scored on it.")
     blimp_options: str = setting("", "More options of `keras-tupe evaluate blimp`.")
     long_rows: str | None = setting(

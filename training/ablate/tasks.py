@@ -9,9 +9,8 @@ from training.command.settings import read
 from training.command.without_keras import without_keras
 from training.command.words import option_words, words
 from training.evaluate.tasks import blimp, perplexity
-from training.finetune_glue import settings as glue
-from training.finetune_glue.protocol import PROTOCOLS
-from training.finetune_squad import settings as squad
+from training.finetune.glue.protocol import PROTOCOLS
+from training.finetune.tasks import glue, squad
 from training.presets.of_run import preset_at
 
 with without_keras():
@@ -21,8 +20,8 @@ RESULTS = "results.json"
 STEPS = "tasks_at_steps"  # folder in that of a run
 # Name of the folder in that of a run -> command, its first words, its settings.
 _COMMANDS = {
-    "glue": ("training.finetune_glue", (), glue.Settings),
-    "squad": ("training.finetune_squad", (), squad.Settings),
+    "glue": ("training.finetune", ("glue",), glue.Settings),
+    "squad": ("training.finetune", ("squad",), squad.Settings),
     "blimp": ("training.evaluate", ("blimp",), blimp.Settings),
     "perplexity": ("training.evaluate", ("perplexity",), perplexity.Settings),
 }

@@ -9,7 +9,7 @@ from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
 from training.command.variant import parse
 from training.experiment.results import AVERAGE, claims, verdict
-from training.finetune_glue.protocol import PROTOCOLS
+from training.finetune.glue.protocol import PROTOCOLS
 from training.study.report import machine_words, plain, spread
 
 MARKDOWN, JSON, PICTURE = FILES = "report.md", "report.json", "report.png"

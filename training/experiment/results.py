@@ -11,7 +11,7 @@ from training.ablate.positions import by_position
 from training.ablate.results import LOSS, collect
 from training.command.variant import parse
 from training.experiment.plan import ABLATION, PRESET, squad_cells
-from training.finetune_glue.protocol import COLUMNS, PROTOCOLS
+from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
 from training.study.results import summarize
 
 AVERAGE, F1 = "GLUE average", "SQuAD F1"

@@ -39,7 +39,7 @@ def load_preset(folder, dtype=None):
     if is_seq2seq(folder):
         raise ValueError(
             "The preset must be that of a TupeBackbone; a model of pairs is for `keras-tupe "
-            "finetune_seq2seq`, `generate` and `export`, and `TupeSeq2SeqLM.from_preset`. "
+            "finetune seq2seq`, `generate` and `export`, and `TupeSeq2SeqLM.from_preset`. "
             f"Received: a TupeSeq2SeqBackbone in {str(folder)!r}"
         )
     check_known(folder, _dictionary(config, "config"), only_carried=False)

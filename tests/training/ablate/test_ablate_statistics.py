@@ -9,8 +9,8 @@ from hypothesis import strategies
 
 from training.ablate.settings import Settings
 from training.ablate.tasks import Task, check_equal, tasks_of
-from training.finetune_glue.settings import Settings as Glue
-from training.finetune_squad.settings import Settings as Squad
+from training.finetune.tasks.glue import Settings as Glue
+from training.finetune.tasks.squad import Settings as Squad
 from training.study.results import holm, steps_to_reach, summarize
 
 P_VALUES = strategies.lists(strategies.floats(0, 1), min_size=1, max_size=7)
@@ -133,7 +133,7 @@ def results_of(out, method, options, **facts):
     folder = out / "runs" / method / "seed-0" / "glue"
     folder.mkdir(parents=True)
     preset = f"{folder.parent}/preset"
-    command = f"python -m training.finetune_glue {preset} {options} --out {folder}"
+    command = f"python -m training.finetune glue {preset} {options} --out {folder}"
     (folder / "results.json").write_text(json.dumps({"command": command, **facts}))
 
 
@@ -190,7 +190,7 @@ def test_a_task_is_done_if_the_results_are_of_the_same_settings(tmp_path):
     assert not task.changed(seeds=2).is_done(run)
     assert not task.changed(length=64).is_done(run)
     assert not Task("squad", Squad()).is_done(run)
-    for command in (None, "python -m training.finetune_glue p --no-such-option"):
+    for command in (None, "python -m training.finetune glue p --no-such-option"):
         (run / "glue" / "results.json").write_text(json.dumps({"command": command}))
         assert not task.is_done(run)
 
