@@ -20,12 +20,12 @@ MAY_IMPORT = {
     "ablate": {
         *("pretrain", "evaluate"),
     },
-    "check_task": {"check_method"},
     "compare": {"pretrain"},
-    "demo": {"draw", "evaluate", "query", "saved_models"},
+    "demo": {"draw", "evaluate", "query", "list"},
     "experiment": {"ablate", "pretrain"},
     "finetune": {"pretrain"},
     "gallery": {"draw", "quickstart"},
+    "list": {"study"},
     "studies": {"evaluate"},
     "quickstart": {"export", "pretrain"},
 }

@@ -25,6 +25,10 @@ _FOLDER = pathlib.Path(__file__).parent
 _MOVED = {
     "probe": "study probe",
     "prune": "study prune",
+    "check_method": "check",
+    "check_task": "check",
+    "methods": "list methods",
+    "saved_models": "list saved_models",
     "evaluate_blimp": "evaluate blimp",
     "evaluate_perplexity": "evaluate perplexity",
     "evaluate_sts": "evaluate sts",

@@ -17,7 +17,7 @@ from fuzz_engine import Reader
 from keras_tupe.data import find_sources
 from keras_tupe.data.rows.json_record import write_json, write_sealed_json
 from keras_tupe.export.folder import write_card
-from training import compare, saved_models
+from training import compare
 from training.ablate import report, tasks
 from training.ablate import results as ablate_results
 from training.ablate import runs as ablate_runs
@@ -34,6 +34,7 @@ from training.experiment import settings as experiment_settings
 from training.finetune.seq2seq.pairs import read_pairs
 from training.finetune.squad import runs as finetune_squad_run
 from training.finetune.tasks import glue as glue_settings
+from training.list import model_table
 from training.prepare import folder as prepare_folder
 from training.prepare import inspect
 from training.prepare import settings as prepare_settings
@@ -287,7 +288,7 @@ READERS = [
     Reader(
         "cards of exports",
         _write_cards,
-        lambda folder: saved_models.model_table(folder),
+        model_table,
         files=("*/card.json",),
         quick=12,
     ),

@@ -48,7 +48,7 @@ class Settings(_Shared):
 
     positions: tuple = setting(
         (),
-        "Positional methods: a name of `python -m training.methods`, "
+        "Positional methods: a name of `keras-tupe list methods`, "
         "NAME:option=value, a .py file that defines one, or all.",
     )
     objectives: tuple = setting(

@@ -1,7 +1,7 @@
 """Padding is invisible: neither how much there is, nor what stands in it, changes an answer."""
 
-from training.check_method.cases import encoder, inputs, outputs, random_ids, shared_encoder
-from training.check_method.compare import in_float64, require_near
+from training.check.compare import in_float64, require_near
+from training.check.method.cases import encoder, inputs, outputs, random_ids, shared_encoder
 
 
 def check_more_padding(case, length=5, padding=6, seed=0):

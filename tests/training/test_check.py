@@ -1,4 +1,4 @@
-"""check-method finds what is wrong with a method's file, and says it in a sentence."""
+"""`keras-tupe check` finds what is wrong with a method's file, and says it in a sentence."""
 
 import pathlib
 
@@ -6,8 +6,9 @@ import keras
 import pytest
 
 from keras_tupe import positions
-from training.check_method import suite
-from training.check_method.__main__ import main
+from training.check.__main__ import main
+from training.check.method import suite
+from training.check.outcome import BROKEN, KEPT
 
 OUTSIDE = pathlib.Path(__file__).parents[2] / "examples" / "linear_slope.py"
 
@@ -26,13 +27,13 @@ def written(folder, *changes):
 def outcome(file, promise):
     """Returns what comes of one check of a file."""
     (check,) = [one for one in suite.checks(positions.load_file(file)) if one.promise == promise]
-    return suite.run(check)
+    return check.outcome()
 
 
 def broken(file, promise):
     """Returns what is said of a promise that a file breaks."""
     found = outcome(file, promise)
-    assert found.result == suite.BROKEN
+    assert found.result == BROKEN
     return found.reason
 
 
@@ -142,7 +143,7 @@ def test_a_mutation_is_found_and_said(name, loaded_files, tmp_path):
 
 @pytest.mark.parametrize("promise", sorted({promise for _, promise, _ in MUTATIONS.values()}))
 def test_the_file_without_a_mutation_keeps_the_promise(promise, loaded_files, tmp_path):
-    assert outcome(written(tmp_path), promise).result == suite.KEPT
+    assert outcome(written(tmp_path), promise).result == KEPT
 
 
 ATTENTION = """
@@ -186,8 +187,10 @@ def test_a_config_that_lacks_an_argument_is_found(loaded_files, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "METHOD must be given"),
-        (["nowhere.py"], "METHOD must be an existing Python file. Received: 'nowhere.py'"),
+        ([], "FILE must be given"),
+        (["nowhere.py"], "FILE must be an existing Python file. Received: 'nowhere.py'"),
+        ([__file__], "FILE must set METHOD to a PositionMethod, or TASK to the class of a task."),
+        (["masked-lm"], "the nearest is 'masked_lm'"),
         (["tupe-r"], "the nearest is 'tupe_r'"),
         (["tupe_r", "--metod", "x"], "the nearest option is"),
     ],

@@ -11,8 +11,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe.models import TupeBackbone
-from training.check_method.cases import encoder, inputs, outputs, random_ids, shared_encoder
-from training.check_method.compare import require, require_near
+from training.check.compare import require, require_near
+from training.check.method.cases import encoder, inputs, outputs, random_ids, shared_encoder
 
 
 def require_same(model, other, given, what):

@@ -1,8 +1,8 @@
 """Segments with a memory of what came before, beside one segment after the other in NumPy."""
 
-from training.check_method.cases import encoder, inputs, outputs, random_ids
-from training.check_method.compare import in_float64, require_near
-from training.check_method.numpy_encoder import encode_segments
+from training.check.compare import in_float64, require_near
+from training.check.method.cases import encoder, inputs, outputs, random_ids
+from training.check.method.numpy_encoder import encode_segments
 
 SIZES = {"attention_pattern": "causal", "memory_length": 4, "segment_length": 3}
 

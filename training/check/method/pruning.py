@@ -3,8 +3,8 @@
 import numpy as np
 
 from keras_tupe.models import prune_heads
-from training.check_method.cases import HEADS, encoder, inputs, outputs, random_ids
-from training.check_method.compare import in_float64, require
+from training.check.compare import in_float64, require
+from training.check.method.cases import HEADS, encoder, inputs, outputs, random_ids
 
 # of one layer alone, so that the others have more of what is shared; of all layers
 _REMOVED = ({0: [0]}, {0: [0], 1: [0]})

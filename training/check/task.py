@@ -1,73 +1,33 @@
 """All promises of a task, each checked on a small model, each broken one told in a sentence."""
 
 import dataclasses
-import functools
 import inspect
 import math
 import pathlib
 import string
 import tempfile
-import time
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_tupe import TupeTokenizer, metrics, tasks
-from training.check_method.compare import BrokenPromiseError, require, require_near
+from training.check.compare import BrokenPromiseError, require, require_near
+from training.check.outcome import Check, LeftOutError
 from training.presets.load import load_preset
 
-KEPT, BROKEN, LEFT_OUT = "kept", "BROKEN", "left out"
 LENGTH, ROWS, LONGER, TEXT = 11, 4, 14, 40
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
-class LeftOutError(Exception):
-    """A promise that a task does not give; the message says why."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What came of a check: the promise, `KEPT`, `BROKEN` or `LEFT_OUT`, seconds and a reason."""
-
-    promise: str
-    result: str
-    seconds: float
-    reason: str = ""
-
-
-def outcomes(task, only=""):
-    """Returns an `Outcome` for each promise of a task whose name holds a text.
+def checks(name):
+    """Returns the checks of a task: list of `Check`.
 
     Args:
-        task: class of the task.
-        only: the text.
-
-    Raises:
-        ValueError: if no promise has such a name.
+        name: its name.
     """
-    chosen = {name: check for name, check in PROMISES.items() if only in name}
-    if not chosen:
-        raise ValueError(
-            "--only must be a part of the name of a promise. Expected a part of one of "
-            f"{list(PROMISES)}. Received: {only!r}"
-        )
-    return [outcome(name, functools.partial(check, task)) for name, check in chosen.items()]
-
-
-def outcome(promise, check):
-    """Returns the `Outcome` of a check, a function that raises if the promise is broken."""
-    start, result, reason = time.perf_counter(), KEPT, ""
-    try:
-        check()
-    except LeftOutError as error:
-        result, reason = LEFT_OUT, str(error)
-    except BrokenPromiseError as error:
-        result, reason = BROKEN, str(error)
-    except Exception as error:
-        result, reason = BROKEN, f"{type(error).__name__}: {' '.join(str(error).split())}"
-    return Outcome(promise, result, time.perf_counter() - start, reason)
+    return [Check(promise, check, (tasks.get(name),)) for promise, check in PROMISES.items()]
 
 
 # Models and what they are given

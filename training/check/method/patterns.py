@@ -6,8 +6,9 @@ import numpy as np
 from keras import ops
 
 from keras_tupe import attention_patterns
-from training.check_method import record
-from training.check_method.cases import (
+from training.check.compare import in_float64, require, require_near
+from training.check.method import record
+from training.check.method.cases import (
     BATCH,
     WIDTH,
     MethodLayers,
@@ -16,7 +17,6 @@ from training.check_method.cases import (
     outputs,
     random_ids,
 )
-from training.check_method.compare import in_float64, require, require_near
 
 LENGTHS = (3, 11)
 LAYERS = (0, 1, 2, 3)

@@ -3,7 +3,8 @@
 import keras
 import numpy as np
 
-from training.check_method.cases import (
+from training.check.compare import require, require_near
+from training.check.method.cases import (
     MAX_LENGTH,
     encoder,
     inputs,
@@ -11,7 +12,6 @@ from training.check_method.cases import (
     random_ids,
     shared_encoder,
 )
-from training.check_method.compare import require, require_near
 
 _FACTORIES = {"position_embedding": "embed", "position_bias": "bias"}
 

@@ -7,9 +7,9 @@ import functools
 
 import numpy as np
 
-from training.check_method.cases import VOCABULARY, Case, encoder, inputs, outputs
-from training.check_method.compare import in_float64, require, require_near
-from training.check_method.numpy_encoder import encode
+from training.check.compare import in_float64, require, require_near
+from training.check.method.cases import VOCABULARY, Case, encoder, inputs, outputs
+from training.check.method.numpy_encoder import encode
 
 REAL, LENGTH = 7, 11
 TOKENS = np.random.default_rng(0).permutation(VOCABULARY)[:REAL]

@@ -4,7 +4,8 @@ import sys
 
 import numpy as np
 
-from training.check_method.cases import (
+from training.check.compare import BrokenPromiseError, in_float64, require, require_near
+from training.check.method.cases import (
     BATCH,
     MAX_LENGTH,
     WIDTH,
@@ -15,8 +16,7 @@ from training.check_method.cases import (
     random_ids,
     shared_encoder,
 )
-from training.check_method.compare import BrokenPromiseError, in_float64, require, require_near
-from training.check_method.numpy_encoder import encode
+from training.check.method.numpy_encoder import encode
 
 LENGTHS = (1, 2, 3, 4, 7, MAX_LENGTH)  # 3, 4 and 7 are k, k + 1 and 2 k + 1 of the cases
 FAR = 139  # tokens; layers work in blocks of rows, and this is three

@@ -6,7 +6,8 @@ from keras import ops
 
 from keras_tupe import positions
 from keras_tupe.positions import plain_attention
-from training.check_method.cases import (
+from training.check.compare import require
+from training.check.method.cases import (
     HEADS,
     KEY_DIM,
     VOCABULARY,
@@ -16,7 +17,6 @@ from training.check_method.cases import (
     encoder,
     inputs,
 )
-from training.check_method.compare import require
 
 LENGTH = 101  # every bucket of T5's default 32 occurs from distance 91 on
 SHORT, LONG = 6, 70  # tokens; long ones are more than a block of rows

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_tupe import positions
 from keras_tupe.models import TupeBackbone
-from training.check_method.compare import BrokenPromiseError, require
+from training.check.compare import BrokenPromiseError, require
 
 # Different primes, so that no transposed axis passes by luck.
 BATCH, HEADS, KEY_DIM, MAX_LENGTH = 3, 2, 5, 17

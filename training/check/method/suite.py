@@ -1,15 +1,11 @@
-"""All checks of a method in order, each with its outcome in a sentence."""
+"""All checks of a method, in order."""
 
-import contextlib
-import dataclasses
 import functools
-import time
 import traceback
 
-import keras
-
 from keras_tupe import positions
-from training.check_method import (
+from training.check import outcome
+from training.check.method import (
     encoder,
     equation,
     gradients,
@@ -23,50 +19,9 @@ from training.check_method import (
     segments,
     whole,
 )
-from training.check_method.cases import Case, cases_of, encoder_cases
+from training.check.method.cases import Case, cases_of, encoder_cases
 
 POLICIES = ("mixed_float16", "mixed_bfloat16", "float16", "float64")
-KEPT, BROKEN, LEFT_OUT = "kept", "BROKEN", "left out"
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What came of a check.
-
-    Attributes:
-        promise: what was checked, in a few words.
-        result: `KEPT`, `BROKEN` or `LEFT_OUT`.
-        seconds: how long it took.
-        count: number of cases that were checked.
-        reason: a sentence, for the two others.
-    """
-
-    promise: str
-    result: str
-    seconds: float
-    count: int
-    reason: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """A promise, and how to check it.
-
-    Attributes:
-        promise: in a few words.
-        run: function of a `Case`, which raises if the promise is broken.
-        cases: those that it is checked with.
-        tensorflow: whether it needs Keras to run on TensorFlow.
-        floatx: `"float64"` where Keras's default type must be that.
-        reason: why there are no cases, where there are none.
-    """
-
-    promise: str
-    run: object
-    cases: tuple
-    tensorflow: bool = False
-    floatx: str | None = None
-    reason: str = ""
 
 
 def checks(name, quick=False):
@@ -194,39 +149,12 @@ def checks(name, quick=False):
     ]
 
 
-def run(check):
-    """Returns the outcome of a check; the first case that breaks the promise ends it.
-
-    Args:
-        check: a `Check`.
-    """
-    start = time.perf_counter()
-    if check.tensorflow and keras.backend.backend() != "tensorflow":
-        return Outcome(check.promise, LEFT_OUT, 0.0, 0, "Keras does not run on TensorFlow")
-    if not check.cases:
-        return Outcome(check.promise, LEFT_OUT, 0.0, 0, check.reason)
-    for count, case in enumerate(check.cases, 1):
-        try:
-            with _floatx(check.floatx):
-                check.run(case)
-        except Exception as error:
-            seconds = time.perf_counter() - start
-            reason = f"{_options(case)}{_sentence(error, case)}"
-            return Outcome(check.promise, BROKEN, seconds, count, reason)
-    return Outcome(check.promise, KEPT, time.perf_counter() - start, len(check.cases))
-
-
-def _options(case):
-    if not case.options:
-        return ""
-    return "With " + ", ".join(f"{key}={value!r}" for key, value in case.options) + ": "
-
-
-def _sentence(error, case):
+def _said(case, error):
     """Returns what an error says in one line, and where in the method's file it was raised."""
-    text = " ".join(str(error).split())
+    options = ", ".join(f"{key}={value!r}" for key, value in case.options)
+    options, text = f"With {options}: " if options else "", " ".join(str(error).split())
     if isinstance(error, AssertionError) and text:
-        return text
+        return f"{options}{text}"
     file = getattr(case.method.logits_oracle, "__code__", None)
     lines = [
         frame.lineno
@@ -234,20 +162,7 @@ def _sentence(error, case):
         if file is not None and frame.filename == file.co_filename
     ]
     where = f" (line {lines[-1]} of the file)" if lines else ""
-    return f"{type(error).__name__}: {text}{where}"
+    return f"{options}{type(error).__name__}: {text}{where}"
 
 
-@contextlib.contextmanager
-def _floatx(dtype):
-    """Inside, Keras's default type and policy are `dtype`, if it is one."""
-    if dtype is None:
-        yield
-        return
-    default, policy = keras.config.floatx(), keras.config.dtype_policy()
-    keras.config.set_floatx(dtype)
-    keras.config.set_dtype_policy(dtype)
-    try:
-        yield
-    finally:
-        keras.config.set_floatx(default)
-        keras.config.set_dtype_policy(policy)
+Check = functools.partial(outcome.Check, said=_said)

@@ -10,8 +10,8 @@ import numpy as np
 
 from keras_tupe import positions
 from keras_tupe.layers import AbstractSelfAttention
-from training.check_method.cases import HEADS, KEY_DIM, MAX_LENGTH, encoder
-from training.check_method.compare import BrokenPromiseError, require
+from training.check.compare import BrokenPromiseError, require
+from training.check.method.cases import HEADS, KEY_DIM, MAX_LENGTH, encoder
 
 # The arguments that each function of a record is called with, in order.
 FUNCTIONS = {

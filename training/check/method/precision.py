@@ -6,8 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from training.check_method.cases import encoder, inputs, random_ids
-from training.check_method.compare import require, require_near
+from training.check.compare import require, require_near
+from training.check.method.cases import encoder, inputs, random_ids
 
 GIVEN = inputs(random_ids(3, 7), lengths=[7, 4, 0])  # one row is padding alone
 

@@ -3,7 +3,8 @@
 import numpy as np
 from keras import ops
 
-from training.check_method.cases import (
+from training.check.compare import in_float64, require, require_near
+from training.check.method.cases import (
     MAX_LENGTH,
     Case,
     encoder,
@@ -12,7 +13,6 @@ from training.check_method.cases import (
     outputs,
     random_ids,
 )
-from training.check_method.compare import in_float64, require, require_near
 
 _SHUFFLED = np.array([0, 3, 1, 6, 2, 5, 4])  # [CLS] stays
 
