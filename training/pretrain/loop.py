@@ -41,9 +41,9 @@ class Training:
         loop.after(lambda: progress.update(loop.step, self.trainer.last_step["batch_loss"]), 1)
         return loop
 
-    def fit(self, start, end, progress, *callbacks):
+    def fit(self, start, end, progress):
         """Trains from one step to another, shown by a `Progress`."""
-        self.loop(end, progress, start).run(callbacks)
+        self.loop(end, progress, start).run()
 
     def evaluate(self, step, progress, most=None):
         """Tests on held-out rows, and says the scores.
