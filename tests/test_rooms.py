@@ -17,19 +17,18 @@ TESTS = pathlib.Path(__file__).parent
 LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
-    "ablate": {
-        *("pretrain", "finetune_glue", "finetune_squad"),
-        *("evaluate_blimp", "evaluate_perplexity"),
-    },
     "check_task": {"check_method"},
     "compare": {"pretrain"},
     "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
-    "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
+    "experiment": {"studies", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
     "finetune_glue": {"pretrain"},
     "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "studies": {"evaluate_blimp", "finetune_glue"},
+    "studies": {
+        *("pretrain", "finetune_glue", "finetune_squad"),
+        *("evaluate_blimp", "evaluate_perplexity"),
+    },
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the
@@ -45,7 +44,7 @@ BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}
 
 
 def room_of(name):
-    """Returns the room of a module: `ablate` of `training.studies.ablation.report`."""
+    """Returns the room of a module: `pretrain` of `training.pretrain.report`."""
     return (*name.split("."), "")[1]
 
 

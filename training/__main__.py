@@ -18,7 +18,8 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-_MOVED = {name: f"study {name}" for name in ("probe", "prune")}  # names of before -> what to write
+_MOVED = {name: f"study {name}" for name in ("probe", "prune")}
+_MOVED["ablate"] = "study ablation"  # names of before -> what to write
 
 
 def commands():
