@@ -195,7 +195,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
 @pytest.mark.parametrize(
     "name",
     [
-        *("ablate", "evaluate", "experiment", "finetune", "pretrain"),
+        *("evaluate", "experiment", "finetune", "pretrain"),
     ],
 )
 def test_commands_that_train_need_no_matplotlib(name):
