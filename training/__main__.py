@@ -23,8 +23,13 @@ from training.command.without_keras import version
 _FOLDER = pathlib.Path(__file__).parent
 # Names of before -> what to write.
 _MOVED = {
+    "ablate": "study ablation",
     "probe": "study probe",
     "prune": "study prune",
+    "check_method": "check",
+    "check_task": "check",
+    "methods": "list methods",
+    "saved_models": "list saved_models",
     "evaluate_blimp": "evaluate blimp",
     "evaluate_perplexity": "evaluate perplexity",
     "evaluate_sts": "evaluate sts",

@@ -94,12 +94,9 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def prepare(self, query, key, positions, block, is_real=None):
         """Returns trees of tensors, with a row per query and per key, for `logits`.
 
-        Args:
-            query: `(num_heads, batch, rows, key_dim)` in `logits_dtype`.
-            key: `(num_heads, batch, keys, key_dim)`.
-            positions: what `of_layer` returned.
-            block: the `Block` of all of them.
-            is_real: which keys are tokens, 1 or 0, `(1, batch, keys, 1)`, or `None` if all are.
+        `query` and `key` are `(num_heads, batch, rows or keys, key_dim)` in `logits_dtype`, and
+        `positions` what `of_layer` returned; `block` is the `Block` of all of them. `is_real` says
+        which keys are tokens, 1 or 0, `(1, batch, keys, 1)`; `None` if all are.
         """
         return query, key
 
@@ -355,8 +352,7 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def scores(self, hidden_states, position_bias=None, shared_positions=None, padding_mask=None):
         """Returns the attention scores `(batch, num_heads, length, length)` of a call.
 
-        Args:
-            hidden_states, position_bias, shared_positions, padding_mask: as in the call arguments.
+        It takes `hidden_states`, `position_bias`, `shared_positions` and `padding_mask`.
         """
         if self.segments is not None:
             raise ValueError(
@@ -424,14 +420,11 @@ class AbstractSelfAttention(Configured, keras.layers.Layer):
     def step(self, hidden_states, cache, index, position_bias=None, layer_positions=None):
         """Returns the answer for new tokens, and the cache with their keys and values.
 
-        Args:
-            hidden_states: those of the new tokens, `(batch, count, hidden_dim)`; with segments
-                one token.
-            cache: keys and values of all positions, each `(num_heads, batch, length, key_dim)`;
-                what is there from `index` on does not matter.
-            index: position of the first of the new tokens, int32 scalar tensor.
-            position_bias: that of the whole text, as in the call arguments.
-            layer_positions: what `of_layer` returned for the whole text.
+        The `hidden_states` are those of the new tokens, `(batch, count, hidden_dim)`, with segments
+        of one; the `cache` has keys and values of all positions, each `(num_heads, batch, length,
+        key_dim)`, of which those from `index` on, the position of the first new token, do not
+        matter. `position_bias` is that of the whole text, and `layer_positions` what `of_layer`
+        returned for it.
         """
         segments, is_real = self.segments, None
         count = ops.shape(hidden_states)[1]

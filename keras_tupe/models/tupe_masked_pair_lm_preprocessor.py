@@ -37,9 +37,6 @@ class TupeMaskedPairLMPreprocessor(MaskingPreprocessor, keras_hub.models.Preproc
         labels and the weights: dictionaries of `masked_lm`, as of `TupeMaskedLMPreprocessor`, and
         `pair`, int32 and float32 `(batch,)`, of weight 0 where the classes are not known.
 
-    Raises:
-        TypeError, ValueError: as `TupeMaskedLMPreprocessor`.
-
     Example:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
         >>> tokenizer = keras_tupe.TupeTokenizer(words)

@@ -166,11 +166,7 @@ def kernels(model):
 
 
 def share_of_zeros(model):
-    """Returns the share of zeros among the weights that `prune_weights` prunes, in [0, 1].
-
-    Args:
-        model: a `TupeBackbone`, or a task with one.
-    """
+    """Returns the share of zeros among the weights of a `model` that `prune_weights` prunes."""
     values = [keras.ops.convert_to_numpy(kernel) for kernel in kernels(model)]
     return sum(int(np.sum(v == 0)) for v in values) / sum(v.size for v in values)
 

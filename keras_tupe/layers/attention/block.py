@@ -118,12 +118,10 @@ def key_distances(key, table, block):
 
 
 def untied(logits, query, key, block, pair_logits, factors=((), ())):
-    """Returns logits with [CLS] freed from distance: row 0, and column 0 of the other rows.
+    """Returns `logits` of a `block` with [CLS] freed from distance: row 0, and then column 0.
 
-    Args:
-        logits, query, key, block: those of a rectangle.
-        pair_logits: (query, key, *factors) -> logits of all pairs, if they all had these factors.
-        factors: what stands in place of a distance in row 0, and in column 0, a tuple each.
+    These are what `pair_logits(query, key, *factors)` gives to pairs that all have some factors:
+    `factors` has a tuple of them for the row, and one for the column.
     """
     column = pair_logits(query, _row_of_cls(key, block.offset), *factors[1])
     logits = ops.where(ops.equal(block.j, 0), column, logits)

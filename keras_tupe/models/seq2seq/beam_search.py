@@ -33,10 +33,6 @@ class BeamSearch(keras_hub.samplers.Sampler):
             tokens. Defaults to 1.
         temperature: logits are divided by it. Defaults to 1.
 
-    Raises:
-        ValueError: if `num_beams` is not a positive integer, or `length_penalty` is negative or not
-            finite.
-
     Example:
         >>> BeamSearch(4, length_penalty=0.6).num_beams
         4

@@ -21,9 +21,6 @@ class SmoothedCrossentropy(keras.losses.Loss):
         name: of Keras.
         dtype: of Keras; losses are computed in it. Defaults to Keras's `floatx`.
 
-    Raises:
-        ValueError: if the share is none.
-
     Example:
         >>> loss = SmoothedCrossentropy(0.1, reduction=None)
         >>> found = loss([[0]], [[[2.0, 0.0, 0.0]]])

@@ -22,7 +22,7 @@ from training.finetune.seq2seq.writer import MEASURES, Writer, score
 from training.finetune.task import Task, converged, saved, told_together
 from training.machine.devices import rows_per_part
 from training.machine.settings import XLA
-from training.pretrain.loop import StopSignal, Training, loop_of_run
+from training.pretrain.loop import StopSignal, Training, train
 from training.pretrain.progress import Progress
 from training.pretrain.report import Run, draw_runs
 from training.pretrain.saver import Saver
@@ -140,18 +140,8 @@ class Seq2Seq(Task):
         ):
             if step:
                 progress.say(f"seed {seed} goes on from step {step:,}.")
-            loop = loop_of_run(training, plan, stop, saver, progress, log, step)
-            known = read_log(folder / VALID)["step"]
-
-            def validate():
-                if loop.step not in known:
-                    scores = training.evaluate(loop.step, progress)
-                    log.valid(step=loop.step, tokens=round(loop.step * tokens), **scores)
-
-            if step and (step % plan.valid_every == 0 or step == plan.steps):
-                validate()  # what a kill may have left out
-            loop.after(validate, plan.valid_every)
-            if not loop.run():
+            done, _ = train(training, plan, stop, saver, progress, log, step)
+            if not done:
                 ended = KeyboardInterrupt()
                 ended.signal = signal.SIGTERM
                 raise ended
