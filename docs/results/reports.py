@@ -10,6 +10,7 @@ _WIDTH = 88
 _TODAY = {
     r"^python -m training\.(finetune|evaluate)_": r"keras-tupe \1 ",
     r"^python -m training\.(probe|prune)\b": r"keras-tupe study \1",
+    r"^python -m training\.ablate\b": "keras-tupe study ablation",
     r"^python -m training\.": "keras-tupe ",
     "--max-train-(rows|questions) ": "--limit ",
     "--max-dev-questions ": "--dev-limit ",
