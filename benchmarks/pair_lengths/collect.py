@@ -6,9 +6,9 @@ import subprocess
 
 from benchmarks.harness.process import ChildError
 from keras_tupe._json_file import read_json_object
-from training.ablate.report_parts import plain
-from training.ablate.statistics import summarize
 from training.command.start import words_of
+from training.study.report import plain
+from training.study.results import summarize
 
 # Those of a run besides its method, its seeds and the settings of the benchmark. Token vectors are
 # as large as sinusoids: from 0.02 and not scaled, `sinusoidal` wrote nothing right.
@@ -86,10 +86,10 @@ def by_length(lines):
 
 
 def _run(settings, task, paths, position, out):
-    words = words_of("training.finetune_seq2seq", "--position", position)
+    words = words_of("training.finetune", "seq2seq", "--position", position)
     words += [word for name, path in paths.items() for word in (f"--{name}", str(path))]
-    words += ["--max-source-length", str(task.max_source_length)]
-    words += ["--max-target-length", str(task.max_target_length)]
+    words += ["--length", str(task.max_source_length)]
+    words += ["--target-length", str(task.max_target_length)]
     words += ["--size", settings.size, "--steps", str(settings.steps), "--out", str(out)]
     words += ["--batch-size", str(settings.batch_size), "--seeds", str(settings.seeds)]
     words += ["--learning-rate", str(settings.learning_rate), *_WORDS]

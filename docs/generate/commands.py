@@ -15,10 +15,13 @@ from training import __main__ as commands
 from training.command import config_file, shell
 from training.command.kinds import kind_of
 from training.command.tables import table
+from training.command.tasks import tasks_in
+from training.study import study
 
 ROOT = pathlib.Path(__file__).parents[2]
 _CONFIGS = "training/configs"
 _PLAIN = re.compile(r"python -m training\.(\w+)")
+_STUDY = re.compile(r"keras-tupe study (\w+)")
 _HEADER = ["option", "value", "default", "what it is"]
 _SECTION = re.compile(r"^    # === (.+) ===$")
 _FIELD = re.compile(r"^    (\w+)(?::| =)")
@@ -55,21 +58,37 @@ class Command:
 
     def file(self):
         """Returns the path of the source file."""
-        return ROOT / f"{self.module.replace('.', '/')}.py"
+        path = ROOT / self.module.replace(".", "/")
+        return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
     def settings(self):
         """Returns the class of its settings; what a command sets in the environment is undone."""
+        return self._imported().Settings
+
+    def _imported(self):
         before = dict(os.environ)
         try:
-            return importlib.import_module(self.module).Settings
+            return importlib.import_module(self.module)
         finally:
             os.environ.clear()
             os.environ.update(before)
+
+    def tasks(self):
+        """Returns a `Command` for each of its tasks; none, if it has options of its own."""
+        names = () if hasattr(self._imported(), "Settings") else tasks_in(self.file().parent)
+        return [
+            Command(name, f"{self.module_name}.tasks.{name}", f"{self.words} {name}")
+            for name in names
+        ]
 
 
 def all_commands():
     """Returns all `Command`s: those of `keras-tupe`, of benchmarks, and the documentation's."""
     found = [_command("training", name, f"keras-tupe {name}") for name in commands.commands()]
+    found += [
+        Command(f"study_{name}", f"training.studies.{name}", f"keras-tupe study {name}")
+        for name in study.names()
+    ]
     folder = ROOT / "benchmarks"
     names = {path.parent.name for path in folder.glob("*/__main__.py")}
     names |= {path.stem for path in folder.glob("[!_]*.py")}
@@ -128,23 +147,38 @@ def page(command):
     said = docstrings.parse(command.text())
     parts = [f"# {command.words}", docstrings.inline(said.summary, _link), _described(said)]
     parts.append(_guides(command))
+    for one in command.tasks():
+        said = docstrings.parse(one.text())
+        parts += [f"## {one.words}", docstrings.inline(said.summary, _link), _described(said)]
+        for heading, rows in _options(one).items():
+            parts += [f"*{heading}*", table(_HEADER, rows)]
+        if "config" in {field.name for field in dataclasses.fields(one.settings())}:
+            parts.append(_named_settings(one))
+    if command.tasks():
+        parts += ["## Exit codes", _exit_codes(), _source(command)]
+        return "\n\n".join(filter(None, parts)) + "\n"
     for heading, rows in _options(command).items():
         parts += [f"## {heading}", table(_HEADER, rows)]
     if "config" in {field.name for field in dataclasses.fields(command.settings())}:
         parts += ["## Named settings", _named_settings(command)]
     if any(path.parent.name == f"{command.name}s" for path in _config_files()):
         parts += ["## Definitions", _definitions(command)]
-    file = command.file().relative_to(ROOT).as_posix()
-    parts += ["## Exit codes", _exit_codes(), f"Source: {{source}}`{file}`."]
+    parts += ["## Exit codes", _exit_codes(), _source(command)]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _source(command):
+    return f"Source: {{source}}`{command.file().relative_to(ROOT).as_posix()}`."
 
 
 def _link(code):
     """Returns Markdown of code in a command's text; pages of commands are in a folder deeper."""
+    one = _STUDY.match(code)
     command = _PLAIN.search(code) or re.match(r"training\.(\w+)$|keras-tupe (\w+)", code)
     known = commands.commands()
     name = command and next((found for found in command.groups() if found), None)
-    if name in known:
+    name = f"study_{one[1]}" if one and one[1] in study.names() else name
+    if name in known or one:
         shown = re.sub(r"^training\.", "keras-tupe ", _as_installed(code))
         return f"[`{shown}`]({name}.md)"
     return Links("keras_tupe")(code) if code.startswith("keras_tupe") else f"`{code}`"
@@ -219,12 +253,14 @@ def _quoted(found):
 
 def _sections(settings):
     """Returns the section of each field that stands under a comment `# === Name ===`."""
-    found, heading = {}, None
-    for line in inspect.getsource(settings).splitlines():
-        if section := _SECTION.match(line):
-            heading = section[1]
-        elif (field := _FIELD.match(line)) and heading:
-            found[field[1]] = f"Options: {heading[0].lower()}{heading[1:]}"
+    found = {}
+    for owner in filter(dataclasses.is_dataclass, reversed(settings.__mro__)):  # parents first
+        heading = None
+        for line in inspect.getsource(owner).splitlines():
+            if section := _SECTION.match(line):
+                heading = section[1]
+            elif (field := _FIELD.match(line)) and heading and field[1] not in found:
+                found[field[1]] = f"Options: {heading[0].lower()}{heading[1:]}"
     return found
 
 

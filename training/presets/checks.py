@@ -54,22 +54,23 @@ def preset_problems(folder, purpose, position_file=None):
     return config, found
 
 
-def measurement_problems(settings, content, is_data=os.path.isdir):
-    """Returns a sentence for each mistake in what every measurement of a preset is given.
+def measurement_problems(settings, presets, content, is_data=os.path.isdir):
+    """Returns a sentence for each mistake in what every measurement of presets is given.
 
     Args:
-        settings: has `preset`, `data`, `out` and `position_file`.
+        settings: has `data`, `out` and `position_file`.
+        presets: list of folders.
         content: what the folder `--data` is, such as "of GLUE's files".
         is_data: function: path -> whether it may be the data.
     """
-    found = [
-        f"{name} must be given. Received: none"
-        for name in ("PRESET", "--data", "--out")
-        if getattr(settings, name.strip("-").lower()) is None
+    given = {"PRESET": presets, "--data": settings.data, "--out": settings.out}
+    found = [f"{name} must be given. Received: none" for name, x in given.items() if not x]
+    data, file = settings.data, settings.position_file
+    found += [
+        f"PRESET must be the folder of a preset. Received: {not_there(preset)}"
+        for preset in presets
+        if not os.path.isdir(preset)
     ]
-    preset, data, file = settings.preset, settings.data, settings.position_file
-    if preset is not None and not os.path.isdir(preset):
-        found.append(f"PRESET must be the folder of a preset. Received: {not_there(preset)}")
     if data is not None and not is_data(data):
         found.append(f"--data must be a folder {content}. Received: {not_there(data)}")
     if file is not None and not os.path.isfile(file):

@@ -1,1 +1,0 @@
-"""`keras-tupe probe`: small tasks whose answers depend on positions in a known way."""

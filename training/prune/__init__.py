@@ -1,1 +1,0 @@
-"""`keras-tupe prune`: scores and latency of a preset without some of its heads or weights."""

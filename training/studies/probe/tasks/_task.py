@@ -1,0 +1,66 @@
+"""The record that every task of probes fills."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from training.studies.probe.vocabulary import LETTERS, letter, marked
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What is asked of a row: one record, one file, one column of the table.
+
+    The body of a row is an array of tokens `(length,)`. An answer is a pair (position in the body,
+    or `AT_CLS`; token), and a row without answers is drawn again. In a row longer than those of
+    training `first` is the first position of its body that training never had, in all others 0. No
+    position before it is asked, and what decides an answer stands from there on as well, but for
+    `reversed_copy`, where asked and copied position are on two sides of the middle, and `majority`,
+    where all letters count.
+
+    Attributes:
+        summary: what the answer is, for tables.
+        draw: (generator, length, first) -> (number, or `None`; body).
+        answers: (number, body, first) -> list of answers.
+        shuffle: (generator, body, first) -> body of the same tokens in another order. By default
+            any order of those from `first` on.
+    """
+
+    summary: str
+    draw: Callable
+    answers: Callable
+    shuffle: Callable = lambda rng, body, first: shuffled(rng, body, first)
+
+    def example(self, rng, length, first=0):
+        """Returns a row: its number, or `None`, its body, and its answers."""
+        while True:
+            number, body = self.draw(rng, length, first)
+            answers = self.answers(number, body, first)
+            if answers:
+                return number, body, answers
+
+    def reordered(self, rng, number, body, first=0):
+        """Returns a row of the same tokens: its body and its answers."""
+        while True:
+            other = self.shuffle(rng, body, first)
+            answers = self.answers(number, other, first)
+            if answers:
+                return other, answers
+
+
+def shuffled(rng, body, first):
+    """Returns a body whose tokens from `first` on are in another order, any."""
+    return np.concatenate([body[:first], rng.permutation(body[first:])])
+
+
+def random_letters(rng, length):
+    """Returns as many letters, any, `(length,)`."""
+    return letter(rng.integers(0, LETTERS, length))
+
+
+def with_marks(body, positions):
+    """Returns a body of letters with marks at some positions."""
+    body = body.copy()
+    body[positions] = marked(body[positions])
+    return body

@@ -1,0 +1,1 @@
+"""`keras-tupe study`: questions that grids of runs answer, and the engine of all of them."""

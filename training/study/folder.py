@@ -1,0 +1,184 @@
+"""The folder of a study: runs that are complete or not there, and the files of its report."""
+
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+
+from keras_tupe._commit import commit
+from keras_tupe._json_file import read_json_object
+from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
+from training.command.folder_lock import FolderLock
+from training.machine.kind import machine_kind
+from training.study.results import Finished, Results
+
+STUDY, RUN, WORK = "study.json", "run.json", ".work"
+FORMAT = 1  # of both files
+
+
+class StudyFolder:
+    """The folder of a study, held by this process while it is in use as a context manager.
+
+    Args:
+        out: the folder, made if needed.
+        name: of the study.
+
+    Raises:
+        ValueError: from `with`, if another process works in it, or it is of something else.
+    """
+
+    def __init__(self, out, name):
+        self.out, self.name = pathlib.Path(out), name
+        self._lock = FolderLock(out, "study")
+
+    def __enter__(self):
+        self._lock.__enter__()
+        try:
+            self._check_owner()
+        except BaseException:
+            self._lock.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exception):
+        self._lock.__exit__(*exception)
+
+    def _check_owner(self):
+        path = self.out / STUDY
+        if not path.exists():
+            return write_json(path, {"format": FORMAT, "study": self.name})
+        record = _read(path)
+        if record.get("study") != self.name:
+            raise ValueError(
+                "--out must be a new folder, or one of this study: choose another. "
+                f"Received: {str(self.out)!r}, of the study {record.get('study')!r}"
+            )
+        return None
+
+    def results(self):
+        """Returns the `Results` of all runs that are there.
+
+        Raises:
+            ValueError: if the record of a run cannot be read, or runs of a kind differ in what
+                they share.
+        """
+        found = []
+        for folder, folders, files in os.walk(self.out):
+            folders.sort()
+            if RUN in files:
+                folders.clear()
+                found.append(self._finished(pathlib.Path(folder)))
+            folders[:] = [name for name in folders if not name.startswith(".")]
+        first = {}
+        for run in found:
+            other = first.setdefault(run.kind, run)
+            _refuse(other, run.shared, run.name, f"{other.name} and {run.name}")
+        return Results(found)
+
+    def _finished(self, folder):
+        record = _read(folder / RUN)
+        names = ("name", "kind", "place", "shared", "own", "found", "origin")
+        return Finished(folder, **{name: record[name] for name in names})
+
+    def check(self, runs, results):
+        """Checks that runs to do, or done, are those that the folder is of.
+
+        Args:
+            runs: list of `Run`.
+            results: the `Results` that are there.
+
+        Raises:
+            ValueError: naming all settings in which a run that is there differs.
+        """
+        there = {run.name: run for run in results.runs}
+        first = {}
+        for run in results.runs:
+            first.setdefault(run.kind, run)
+        for run in runs:
+            if run.name in there:
+                before = there[run.name]
+                _refuse(before, run.shared, run.name)
+                _refuse(before, identity_of(run)["own"], run.name, part="own")
+            elif run.kind in first:
+                _refuse(first[run.kind], run.shared, run.name)
+            if run.name not in there and (self.out / run.name).exists():
+                raise ValueError(
+                    f"A run's folder must hold {RUN}; move this one away. "
+                    f"Received: {str(self.out / run.name)!r}"
+                )
+
+    @contextlib.contextmanager
+    def new(self, run):
+        """Yields the folder to do a run in, and a dictionary for what it finds; then keeps both."""
+        folder, found = self.out / WORK / run.name, {}
+        if not run.resumes:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder, found
+        origin = {"commit": commit(), "machine": machine_kind()}
+        record = {"format": FORMAT, **identity_of(run), "found": found, "origin": origin}
+        record = {"name": run.name, "kind": run.kind, "place": run.place, **record}
+        write_sealed_json(folder / RUN, record)
+        place = self.out / run.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        folder.rename(place)
+        with contextlib.suppress(OSError):  # another run may be unfinished there
+            os.removedirs(folder.parent)
+
+
+def record_of(out):
+    """Returns the content of `study.json` in a folder."""
+    return _read(pathlib.Path(out) / STUDY)
+
+
+def read_found(folder):
+    """Returns what the run in a folder found."""
+    return _read(pathlib.Path(folder) / RUN)["found"]
+
+
+def identity_of(run):
+    """Returns what the numbers of a `Run` depend on, as JSON gives it back: `shared` and `own`."""
+    after = {f"after {one.name}": digest_of(one) for one in run.after}
+    return json.loads(json.dumps({"shared": run.shared, "own": {**run.own, **after}}))
+
+
+def digest_of(run):
+    """Returns a text that tells runs of other identities apart."""
+    text = json.dumps(identity_of(run), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def differences(before, now):
+    """Returns a phrase for every entry in which two dictionaries differ.
+
+    Example:
+        >>> differences({"steps": 3, "seed": 0}, {"steps": 4, "seed": 0})
+        ['steps: 3 -> 4']
+    """
+    now = json.loads(json.dumps(now))
+    names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    return [f"{name}: {before.get(name)!r} -> {now.get(name)!r}" for name in names]
+
+
+def _refuse(before, now, name, which=None, part="shared"):
+    found = differences(getattr(before, part), now)
+    if found:
+        raise ValueError(
+            "A run in --out was made with other settings. Give another --out, or the settings of "
+            f"before. Received: {which or name}, {'; '.join(found)}"
+        )
+
+
+def _read(path):
+    try:
+        record = (read_sealed_json if path.name == RUN else read_json_object)(path)
+        if record.get("format") != FORMAT:
+            raise ValueError(f"its format is {record.get('format')!r}, and {FORMAT} is known")
+        return record
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"A file of a study must be one that this version of the package wrote ({error}). "
+            f"Move it away, or choose another --out. Received: {str(path)!r}"
+        ) from None

@@ -1,0 +1,177 @@
+"""The records of studies: what a run is, what a study asks, and what it tells. Imports no Keras."""
+
+import dataclasses
+import importlib
+import importlib.util
+import os
+import pathlib
+import pkgutil
+from collections.abc import Callable
+
+from training.command.checks import wrong_out
+from training.command.kinds import nearest
+from training.command.settings import setting
+
+_ROOM = "training.studies"
+_FOLDER = pathlib.Path(__file__).parents[1] / "studies"
+
+
+class RunError(Exception):
+    """A run could not be done, and its reason is told already: the others go on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A cell of a grid: a folder that is complete or not there.
+
+    Attributes:
+        name: its folder in that of the study, such as `"tupe_r/seed-0"`.
+        do: function of an empty folder -> what was found, a dictionary that JSON can hold. Under
+            `"scores"` it is a list of rows `{"score": name, "value": number, ...}`, with more keys
+            where a number is not of the whole run. What is written into the folder is kept.
+        place: where it stands in the grid, such as `{"position": "tupe_r", "seed": 0}`.
+        shared: what its numbers depend on and is equal in all runs of its kind, JSON values.
+        own: what they depend on besides; names, values and hashes, never words.
+        kind: of runs that are compared; `shared` differs between kinds.
+        after: the runs whose folders it reads; their identities are part of its own.
+        work: how long it takes, in any unit that all runs of a study share.
+        resumes: whether its unfinished folder is kept when it is stopped, and `do` goes on in it.
+    """
+
+    name: str
+    do: Callable
+    place: dict
+    shared: dict
+    own: dict = dataclasses.field(default_factory=dict)
+    kind: str = "run"
+    after: tuple = ()
+    work: float = 1.0
+    resumes: bool = False
+
+
+@dataclasses.dataclass
+class Report:
+    """What a study tells of its finished runs, besides where they come from.
+
+    Attributes:
+        title: of the page.
+        parts: list of Markdown texts; empty ones are left out.
+        numbers: dictionary, for `study.json`, besides all rows.
+        pictures: dictionary: name of a PNG file -> function of the path to write to.
+        first: texts before all others.
+        wrong: sentences that end the command with an error once all is written.
+    """
+
+    title: str
+    parts: list
+    numbers: dict = dataclasses.field(default_factory=dict)
+    pictures: dict = dataclasses.field(default_factory=dict)
+    first: list = dataclasses.field(default_factory=list)
+    wrong: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyOptions:
+    """The settings that every study has."""
+
+    out: str | None = setting(
+        None,
+        "Folder of the runs and the report; the same command continues what is there.",
+        counts=False,
+    )
+    plan: bool = setting(
+        False, "Whether only what is to be done is told; nothing runs.", counts=False
+    )
+
+    def out_problems(self):
+        """Returns a sentence if `--out` cannot be the folder of a study, which no plan needs."""
+        return [] if self.plan and self.out is None else wrong_out(self.out, "the runs")
+
+
+class Work:
+    """A study of some settings: its runs, and what they tell. The base of all of them.
+
+    Args:
+        settings: settings of the study, without problems.
+    """
+
+    by = "position"  # what is compared, in pairs of equal `seed`
+    baseline = None  # the one that others are compared with; the first by default
+    tells_early = False  # whether there is a report after each run
+    variety = ""  # added to the name of a study, where its folders are of several kinds
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def plan(self, results):
+        """Yields the `Run`s to do. It is asked again when they are done, until it adds none.
+
+        Args:
+            results: the `Results` so far, for runs that depend on them.
+        """
+        raise NotImplementedError
+
+    def described(self, found):
+        """Returns a few words on what a run found, for a line."""
+        return ", ".join(f"{row['score']} {row['value']:.4g}" for row in found.get("scores", ()))
+
+    def estimate(self, runs, todo, results):
+        """Returns a text on what is to be done, printed before; `""` for none.
+
+        Args:
+            runs, todo: lists of all `Run`s, and of those that are not there.
+            results: the `Results` so far.
+        """
+        return ""
+
+    def report(self, results):
+        """Returns the `Report` on finished runs, or `None` for a table of each score."""
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A question, as a grid of runs: one record in one file, `STUDY`.
+
+    Attributes:
+        about: what it does, in one line, and how; the text of `--help`.
+        settings: frozen dataclass on `StudyOptions`, of fields made by `setting`. Nothing that it
+            needs may import Keras.
+        work: function of the settings -> `Work`. It may import anything.
+    """
+
+    about: str
+    settings: type
+    work: Callable
+
+
+def names():
+    """Returns the names of the studies that come with the package, sorted."""
+    return sorted(one.name for one in pkgutil.iter_modules([str(_FOLDER)]) if one.name[0] != "_")
+
+
+def find(name):
+    """Returns the `Study` of a name, or of the path of a `.py` file, and how it is called.
+
+    Raises:
+        ValueError: if there is none; the nearest name is suggested.
+    """
+    if name in names():
+        return importlib.import_module(f"{_ROOM}.{name}").STUDY, name
+    if not name.endswith(".py"):
+        raise ValueError(
+            f"NAME must be one of {names()}, or the path of a .py or .toml file; the nearest is "
+            f"{nearest(name, names())!r}. Received: {name!r}"
+        )
+    path = pathlib.Path(os.path.abspath(name))
+    if not path.is_file():
+        raise ValueError(f"NAME names a file that does not exist. Received: {name!r}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    study = getattr(module, "STUDY", None)
+    if not isinstance(study, Study):
+        raise ValueError(
+            f"The file of a study must set STUDY, a `Study`. Received: {name!r}, STUDY={study!r}"
+        )
+    return study, path.stem
