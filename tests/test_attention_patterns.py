@@ -13,9 +13,9 @@ from position_cases import METHOD_NAMES, Case, MethodLayers, by_kind, encoder, i
 from keras_tupe import TupeBackbone, attention_patterns, layers, positions
 from keras_tupe.attention_patterns import Visible
 from keras_tupe.layers.attention import core
-from training.check_method import gradients, patterns
-from training.check_method.compare import BrokenPromiseError
-from training.check_method.patterns import PatternCase, fitting_cases, pattern_cases
+from training.check.compare import BrokenPromiseError
+from training.check.method import gradients, patterns
+from training.check.method.patterns import PatternCase, fitting_cases, pattern_cases
 
 METHODS = [Case(name) for name in METHOD_NAMES]
 PATTERN_CASES = [case for name in attention_patterns.PATTERNS for case in pattern_cases(name)]
@@ -64,7 +64,7 @@ def test_global_tokens_see_with_projections_of_their_own():
 
 @pytest.mark.parametrize("name", FEW)
 def test_a_causal_encoder_does_not_see_the_future(name):
-    patterns.check_future(Case(name))  # under `causal` all methods are: `check_method`
+    patterns.check_future(Case(name))  # under `causal` all methods are: `keras-tupe check`
 
 
 def test_a_leak_would_be_seen(monkeypatch):

@@ -9,8 +9,8 @@ import pytest
 from position_cases import METHOD_NAMES, Case, encoder, inputs, outputs, random_ids
 
 from keras_tupe import positions
-from training.check_method import record
-from training.check_method.compare import BrokenPromiseError
+from training.check.compare import BrokenPromiseError
+from training.check.method import record
 
 OUTSIDE = pathlib.Path(__file__).parents[1] / "examples" / "linear_slope.py"
 

@@ -17,19 +17,13 @@ TESTS = pathlib.Path(__file__).parent
 LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
-    "ablate": {
-        *("pretrain", "finetune_glue", "finetune_squad"),
-        "evaluate",
-    },
-    "check_task": {"check_method"},
     "compare": {"pretrain"},
-    "demo": {"draw", "evaluate", "query", "saved_models"},
-    "experiment": {"ablate", "pretrain", "finetune_glue", "finetune_squad"},
-    "finetune_glue": {"pretrain"},
-    "finetune_seq2seq": {"pretrain"},
-    "finetune_squad": {"pretrain"},
+    "demo": {"draw", "evaluate", "query", "list"},
+    "experiment": {"studies", "pretrain", "evaluate"},
+    "finetune": {"pretrain"},
     "gallery": {"draw", "quickstart"},
-    "studies": {"evaluate", "finetune_glue"},
+    "list": {"study"},
+    "studies": {"pretrain", "evaluate"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the
@@ -38,14 +32,13 @@ SHARED_BEGINNINGS = {
     ("keras_tupe/models", "tupe"),
     ("keras_tupe/positions", "tupe"),
     ("keras_tupe/positions", "qkr"),
-    ("training", "finetune"),
 }
 # Rooms of `benchmarks` that one uses, beside the harness.
 BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}
 
 
 def room_of(name):
-    """Returns the room of a module: `ablate` of `training.studies.ablation.report`."""
+    """Returns the room of a module: `pretrain` of `training.pretrain.report`."""
     return (*name.split("."), "")[1]
 
 
@@ -57,7 +50,8 @@ def rooms():
 def allowed_rooms(room):
     """Returns the rooms of `training` that one may import."""
     if room in LOWER_ROOMS:
-        return {room, *LOWER_ROOMS[: LOWER_ROOMS.index(room)]}
+        lower = LOWER_ROOMS[: LOWER_ROOMS.index(room)]
+        return {room, *lower, *MAY_IMPORT.get(room, ())}
     return {room, *LOWER_ROOMS, *MAY_IMPORT.get(room, ())}
 
 

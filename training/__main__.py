@@ -23,12 +23,18 @@ from training.command.without_keras import version
 _FOLDER = pathlib.Path(__file__).parent
 # Names of before -> what to write.
 _MOVED = {
+    "ablate": "study ablation",
     "probe": "study probe",
     "prune": "study prune",
+    "check_method": "check",
+    "check_task": "check",
+    "methods": "list methods",
+    "saved_models": "list saved_models",
     "evaluate_blimp": "evaluate blimp",
     "evaluate_perplexity": "evaluate perplexity",
     "evaluate_sts": "evaluate sts",
 }
+_MOVED |= {f"finetune_{task}": f"finetune {task}" for task in ("glue", "squad", "seq2seq")}
 
 
 def commands():
@@ -77,7 +83,7 @@ def main(arguments=None):
     name, known = words[0].replace("-", "_"), commands()
     if name in _MOVED:
         print(
-            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now, with the same options. "
+            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now; see its --help. "
             f"Received: {' '.join(words)}",
             file=sys.stderr,
         )

@@ -150,7 +150,10 @@ def page(command):
     for one in command.tasks():
         said = docstrings.parse(one.text())
         parts += [f"## {one.words}", docstrings.inline(said.summary, _link), _described(said)]
-        parts += [table(_HEADER, rows) for rows in _options(one).values()]
+        for heading, rows in _options(one).items():
+            parts += [f"*{heading}*", table(_HEADER, rows)]
+        if "config" in {field.name for field in dataclasses.fields(one.settings())}:
+            parts.append(_named_settings(one))
     if command.tasks():
         parts += ["## Exit codes", _exit_codes(), _source(command)]
         return "\n\n".join(filter(None, parts)) + "\n"
@@ -250,12 +253,14 @@ def _quoted(found):
 
 def _sections(settings):
     """Returns the section of each field that stands under a comment `# === Name ===`."""
-    found, heading = {}, None
-    for line in inspect.getsource(settings).splitlines():
-        if section := _SECTION.match(line):
-            heading = section[1]
-        elif (field := _FIELD.match(line)) and heading:
-            found[field[1]] = f"Options: {heading[0].lower()}{heading[1:]}"
+    found = {}
+    for owner in filter(dataclasses.is_dataclass, reversed(settings.__mro__)):  # parents first
+        heading = None
+        for line in inspect.getsource(owner).splitlines():
+            if section := _SECTION.match(line):
+                heading = section[1]
+            elif (field := _FIELD.match(line)) and heading and field[1] not in found:
+                found[field[1]] = f"Options: {heading[0].lower()}{heading[1:]}"
     return found
 
 

@@ -6,6 +6,13 @@ from docs.results.fields import lookup
 from training.command.durations import duration
 
 _WIDTH = 88
+# What commands were called when they were recorded -> what is typed today.
+_TODAY = {
+    r"^python -m training\.finetune_": "keras-tupe finetune ",
+    r"^python -m training\.": "keras-tupe ",
+    "--max-train-(rows|questions) ": "--limit ",
+    "--max-dev-questions ": "--dev-limit ",
+}
 
 
 def result_report(files, name, options):
@@ -56,7 +63,8 @@ def result_origin(files, name):
 
 def wrapped(command):
     """Returns a command as it is typed today, in lines of a page's width."""
-    command = re.sub(r"^python -m training\.", "keras-tupe ", command)
+    for before, today in _TODAY.items():
+        command = re.sub(before, today, command)
     words = re.findall(r"'[^']*'|\S+", command)
     groups = []  # an option stays beside its values
     for word in words:

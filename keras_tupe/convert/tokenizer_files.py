@@ -51,27 +51,15 @@ _CHINESE_WORDS = (
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """The special tokens that a model's vocabulary must have.
+    """The special tokens that a model's vocabulary must have."""
 
-    Attributes:
-        kind: `kind` of our tokenizer: `"wordpiece"`, `"byte_pair"` or `"sentencepiece"`.
-        classes: names of the tokenizers there; the first is what we write.
-        special: dictionary: entry of the settings -> the token that it must be or be left out.
-        start: the token that ours begins with, by which its kind of vocabulary is known.
-        cuts_words: whether the tokenizer there cuts Chinese text into words of the vocabulary, as
-            ours does not. Defaults to `False`.
-        also: tokens that are never cut there either, and are text here as those of `special` are.
-        spare_mask: whether the mask may be a last piece for which the model has no token vector.
-            Defaults to `False`.
-    """
-
-    kind: str
-    classes: tuple
-    special: dict
-    start: str
-    cuts_words: bool = False
-    also: tuple = ()
-    spare_mask: bool = False
+    kind: str  # of our tokenizer: "wordpiece", "byte_pair" or "sentencepiece"
+    classes: tuple  # names of the tokenizers there; the first is what we write
+    special: dict  # entry of the settings -> the token that it must be or be left out
+    start: str  # the token that ours begins with, by which its kind of vocabulary is known
+    cuts_words: bool = False  # whether theirs cuts Chinese text into words, as ours does not
+    also: tuple = ()  # tokens that are never cut there either, and are text here
+    spare_mask: bool = False  # whether the mask may be a last piece without a token vector
 
     @property
     def around(self):
@@ -125,10 +113,8 @@ FAIRSEQ_IDS = {
 
 def special_ids(tokenizer, ids):
     """Returns the entries of config.json about special tokens."""
-    return {
-        theirs: default if getattr(tokenizer, ours, None) is None else getattr(tokenizer, ours)
-        for theirs, (ours, default) in ids.items()
-    }
+    found = {theirs: getattr(tokenizer, ours, None) for theirs, (ours, _) in ids.items()}
+    return {name: ids[name][1] if value is None else value for name, value in found.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,14 +133,31 @@ class Vocabulary:
         return {piece: place for place, piece in enumerate(self.pieces)}
 
 
+class IdsOnlyError(Exception):
+    """Why a model is converted without its tokenizer."""
+
+    @classmethod
+    def of(cls, found):
+        """Returns one for what ours cannot do: name of a file -> list of words."""
+        said = [f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines]
+        return cls(f"the tokenizer has {'; '.join(said)}, which ours cannot do")
+
+
 def read_vocabulary(folder, vocabulary_size, frame=BERT):
     """Returns the tokenizer of a folder, if ours can do what it asks for, and notes."""
-    folder, kind = pathlib.Path(folder), _KINDS[frame.kind]
+    try:
+        return _read(pathlib.Path(folder), vocabulary_size, frame)
+    except IdsOnlyError as error:
+        return None, (f"{error}, so {IDS_ONLY}",)
+
+
+def _read(folder, vocabulary_size, frame):
+    kind = _KINDS[frame.kind]
     names = (CONFIG, SETTINGS, WHOLE, SPECIAL_MAP, ADDED)
     files = {x: read_json(folder / x) if (folder / x).is_file() else {} for x in names}
     missing = [name for name in kind.files if not (folder / name).is_file()]
     if missing and not files[WHOLE]:
-        return None, (f"there is no {' and no '.join([*missing, WHOLE])}, so {IDS_ONLY}",)
+        raise IdsOnlyError(f"there is no {' and no '.join([*missing, WHOLE])}")
     if missing:  # then nothing may be left out
         model = {"type": None, **_part(files[WHOLE], "model")}
         files[WHOLE] = {"normalizer": None, "pre_tokenizer": None, **files[WHOLE], "model": model}
@@ -162,13 +165,13 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
     lowercase = kind.has_case and (True if says is None else says)
     # first, since the vocabulary of another kind of tokenizer need not fit the model
     different = _differences(files, frame, kind, lowercase)
-    if _said(different):
-        return _refusal(different)
+    if any(different.values()):
+        raise IdsOnlyError.of(different)
     where = WHOLE if missing else " and ".join(kind.files)
     try:
         vocabulary = kind.of_whole(files[WHOLE]) if missing else kind.of_files(folder)
     except VocabularyError as error:
-        return _unusable(where, error)
+        raise _unusable(where, error) from None
     pieces = vocabulary.pieces
     is_spare = vocabulary_size == len(pieces) - 1 and pieces[-1] == frame.special.get("mask_token")
     if not (frame.spare_mask and is_spare):
@@ -177,15 +180,13 @@ def read_vocabulary(folder, vocabulary_size, frame=BERT):
         different[WHOLE] += _other_content(kind, files[WHOLE], vocabulary)
     if frame.cuts_words and any(re.fullmatch("[\u4e00-\u9fff]{2,}", piece) for piece in pieces):
         different[where].append("pieces of several Chinese characters")
-    if _said(different):
-        return _refusal(different)
+    if any(different.values()):
+        raise IdsOnlyError.of(different)
     tokenizer, notes = _tokenizer(vocabulary, lowercase, where, kind)
-    if tokenizer is None:
-        return None, notes
     if getattr(tokenizer, "start_token", None) not in (None, frame.start):
-        return None, (
+        raise IdsOnlyError(
             f"the tokenizer's texts begin with {tokenizer.start_token!r} and not with "
-            f"{frame.start!r}, so {IDS_ONLY}",
+            f"{frame.start!r}"
         )
     if kind.has_case and "do_lower_case" not in files[SETTINGS]:
         said = f", as {WHOLE} says; {SETTINGS} says nothing"
@@ -250,22 +251,23 @@ def checked_size(pieces, vocabulary_size, path):
 
 
 def wordpiece_tokenizer(pieces, lowercase, path):
-    """Returns the tokenizer of a BERT vocabulary, if ours can use it, and notes for the report."""
+    """Returns the tokenizer of a BERT vocabulary and notes; raises `IdsOnlyError`."""
     return _tokenizer(Vocabulary(pieces), lowercase, repr(os.fspath(path)), _KINDS[BERT.kind])
 
 
 def _unusable(where, reason):
-    return None, (f"ours cannot use {where}: {reason}; so {IDS_ONLY}",)
+    return IdsOnlyError(f"ours cannot use {where}: {reason}")
 
 
 def _tokenizer(vocabulary, lowercase, where, kind):
-    """Returns our tokenizer or `None`, and notes; without TensorFlow it can only be saved."""
+    """Returns our tokenizer and notes; without TensorFlow it can only be saved."""
     if not can_read_text():
         return kept_tokenizer(kind.name, kind.contents(vocabulary), lowercase), (ONLY_SAVED,)
     try:
         return kind.make(vocabulary, lowercase), ()
     except (ValueError, TypeError, RuntimeError) as error:  # as the op says
-        return _unusable(where, next(iter(str(error).splitlines()), type(error).__name__))
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise _unusable(where, reason) from None
 
 
 def _other_content(kind, whole, vocabulary):
@@ -333,12 +335,13 @@ def _other_tokens(files, frame, kind):
 
 def _other_steps(name, theirs, ours, free):
     """Returns how steps before the model of pieces differ; those in `free` change nothing."""
-    theirs = [step for step in theirs if step.get("type") not in free and step not in free]
-    ours = [step for step in ours if step.get("type") not in free and step not in free]
-    types = [[step.get("type") for step in steps] for steps in (theirs, ours)]
-    if types[0] != types[1]:
-        words = " and ".join(map(repr, types[0])) or None
-        return [f"{name} of type {words}"]
+    theirs, ours = (
+        [step for step in steps if step.get("type") not in free and step not in free]
+        for steps in (theirs, ours)
+    )
+    types, expected = ([step.get("type") for step in steps] for steps in (theirs, ours))
+    if types != expected:
+        return [f"{name} of type {' and '.join(map(repr, types)) or None}"]
     return [word for pair in zip(theirs, ours, strict=True) for word in unlike(*pair)]
 
 
@@ -387,14 +390,6 @@ def unlike(content, ours):
         and name != "trim_offsets"  # pieces are the same
         and (name == "type" or content[name] is not None)
     ]
-
-
-def _said(found):
-    return "; ".join(f"{name}: {', '.join(lines)}" for name, lines in found.items() if lines)
-
-
-def _refusal(found):
-    return None, (f"the tokenizer has {_said(found)}, which ours cannot do, so {IDS_ONLY}",)
 
 
 def _texts(value):

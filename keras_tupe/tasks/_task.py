@@ -57,7 +57,7 @@ class TupeTask(PresetModel):
         makes_labels: whether the preprocessor makes the labels, and none are read.
         scores: names in `keras_tupe.metrics`, or what else `scored` gives, the main one first.
         examples: rows of a table as `example` reads them, a tuple of dictionaries, which
-            `keras-tupe query` asks by itself, and `keras-tupe check_task` trains on.
+            `keras-tupe query` asks by itself, and `keras-tupe check` trains on.
         example_options: options of a model for these, where there are no defaults.
         beside: rows of strings that `keras-tupe query` asks along with every question.
         unanswered: a sentence for a row of which `say` says nothing.

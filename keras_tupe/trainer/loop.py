@@ -61,6 +61,11 @@ class Loop:
         """
         self._work.append((work, every, frozenset(at)))
 
+    def is_due(self, every=0, at=()):
+        """Returns whether what is done after such steps, see `after`, is due at this one."""
+        is_regular = every and self.step and (self.step % every == 0 or self.step == self.steps)
+        return bool(is_regular) or self.step in at
+
     def row(self, schedule):
         """Returns what a log says here; `losses` begin anew.
 
@@ -98,8 +103,7 @@ class Loop:
         self.step += 1
         self.losses.append(self.trainer.last_step["batch_loss"])
         for work, every, at in self._work:
-            is_due = every and (self.step % every == 0 or self.step == self.steps)
-            if is_due or self.step in at:
+            if self.is_due(every, at):
                 work()
             if self.trainer.stop_training:
                 return

@@ -129,8 +129,8 @@ def option_mistakes(module, words):
     """Returns what a command has to say about its options, by its own settings."""
     module, asked = importlib.import_module(module), []
 
-    def parse(settings_class, *_):
-        asked.append(settings_class)
+    def parse(settings_class, arguments, *_):
+        asked.append((settings_class, arguments))
         raise _AskedError
 
     before, module.parse = module.parse, parse
@@ -140,7 +140,8 @@ def option_mistakes(module, words):
         pass
     finally:
         module.parse = before
-    return settings.read(asked[0], _without_own_config(words))[1]
+    settings_class, words = asked[0]  # without the name of a task
+    return settings.read(settings_class, _without_own_config(words))[1]
 
 
 def _without_own_config(words):

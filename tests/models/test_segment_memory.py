@@ -14,7 +14,7 @@ from keras_tupe import TupeCausalLM, call_with_memory, positions, with_memory_le
 from keras_tupe.analysis import mean_attention_scores, position_logits, seen_keys
 from keras_tupe.layers import PlainSelfAttention
 from keras_tupe.layers._recomputation import set_remat
-from training.check_method import segments
+from training.check.method import segments
 
 CAUSAL = {"attention_pattern": "causal"}
 SEGMENTS = {**CAUSAL, "memory_length": 4, "segment_length": 3}
@@ -40,7 +40,7 @@ def columns(given, start, end=None):
 
 
 def test_which_methods_have_a_memory():
-    """Each of these answers as segments one after the other: `check_method`, for every method."""
+    """Each answers as segments one after the other: `keras-tupe check`, for every method."""
     known = segments.with_memory(map(tied, METHOD_NAMES))
     without = {case.name for case in map(tied, METHOD_NAMES)} - {case.name for case in known}
     assert without == {"absolute", "sinusoidal", "bert_r", "free_table"}

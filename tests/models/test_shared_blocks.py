@@ -12,7 +12,7 @@ from tolerances import in_float64
 from keras_tupe import TupeBackbone, TupeCausalLM, TupeMaskedLM
 from keras_tupe.analysis import mean_attention_scores
 from keras_tupe.layers import TokenEmbedding
-from training.check_method.numpy_encoder import encode
+from training.check.method.numpy_encoder import encode
 
 LAYERS = {"num_layers": 4, "num_groups": 2, "embedding_dim": 6}
 TUPE_R = Case("tupe_r")

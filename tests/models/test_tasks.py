@@ -1,7 +1,5 @@
 """What every task promises, and the pre-training and the fine-tuning model."""
 
-import functools
-
 import keras
 import keras_hub
 import numpy as np
@@ -12,8 +10,9 @@ from tolerances import in_float64
 
 from keras_tupe.models import TupeMaskedLM, TupeMaskedPairLM, TupeTextClassifier
 from keras_tupe.tasks import TASKS
-from training.check_task.suite import BROKEN, PROMISES, model_of, outcome
-from training.check_task.suite import inputs as inputs_of
+from training.check.outcome import BROKEN, Check
+from training.check.task import PROMISES, model_of
+from training.check.task import inputs as inputs_of
 
 TUPE_R = Case("tupe_r")
 # The pooler is no part of masked language modeling.
@@ -68,7 +67,7 @@ PROMISED = [
 @pytest.mark.filterwarnings("ignore::UserWarning:keras")
 @pytest.mark.parametrize(("name", "promise"), PROMISED)
 def test_a_task_keeps_its_promises(name, promise, tensorflow):
-    found = outcome(promise, functools.partial(PROMISES[promise], TASKS[name]))
+    found = Check(promise, PROMISES[promise], (TASKS[name],)).outcome()
     assert found.result != BROKEN, found.reason
 
 
@@ -107,7 +106,7 @@ def test_the_encoder_of_a_preset_serves_other_tasks(name, pre_trained, tmp_path,
 
 
 @NO_POOLER
-@pytest.mark.parametrize("name", [*TASKS.keys() - OF_OTHER_LOSSES])
+@pytest.mark.parametrize("name", sorted(TASKS.keys() - OF_OTHER_LOSSES))
 def test_the_loss_is_the_sum_of_weighted_means_of_cross_entropies(name, tensorflow):
     model, random = model_of(TASKS[name]), np.random.default_rng(3)
     model.preprocessor, given, labels, weights, wanted = None, inputs_of(model), {}, {}, 0

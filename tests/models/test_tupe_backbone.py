@@ -9,8 +9,8 @@ from tolerances import in_float64
 
 import keras_tupe
 from keras_tupe.models import TupeBackbone
-from training.check_method import saving
-from training.check_method.numpy_encoder import encode
+from training.check.method import saving
+from training.check.method.numpy_encoder import encode
 
 TUPE_R, NAMES = Case("tupe_r"), ("sequence_output", "pooled_output")
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import tomllib
 
+from ablation_cases import finish
 from run_cases import make_run
 
 from keras_tupe import positions
@@ -81,7 +82,7 @@ learning_rates = [1e-4]
 seeds = 1
 epochs = 1
 length = 16
-max_train_rows = 8
+limit = 8
 """
 LENGTHS = """
 [scales.laptop.squad]
@@ -158,7 +159,7 @@ def make_runs(out, plan, shifts, glue=None):
     for position, losses in shifts.items():
         variant = parse(position)
         for seed, shift in enumerate(losses):
-            folder = out / ABLATION / "runs" / variant.folder / f"seed-{seed}"
+            folder = out / ABLATION / variant.folder / f"seed-{seed}" / "pretrain"
             make_run(folder, steps=values.steps, shift=shift)
             settings = PretrainSettings(
                 position=variant.position,
@@ -174,11 +175,13 @@ def make_runs(out, plan, shifts, glue=None):
             write_json(folder / "settings.json", record)
             make_preset(folder / "preset", variant.position, variant.options)
             if glue is not None:
-                write_json(folder / "glue" / "results.json", glue_results(glue[position][seed]))
+                path = folder.parent / "glue" / "results.json"
+                write_json(path, glue_results(glue[position][seed]))
+    finish(out / ABLATION)
 
 
 def glue_results(score):
-    """What `training.finetune_glue` writes."""
+    """What `finetune glue` writes."""
     columns = {"rte": score, "mrpc": score + 1}
     return {
         "command": "g",
@@ -194,7 +197,7 @@ def glue_results(score):
 
 
 def make_squad(out, position, run, length, values):
-    """Makes up what `training.finetune_squad` writes; EM is 10 points below F1."""
+    """Makes up what `finetune squad` writes; EM is 10 points below F1."""
     content = {"command": "s", "commit": "abc", "seconds": 30.0, "changes": []}
     for name, shift in (("f1", 0), ("exact_match", -10)):
         found = [value + shift for value in values]

@@ -24,21 +24,13 @@ SMALLEST_SCORE = 1e-9  # its logarithm stands for a score of zero
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
-    """A picture that is ready to be drawn.
+    """A picture that is ready to be drawn, and its rows of tables, of strings."""
 
-    Attributes:
-        file: name of the PNG file.
-        write: draws it: (path) -> None.
-        rows: list of (head, pattern, Toeplitz energy, rank), as strings, for the table.
-        note: a sentence on why it shows nothing, if it does not.
-        cls_rows: list of (block, head, received, given, evenly received, evenly given) of attention
-            scores, as strings, for the table of [CLS].
-    """
-
-    file: str
-    write: Callable
-    rows: list
-    note: str = ""
+    file: str  # name of the PNG file
+    write: Callable  # draws it: (path) -> None
+    rows: list  # of (head, pattern, Toeplitz energy, rank)
+    note: str = ""  # a sentence on why it shows nothing, if it does not
+    # (block, head, received, given, evenly received, evenly given) of attention scores of [CLS]
     cls_rows: list = dataclasses.field(default_factory=list)
 
 
@@ -150,12 +142,7 @@ def _tables(backbone, origin):
 
 
 def patterns_of_scores(scores, is_seen=None):
-    """Returns the names of the patterns of attention scores `(heads, length, length)`.
-
-    Args:
-        scores: the scores.
-        is_seen: as in `name_patterns`.
-    """
+    """Returns the names of the patterns of attention scores, see `name_patterns`."""
     return name_patterns(np.log(np.maximum(scores, SMALLEST_SCORE)), is_seen)
 
 

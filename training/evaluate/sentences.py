@@ -10,7 +10,7 @@ from keras_tupe import TupeCausalLM, TupeMaskedLM, TupeTokenDiscriminator
 from keras_tupe.data.corpus.prepared_vocabulary import word_starts
 from keras_tupe.data.rows.masking import starts_of_words
 from training.finetune.forward import Forward
-from training.presets.token_losses import TokenLosses
+from training.presets.load import TokenLosses
 
 _KINDS = (TupeMaskedLM, TupeCausalLM, TupeTokenDiscriminator)
 

@@ -11,8 +11,7 @@ from training.command.variant import parse
 from training.command.words import option_words
 from training.experiment.definition import ROWS_AND_SEEDS
 from training.experiment.facts import preset_facts, rows_facts
-from training.finetune_glue.cost import glue_cost
-from training.finetune_squad.cost import squad_cost
+from training.finetune.cost import glue_cost, squad_cost
 from training.machine.cost import CURVE_POINTS, H200, TWO_CORES, Cost, pretraining
 from training.pretrain.schedule import scaled_list, scaled_warmup
 
@@ -26,7 +25,7 @@ class Command:
 
     Attributes:
         what: what it does, in a few words.
-        module: such as `"training.ablate"`.
+        module: such as `"training.study"`.
         words: list of the words behind it.
         parts: dictionary: name of a kind of work -> `Cost`.
         makes: path that is there when it is done, for a command that cannot be repeated, or `""`.
@@ -185,7 +184,7 @@ class _Commands:
         if scale.long_rows is not None:
             values["long_rows"] = given.long_rows or "LONG_ROWS"
         what = f"{len(scale.positions)} methods, {pretrain.seeds} seeds each"
-        return Command(what, "training.ablate", option_words(values), parts)
+        return Command(what, "training.study", ["ablation", *option_words(values)], parts)
 
     def graft(self):
         """Returns the command that puts the other method into a preset."""
@@ -204,11 +203,11 @@ class _Commands:
         cost = squad_cost(self._scale.squad, cell.length, self._size, cell.position, self._device)
         what = f"SQuAD at {cell.length} tokens, {cell.position}, {cell.run}"
         words = [self._preset(cell), *option_words(values)]
-        return Command(what, "training.finetune_squad", words, {"SQuAD": cost})
+        return Command(what, "training.finetune", ["squad", *words], {"SQuAD": cost})
 
     def _preset(self, cell):
         if cell.run != PRESET:
-            run = os.path.join("runs", parse(cell.position).folder, cell.run)
+            run = os.path.join(parse(cell.position).folder, cell.run, "pretrain")
             return os.path.join(self._out, ABLATION, run, "preset")
         if cell.position == self._scale.baseline:
             return self._settings.preset or "PRESET"

@@ -19,7 +19,7 @@ from training.command.kinds import nearest
 from training.command.settings import setting
 from training.command.without_keras import without_keras
 from training.experiment.definition import SCALES, find, names
-from training.finetune_glue.protocol import GLUE_TASKS, TASKS
+from training.finetune.glue.protocol import GLUE_TASKS, TASKS
 from training.machine import settings as machine
 
 with without_keras():

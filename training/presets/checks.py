@@ -8,6 +8,7 @@ from training.command.without_keras import method_names, without_keras
 
 with without_keras():
     from keras_tupe._json_file import read_json_object
+    from keras_tupe._new_folder import check_is_new
 
 TOKENIZERS = ("tokenizer.json", "preprocessor.json")
 
@@ -75,6 +76,17 @@ def measurement_problems(settings, presets, content, is_data=os.path.isdir):
     if file is not None and not os.path.isfile(file):
         found.append(f"--position-file must be an existing Python file. Received: {file!r}")
     return found + (no_folder(settings.out) if settings.out is not None else [])
+
+
+def wrong_new_folder(out):
+    """Returns a sentence if `--out` cannot be what is made, which must not be there yet."""
+    if out is None:
+        return ["--out must name what to make. Received: none"]
+    try:
+        check_is_new(out)
+    except ValueError as error:
+        return [str(error)]
+    return no_folder(out)
 
 
 def is_seq2seq(folder):

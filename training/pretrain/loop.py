@@ -3,8 +3,6 @@
 import functools
 import signal
 
-import keras
-
 from keras_tupe import objectives
 from keras_tupe.trainer import Loop, Trainer, adamw
 from training.machine.devices import agreed
@@ -43,9 +41,9 @@ class Training:
         loop.after(lambda: progress.update(loop.step, self.trainer.last_step["batch_loss"]), 1)
         return loop
 
-    def fit(self, start, end, progress, *callbacks):
+    def fit(self, start, end, progress):
         """Trains from one step to another, shown by a `Progress`."""
-        self.loop(end, progress, start).run(callbacks)
+        self.loop(end, progress, start).run()
 
     def evaluate(self, step, progress, most=None):
         """Tests on held-out rows, and says the scores.
@@ -96,17 +94,23 @@ class StopSignal:
         self.received = True
 
 
-def loop_of_run(training, plan, stop, saver, progress, log, step):
-    """Returns the `Loop` of a run: it writes its log, saves, and ends when it is asked to.
+def train(training, plan, stop, saver, progress, log, step, valid_batches=None, work=None, at=()):
+    """Trains to the last step of a run; returns whether it came there, and the steps done.
+
+    It writes the log, tests, saves, and ends when it is asked to. What a kill left out after the
+    first step, a held-out loss and `work`, is done before all.
 
     Args:
         training: the `Training`.
-        plan: says the `steps`, of which `log_every` and `save_every`, and `saved_step_numbers()`.
+        plan: says the `steps`, of which `log_every`, `save_every` and `valid_every`, and
+            `saved_step_numbers()`.
         stop: a `StopSignal`.
         saver: a `Saver`.
         progress: a `Progress`.
         log: a `RunLog`, or `None` for workers that write none.
         step: step that the run begins at.
+        valid_batches: batches to test on at most; all by default.
+        work: function of a step, done after the steps `at`.
     """
     trainer, machine = training.trainer, training.machine
     loop = training.loop(plan.steps, progress, step, saver.losses)
@@ -126,67 +130,22 @@ def loop_of_run(training, plan, stop, saver, progress, log, step):
             save()
             trainer.stop_training = True
 
+    def validate():
+        scores = training.evaluate(loop.step, progress, valid_batches)
+        if log is not None:
+            tokens = round(loop.step * progress.tokens_per_step)
+            log.valid(step=loop.step, tokens=tokens, **scores)
+
     loop.after(write_log, plan.log_every)
     loop.after(save, plan.save_every, plan.saved_step_numbers())
     loop.after(end_if_asked, 1 if machine.num_workers == 1 else plan.log_every)
-    return loop
-
-
-class Watch(keras.callbacks.Callback):
-    """The work between two calls of the host: log, save, stop.
-
-    Args:
-        training: the `Training`.
-        settings: a `Settings` of `training.pretrain`.
-        stop: a `StopSignal`.
-        saver: a `Saver`.
-        progress: a `Progress`.
-        log: a `RunLog`, or `None` for workers that write none.
-        step: step that the run begins at.
-
-    Attributes:
-        step: steps done.
-    """
-
-    def __init__(self, training, settings, stop, saver, progress, log, step):
-        super().__init__()
-        self.step = self._start = step
-        self._trainer = training.trainer
-        self._machine, self._schedule = training.machine, training.schedule
-        self._settings, self._stop = settings, stop
-        self._kept = settings.saved_step_numbers()
-        self._saver, self._progress, self._log = saver, progress, log
-        self._losses = list(saver.losses)
-
-    def begin(self):
-        """Says that a new `fit` begins here."""
-        self._start = self.step
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.step = self._start + batch + 1
-        self._losses.append(self._trainer.last_step["batch_loss"])
-        settings = self._settings
-        if self.step % settings.log_every == 0 or self.step == settings.steps:
-            self._write_log()
-        saves = self.step % settings.save_every == 0 or self.step == settings.steps
-        saves = saves or self.step in self._kept
-        alone, together = self._machine.num_workers == 1, self.step % settings.log_every == 0
-        if (alone or together) and agreed(self._machine, self._stop.received):
-            saves = self._trainer.stop_training = True
-        if saves:
-            with self._progress.paused():
-                self._saver.save(self._trainer, self.step, self._losses)
-
-    def _write_log(self):
-        if self._log is not None:
-            self._log.train(
-                step=self.step,
-                loss=sum(self._losses) / len(self._losses),
-                learning_rate=float(self._schedule(self.step - 1)),
-                gradient_norm=self._trainer.last_step["gradient_norm"],
-                tokens_per_second=self._progress.tokens_per_second,
-                flop_utilisation=self._progress.flop_utilisation,
-                seconds=self._progress.seconds + self._log.start_seconds,
-                skipped_steps=self._trainer.last_step["skipped_steps"],
-            )
-        self._losses.clear()
+    loop.after(validate, plan.valid_every)
+    if work is not None:
+        loop.after(lambda: work(loop.step), at=at)
+    # the chief knows what is there, and all take part
+    is_missing = log is not None and step not in log.valid_steps and loop.is_due(plan.valid_every)
+    if machine.gathered([int(is_missing)]).any():
+        validate()
+    if loop.is_due(at=at):
+        work(step)
+    return loop.run(), loop.step

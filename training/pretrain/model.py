@@ -6,7 +6,7 @@ import keras
 
 from keras_tupe import SIZES, TupeTokenizer
 from keras_tupe.models._kept_tokenizer import can_read_text, kept_tokenizer
-from training.presets.vocabulary import check_same_vocabulary
+from training.presets.folder import check_same_vocabulary
 from training.pretrain.trunk import ASKED
 
 

@@ -21,7 +21,7 @@ from training.machine.settings import XLA
 from training.presets.of_run import preset_at
 from training.pretrain import model, report
 from training.pretrain.facts import data_facts
-from training.pretrain.loop import StopSignal, Training, loop_of_run
+from training.pretrain.loop import StopSignal, Training, train
 from training.pretrain.progress import Progress
 from training.pretrain.saver import Saver
 
@@ -203,9 +203,7 @@ class Run:
             "parameters": self.model.count_params(),
             "held_out": self._held_out_facts(),
         }
-        partial = self.out / ".partial.settings.json"
-        data.write_json(partial, record)
-        partial.replace(self.out / "settings.json")
+        data.write_json(self.out / "settings.json", record)
 
     def _peak(self):
         """Returns the peak of all devices; before there is a model, when nothing else runs here."""
@@ -254,15 +252,18 @@ class Run:
             outputs = tuple(self.objective.outputs)
             log = RunLog(self.out, self.step, settings.tensorboard, outputs=outputs)
         with self.progress() as progress:
-            loop = loop_of_run(self.training, settings, stop, self.saver, progress, log, self.step)
-            loop.after(lambda: self._validate(loop.step, progress, log), settings.valid_every)
-            loop.after(lambda: self._preset_on_the_way(loop.step, progress), at=self._preset_steps)
-            # what a kill may have left out; the chief knows, and all take part
-            if self.machine.gathered([int(self._validation_is_missing())]).any():
-                self._validate(self.step, progress, log)
-            self._preset_on_the_way(self.step, progress)
-            done = loop.run()
-            self.step = loop.step
+            done, self.step = train(
+                self.training,
+                settings,
+                stop,
+                self.saver,
+                progress,
+                log,
+                self.step,
+                valid_batches=settings.valid_batches,
+                work=lambda step: self._preset_on_the_way(step, progress),
+                at=self._preset_steps,
+            )
         return done
 
     def _lacks(self, step):
@@ -274,8 +275,7 @@ class Run:
         It comes after the checkpoint of its step, and before any later one: so whoever goes on from
         a checkpoint writes what is missing of that step alone.
         """
-        is_due = self.is_chief and step in self._preset_steps and self._lacks(step)
-        if self.machine.gathered([int(is_due)]).any():
+        if self.machine.gathered([int(self.is_chief and self._lacks(step))]).any():
             with progress.paused():
                 self._write_preset(step)
 
@@ -298,20 +298,6 @@ class Run:
         folder.parent.mkdir(exist_ok=True)
         partial.rename(folder)
         return folder
-
-    def _validation_is_missing(self):
-        step, every = self.step, self.settings.valid_every
-        if not self.is_chief or not step or not every:
-            return False
-        if step % every and step != self.settings.steps:
-            return False
-        return step not in read_log(self.out / VALID)["step"]
-
-    def _validate(self, step, progress, log):
-        scores = self.training.evaluate(step, progress, self.settings.valid_batches)
-        if log is not None:
-            tokens = step * self.settings.batch_size * self.rows.length
-            log.valid(step=step, tokens=tokens, **scores)
 
     def finish(self):
         """Writes preset and picture, and prints the table."""

@@ -10,7 +10,7 @@ from position_cases import HEADS, KEY_DIM, MAX_LENGTH, VOCABULARY, WIDTH, Case, 
 
 from keras_tupe import positions
 from keras_tupe.models import TupeSeq2SeqBackbone, TupeSeq2SeqLM, TupeSeq2SeqLMPreprocessor
-from training.check_method.numpy_encoder import NumpyTrunk, added_positions
+from training.check.method.numpy_encoder import NumpyTrunk, added_positions
 
 SIDES = ("encoder", "decoder")
 # KerasHub's samplers mix integers of 32 and 64 bits, which tests have on JAX.

@@ -9,8 +9,8 @@ import pytest
 from training.command.checks import no_folder, not_there
 from training.evaluate.tasks.blimp import Settings as Blimp
 from training.experiment.settings import folder_problems
-from training.finetune_glue.settings import Settings as Glue
-from training.finetune_squad.settings import Settings as Squad
+from training.finetune.tasks.glue import Settings as Glue
+from training.finetune.tasks.squad import Settings as Squad
 from training.gallery.settings import Settings as Gallery
 from training.prepare.folder import check_output
 from training.pretrain.settings import Settings as Pretrain

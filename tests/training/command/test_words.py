@@ -5,8 +5,8 @@ import pytest
 from training.command.settings import read
 from training.command.words import option_words, words
 from training.evaluate.tasks.blimp import Settings as Blimp
-from training.finetune_glue.settings import Settings as Glue
-from training.finetune_squad.settings import Settings as Squad
+from training.finetune.tasks.glue import Settings as Glue
+from training.finetune.tasks.squad import Settings as Squad
 from training.pretrain.settings import Settings as Pretrain
 
 

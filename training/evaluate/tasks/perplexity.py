@@ -48,8 +48,8 @@ def measure(settings, preset, folder):
     """Measures the losses of all tokens."""
     from keras_tupe import TupeCausalLM
     from keras_tupe.data import PreparedRows
+    from training.presets.folder import check_same_vocabulary
     from training.presets.load import load_preset
-    from training.presets.vocabulary import check_same_vocabulary
 
     model, text = load_preset(preset)
     if not isinstance(model, TupeCausalLM):
@@ -101,7 +101,7 @@ def _sums(model, rows, length, settings):
 
     from keras_tupe.data import NextTokens
     from training.finetune.forward import Forward
-    from training.presets.token_losses import TokenLosses
+    from training.presets.load import TokenLosses
 
     vocabulary = rows.vocabulary
     rule = NextTokens(vocabulary.size, vocabulary.pad_id, vocabulary.end_id)

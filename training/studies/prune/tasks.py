@@ -14,8 +14,8 @@ from keras_tupe.models import keep_zeros
 from training.evaluate.sentences import Encoder, PseudoLogLikelihood
 from training.evaluate.tasks.blimp import pair_counts
 from training.finetune.engine import FineTuner, Recipe
-from training.finetune_glue.data import read_tasks, tokenize
-from training.finetune_glue.settings import Settings as GlueSettings
+from training.finetune.glue.rows import read_tasks, tokenize
+from training.finetune.tasks.glue import Settings as GlueSettings
 from training.presets.encoder import Encoder as PresetEncoder
 from training.presets.load import load_preset
 
@@ -168,7 +168,7 @@ class Sst2(Task):
             preset=settings.preset,
             data=settings.data,
             tasks=("sst2",),
-            max_train_rows=settings.train_rows,
+            limit=settings.train_rows,
             check_counts=False,
         )
         self._rows = read_tasks(glue, ["sst2"])["sst2"]

@@ -1,0 +1,271 @@
+"""Whole ablations: what all methods share, and that a killed one ends as if nothing had happened.
+
+That `none` fails a task which needs word order is shown in `test_quickstart.py`, by
+`test_positions_matter_in_the_quickstart_as_the_readme_says`.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import commands
+import h5py
+import keras
+import numpy as np
+import pretrain_cases as cases
+import pytest
+
+from keras_tupe import SIZES, data, positions
+from keras_tupe.models.sizes import Size
+from training.command.folder_lock import FolderLock
+from training.pretrain import model as pretrain_model
+from training.pretrain import settings as pretrain_settings
+
+POSITIONS = ("absolute", "bert_r:max_distance=16")
+FOLDERS = ("absolute", "bert_r.max_distance=16")
+STEPS = cases.OPTIONS["steps"]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    return cases.make_rows(tmp_path_factory.mktemp("rows"))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("absolute", "tupe_r", "qkr_4"),
+        pytest.param(tuple(sorted(positions.METHODS)), marks=pytest.mark.slow, id="all"),
+    ],
+)
+def test_equal_seeds_give_all_methods_the_same_trunk(names, rows, monkeypatch):
+    monkeypatch.setitem(SIZES, "tiny", Size(1, 2, 8, 16))
+    prepared = data.PreparedRows(str(rows))
+
+    def weights(position, seed=5):
+        settings = pretrain_settings.Settings(size="tiny", position=position, seed=seed)
+        model = pretrain_model.make_model(settings, prepared)
+        values = {
+            weight.path: np.asarray(keras.ops.convert_to_numpy(weight)) for weight in model.weights
+        }
+        assert len(values) == len(model.weights)
+        return values
+
+    trunk = weights("none")
+    assert sum(value.std() > 0 for value in trunk.values()) >= 8
+    for name in names:
+        ours = weights(name)
+        assert set(trunk) <= set(ours), name
+        different = [path for path, value in trunk.items() if (ours[path] != value).any()]
+        assert not different, (name, different)
+    other = weights("none", seed=6)
+    assert all((other[path] != value).any() for path, value in trunk.items() if value.std() > 0)
+
+
+def test_a_new_model_has_the_epsilon_that_was_asked_for(rows, monkeypatch):
+    monkeypatch.setitem(SIZES, "tiny", Size(1, 2, 8, 16))
+    for epsilon in (1e-5, 1e-12):
+        settings = pretrain_settings.Settings(size="tiny", layer_norm_epsilon=epsilon)
+        model = pretrain_model.make_model(settings, data.PreparedRows(str(rows)))
+        assert model.backbone.get_config()["layer_norm_epsilon"] == epsilon
+
+
+# === Slow: real runs ===
+
+
+def words(rows, out, *more, seeds=2):
+    options = {**cases.OPTIONS, "positions": POSITIONS, "seeds": seeds, "seed": None}
+    return [*cases.arguments(rows, out, **options), *map(str, more)]
+
+
+def start(*arguments):
+    """Starts an ablation in another process."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "training.study", "ablation", *arguments],
+        cwd=pathlib.Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process):
+    """Waits for the end; returns what was told."""
+    told, _ = process.communicate(timeout=900)
+    return told
+
+
+def whole_run(*arguments):
+    process = start(*arguments)
+    told = finish(process)
+    assert process.returncode == 0, told[-3000:]
+    return told
+
+
+def wait_until(condition, process, seconds=300):
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end and not condition():
+        time.sleep(0.002)
+    return condition()
+
+
+def has_row(out, folder, seed, step):
+    log = out / ".work" / folder / f"seed-{seed}" / "pretrain" / "log.csv"
+    return log.exists() and f"\n{step}," in log.read_text()
+
+
+def children(number):
+    """Numbers of the processes that a process has started."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(path.read_text().rsplit(")", 1)[1].split()[1]) == number:
+                found.append(int(path.parent.name))
+    return found
+
+
+def is_there(number):
+    return pathlib.Path(f"/proc/{number}").exists()
+
+
+@pytest.fixture(scope="module")
+def whole(rows, tmp_path_factory):
+    """An undisturbed ablation."""
+    out = tmp_path_factory.mktemp("whole") / "ablation"
+    told = whole_run(*words(rows, out))
+    assert re.search(r"4 \(2 methods, 2 seeds\), 4 to train", told)
+    assert "epochs of the rows" in told
+    assert "run 4 of 4, bert_r.max_distance=16/seed-1/pretrain" in told
+    return out
+
+
+def results(out):
+    """All numbers of a report but the times."""
+    record = json.loads((out / "study.json").read_text())
+    for method in record["methods"].values():
+        for run in method["runs"].values():
+            assert run.pop("seconds") > 0
+            assert run.pop("tokens_per_second") > 0
+            run.pop("commit")  # of a working tree that may change meanwhile
+    return [record["seeds"], record["settings"], record["methods"]]
+
+
+def tables(out):
+    """The tables of a report but for the speed."""
+    text = (out / "study.md").read_text()
+    return [line.rsplit("|", 2)[0] for line in text.splitlines() if line.startswith("| ")]
+
+
+def preset_weights(path):
+    """The bytes of all arrays in a file of weights, by name."""
+    found = {}
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset):
+            found[name] = item[()].tobytes()
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    assert found
+    return found
+
+
+def assert_same_ablation(ours, theirs):
+    assert results(ours) == results(theirs)
+    assert tables(ours) == tables(theirs)
+    for folder in FOLDERS:
+        for seed in range(2):
+            run = f"{folder}/seed-{seed}/pretrain"
+            for name, columns in (
+                ("log.csv", ("step", "loss", "learning_rate", "gradient_norm")),
+                ("valid.csv", ("step", "tokens", "valid_loss", "valid_accuracy")),
+            ):
+                tables_of = [cases.table(out / run / name, *columns) for out in (ours, theirs)]
+                assert tables_of[0] == tables_of[1]
+            assert not (ours / run / "checkpoints").exists()
+            for name in ("model.weights.h5", "task.weights.h5"):
+                weights = [preset_weights(out / run / "preset" / name) for out in (ours, theirs)]
+                assert weights[0] == weights[1]
+
+
+@pytest.mark.slow
+def test_a_killed_ablation_leaves_no_process_and_ends_with_the_same_table(rows, whole, tmp_path):
+    out = tmp_path / "ablation"
+    arguments = words(rows, out)
+
+    process = start(*arguments)  # in the middle of the first run
+    assert wait_until(lambda: has_row(out, FOLDERS[0], 0, 8), process), finish(process)
+    alive = children(process.pid)
+    assert len(alive) == 1
+    process.kill()
+    process.communicate()
+    end = time.monotonic() + 5
+    while any(map(is_there, alive)) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not any(map(is_there, alive)), "a second writer"
+
+    process = start(*arguments)  # on its wish, in the third run: it saves
+    assert wait_until(lambda: has_row(out, FOLDERS[0], 1, 4), process), finish(process)
+    process.send_signal(signal.SIGTERM)
+    told = finish(process)
+    assert process.returncode == 143
+    assert told.rstrip().endswith(
+        "study: stopped. The same command goes on from the last complete run."
+    )
+
+    process = start(*arguments)  # just before a checkpoint has its name
+    path = out / ".work" / FOLDERS[1] / "seed-1" / "pretrain" / "checkpoints"
+    assert wait_until(lambda: any(path.glob(".partial_*")), process), finish(process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+    told = whole_run(*arguments)
+    assert "4 (2 methods, 2 seeds), 1 to train" in told
+    assert_same_ablation(out, whole)
+    told = whole_run(*arguments)  # nothing to do
+    assert "to train" not in told
+    assert_same_ablation(out, whole)
+
+
+@pytest.mark.slow
+def test_methods_and_seeds_are_added(rows, whole, tmp_path):
+    out = tmp_path / "ablation"
+    told = whole_run(*words(rows, out, seeds=1))
+    assert "2 (2 methods, 1 seed), 2 to train" in told
+    told = whole_run(*words(rows, out))
+    assert "4 (2 methods, 2 seeds), 2 to train" in told
+    assert_same_ablation(out, whole)
+
+
+@pytest.mark.slow
+def test_two_ablations_in_one_folder_are_refused(rows, whole):
+    before = cases.files(whole)
+    told = commands.refusal("study", "ablation", *words(rows, whole), "--learning-rate", "0.5")
+    assert "made with other settings" in told
+    assert "learning_rate: 0.001 -> 0.5" in told
+    with FolderLock(whole):
+        told = commands.refusal("study", "ablation", *words(rows, whole))
+    assert told.startswith("study: Another process works in --out")
+    assert cases.files(whole).keys() == before.keys()
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_named_and_the_others_are_done(rows, tmp_path):
+    out = tmp_path / "ablation"
+    log = out / ".work" / "absolute" / "seed-0" / "pretrain" / "log.csv"
+    log.parent.mkdir(parents=True)
+    log.write_text("of another program\n")
+    process = start(*words(rows, out, seeds=1))
+    told = finish(process)
+    assert process.returncode == 1
+    assert "pretrain: --out must be a new folder, or one that training.pretrain made" in told
+    assert "Some runs failed" in told
+    assert "Received: absolute/seed-0/pretrain" in told
+    record = json.loads((out / "study.json").read_text())
+    assert record["positions"] == ["bert_r:max_distance=16"]

@@ -1,0 +1,277 @@
+import dataclasses
+import hashlib
+import inspect
+import math
+
+import pretrain_cases
+import pytest
+
+from keras_tupe import positions
+from keras_tupe.positions import absolute
+from training.command.settings import parse
+from training.command.variant import Variant
+from training.command.words import words as words_of
+from training.finetune.glue.protocol import PROTOCOLS
+from training.machine import cost as machine_cost
+from training.machine.cost import Device, TimeLeft, training
+from training.pretrain import settings as pretrain_settings
+from training.studies.ablation import work
+from training.studies.ablation.checks import OWN_CHOICE
+from training.studies.ablation.settings import PASSED_ON, Settings
+from training.studies.ablation.tasks import tasks_of
+from training.studies.ablation.work import Ablating, facts_of
+from training.study.folder import differences
+from training.study.results import Results
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    return pretrain_cases.make_rows(tmp_path_factory.mktemp("rows"))
+
+
+def settings_of(rows, *words, positions=("absolute", "t5")):
+    common = ["--data", str(rows), "--out", "out", "--positions", *positions, "--steps", "100"]
+    return parse(Settings, [*common, *map(str, words)])
+
+
+def mistakes(capsys, *words):
+    with pytest.raises(SystemExit) as stop:
+        parse(Settings, list(map(str, words)))
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_every_setting_of_a_run_is_passed_on_or_decided_here():
+    fields = {field.name for field in dataclasses.fields(pretrain_settings.Settings)}
+    left_out = {"out", "config", "preset", "allow_change", "given"}
+    assert {*PASSED_ON, *OWN_CHOICE} == fields - left_out
+    usual = {f.name: f.default for f in dataclasses.fields(pretrain_settings.Settings)}
+    ours = Settings()
+    assert all(getattr(ours, name) == usual[name] for name in PASSED_ON)
+
+
+def test_a_command_line_gives_the_settings_it_was_made_of(rows):
+    settings = settings_of(
+        rows, "--normalize-first", "--no-tensorboard", "--valid-batches", "none", "--beta-2", 0.98
+    )
+    run = settings.pretraining(Variant("bert_r", {"max_distance": 16}), 3, "out/run")
+    again = parse(pretrain_settings.Settings, words_of(run, always=("warmup_steps",)))
+    assert again == run
+    assert (again.normalize_first, again.tensorboard, again.valid_batches) == (True, False, None)
+    assert (again.position, again.seed, again.beta_2) == ("bert_r", 3, 0.98)
+    assert again.method_options() == {"max_distance": 16}
+
+
+def test_warm_up_and_validations_follow_the_steps_unless_given(rows):
+    run = settings_of(rows).pretraining(Variant("t5"), 0, "out")
+    assert (run.steps, run.warmup_steps, run.valid_every) == (100, 1, 5)
+    words = ("--warmup-steps", 7, "--valid-every", 50)
+    run = settings_of(rows, *words).pretraining(Variant("t5"), 0, "out")
+    assert (run.warmup_steps, run.valid_every) == (7, 50)
+
+
+def test_the_warm_up_of_a_file_follows_the_steps_too(rows):
+    words = ["--data", str(rows), "--out", "out", "--positions", "t5,absolute"]
+    settings = parse(Settings, [*words, "--config", "laptop", "--steps", "50"])
+    run = settings.pretraining(settings.variants[0], 0, "out")
+    assert (run.steps, run.warmup_steps) == (50, 3)
+    assert parse(pretrain_settings.Settings, words_of(run, always=("warmup_steps",))) == run
+
+
+@pytest.mark.parametrize("numbers", [(1_000_000, 10_000), (100_000, 10_000), (2_000, 20)])
+def test_command_words_keep_the_warm_up(rows, numbers):
+    steps, warmup = numbers
+    settings = pretrain_settings.Settings(
+        data=str(rows), out="out", steps=steps, warmup_steps=warmup
+    )
+    assert (
+        parse(pretrain_settings.Settings, words_of(settings, always=("warmup_steps",))) == settings
+    )
+
+
+def test_a_file_for_one_run_is_good_for_an_ablation(rows):
+    """Its method, its seed and what it keeps are decided here."""
+    for name in ("laptop", "demo", "tupe-base", "huang-base"):
+        words = ["--data", str(rows), "--out", "out", "--positions", "t5,absolute"]
+        settings = parse(Settings, [*words, "--config", name])
+        run = settings.pretraining(settings.variants[0], 1, "out")
+        assert (run.position, run.seed, run.keep_steps) == ("t5", 1, "")
+        theirs = parse(
+            pretrain_settings.Settings, ["--data", str(rows), "--out", "o", "--config", name]
+        )
+        names = ("size", "learning_rate", "steps", "warmup_steps", "valid_every", "batch_size")
+        assert all(getattr(run, name) == getattr(theirs, name) for name in names)
+
+
+def test_methods_may_be_given_with_commas_spaces_or_all(rows):
+    settings = settings_of(rows, positions=("absolute,t5", "bert_r:max_distance=16:cls=untied"))
+    assert [variant.label for variant in settings.variants] == [
+        "absolute",
+        "t5",
+        "bert_r:cls=untied:max_distance=16",
+    ]
+    assert len(settings_of(rows, positions=("all",)).variants) >= 20
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["--positions", "absolut"], ["no positional method 'absolut'", "nearest is 'absolute'"]),
+        (["--positions", "absolute", "shaw:kk=3"], ["no option 'kk'", "nearest is 'k'"]),
+        (["--positions", "absolute", "shaw:k=16"], ["shaw:k=16: `k` is the distance", "= 15"]),
+        (["--positions", "absolute", "t5:num_buckets=7"], ["t5:num_buckets=7: ", "even integer"]),
+        (["--positions", "absolute", "t5", "t5"], ["every method once", "'t5' and 't5'"]),
+        (["--positions", "absolute", "t5", "t5:cls=tied"], ["'t5' and 't5:cls=tied'"]),
+        (["--positions", ","], ["--positions must name the methods", "Received: ,"]),
+        (["--positions", "t5"], ["--baseline must be one of --positions, ['t5']", "'absolute'"]),
+        (["--baseline", "t6"], ["the nearest is 't5'", "Received: 't6'"]),
+        (["--seeds", "0"], ["--seeds must be an integer >= 1. Received: 0"]),
+        (["--seeds", "two"], ["--seeds must be an integer. Received: 'two'"]),
+        (["--seed", "3"], ["--seed is not for an ablation", "seed=3"]),
+        (["--position", "t5"], ["--position is not for an ablation"]),
+        (["--valid-every", "0"], ["--valid-every must be above 0"]),
+        (["--strategy", "multiworker"], ["starts its runs on one machine"]),
+        (["--size", "tni"], ["--size must be one of", "nearest is 'tiny'"]),
+        (["--learning-rate", "0"], ["--learning-rate must be a number above 0"]),
+        (["--max-sequence-length", "8"], ["absolute: rows must not be longer than"]),
+        (["--config", "laptopp"], ["nearest is 'laptop'"]),
+        (["--tasks", "cola"], ["--tasks and --glue belong together", "['cola']"]),
+        (["--glue", "."], ["--tasks and --glue belong together"]),
+        (["--squad-train", "x"], ["--squad-dev belong together", "must be a file"]),
+        (["--blimp", "nowhere"], ["--blimp must be a folder that exists", "'nowhere'"]),
+        (["--glue-options", "--seeds 1"], ["--glue-options is of no use without --tasks"]),
+        (["--blimp", ".", "--blimp-options", "--x 'y"], ["--blimp-options must be words of a"]),
+    ],
+)  # fmt: skip
+def test_mistakes_are_answered_with_a_sentence(words, parts, rows, capsys):
+    base = ["--data", rows, "--out", "out", "--steps", 100]
+    base += [] if "--positions" in words else ["--positions", "absolute", "t5"]
+    told = mistakes(capsys, *base, *words)
+    assert "Received: " in told
+    assert "Traceback" not in told
+    for part in parts:
+        assert part in told
+
+
+def test_all_mistakes_are_named_at_once(capsys):
+    told = mistakes(capsys, "--positions", "absolut", "--seeds", 0, "--batch-size", 0)
+    assert len(told.splitlines()) == 5
+    for part in ("'absolut'", "--seeds", "--batch-size", "--data", "--out"):
+        assert part in told
+
+
+def test_the_options_of_tasks_are_checked_before_anything_runs(rows, capsys, tmp_path):
+    words = ["--data", rows, "--out", "out", "--steps", 100, "--positions", "absolute", "t5"]
+    tasks = ["--tasks", "colaa", "--glue", tmp_path, "--glue-options", "--seeds 0 --lenth 3"]
+    told = mistakes(capsys, *words, *tasks)
+    assert "training.finetune glue: unrecognized arguments: --lenth; the nearest option" in told
+    assert "training.finetune glue: --seeds must be an integer >= 1. Received: 0" in told
+    assert "the nearest is 'cola'. Received: 'colaa'" in told
+    assert len(told.splitlines()) == 3
+    own = ["--tasks", "cola", "--glue", tmp_path, "--glue-options", "--epochs 1 --out elsewhere"]
+    assert "training.finetune glue: --out cannot be among" in mistakes(capsys, *words, *own)
+    right = [*words, "--tasks", "cola", "--glue", tmp_path, "--blimp", tmp_path]
+    assert parse(Settings, list(map(str, right))).tasks == ("cola",)
+
+
+def test_the_cost_of_a_run_is_counted(rows):
+    from keras_tupe import data
+
+    prepared = data.PreparedRows(str(rows))
+    run = settings_of(rows, "--size", "tiny", "--batch-size", 8).pretraining(Variant("t5"), 0, "o")
+    device = Device("two", 2e12, 0.5, 0.0, 0.0)
+    cost = training(run, 16, prepared.vocabulary.size, device)
+    assert cost.tokens == 100 * 8 * 16
+    assert cost.seconds == cost.flops / 1e12
+    tokens, slots, m, f, vocabulary = 8 * 16, 8 * 3, 128, 512, prepared.vocabulary.size
+    assert data.Masking.of(prepared.vocabulary).num_slots(16) == 3
+    blocks = 2 * (6 * tokens * 4 * m * m + 12 * tokens * 16 * m)
+    blocks += 6 * (tokens + slots) * 2 * m * f  # the last one's feed-forward network at the slots
+    assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))
+    left = TimeLeft(60.0)
+    left.trained += [40.0, 100.0, 70.0]
+    assert left.seconds(5, 5) == 350.0
+
+
+def planned(rows, *words):
+    words = ("--size", "tiny", "--batch-size", 8, "--seeds", 1, *words)
+    found = Ablating(settings_of(rows, *words))
+    runs = list(found.plan(None))
+    return runs, found.estimate(runs, runs, Results([]))
+
+
+def test_the_plan_counts_the_start_and_the_end_of_every_run(rows, tmp_path, monkeypatch):
+    device = Device("one", 1e15, 1.0, 0.0, 44.0)  # the steps take no time
+    monkeypatch.setattr(work, "find_device", lambda *_: (device, {}))
+    _, table = planned(rows, "--out", tmp_path / "out")
+    assert "2 (2 methods, 1 seed), 2 to train" in table
+    assert "12,800 (" in table
+    assert "about 3 min (a guess" in table  # two runs of 88 s
+    assert "88 s to start and end a run" in table
+
+
+def test_a_busy_machine_takes_longer_to_start(monkeypatch):
+    facts = ({"gpu": None, "cpu": "x", "cores": 2}, 1.0)
+    monkeypatch.setattr(machine_cost, "machine_facts", lambda _: facts)
+    for slow in (1.0, 3.5):
+        monkeypatch.setattr(machine_cost, "slowness", lambda slow=slow: slow)
+        device, _ = machine_cost.find_device("float32")
+        assert device.start_seconds == slow * machine_cost.TWO_CORES.start_seconds
+
+
+def test_what_runs_share_is_all_that_changes_what_is_learned(rows, tmp_path):
+    def shared(*words):
+        settings = settings_of(rows, *words, "--out", tmp_path)
+        run = settings.pretraining(settings.variants[0], 0, tmp_path)
+        return facts_of(run, {"rows_hash": "abc"}, "tensorflow")
+
+    first = shared()
+    assert differences(first, shared("--seeds", 9, "--xla", "off", "--log-every", 3)) == []
+    for words, named in (
+        (("--learning-rate", 1e-3), ["learning_rate: 0.0001 -> 0.001"]),
+        (("--batch-size", 8, "--dropout", 0.0), ["batch_size: 256 -> 8", "dropout: 0.1 -> 0.0"]),
+        (("--valid-every", 50), ["valid_every: 5 -> 50"]),
+    ):
+        assert differences(first, shared(*words)) == named
+
+
+def test_a_task_is_another_after_a_changed_default_protocol_or_file(rows, tmp_path, monkeypatch):
+    """Words of a command leave out defaults: an old score would stand in the new table."""
+    (tmp_path / "CoLA").mkdir()
+    (tmp_path / "CoLA" / "train.tsv").write_text("a")
+    (tmp_path / "blimp.jsonl").write_text("b")
+    words = ("--tasks", "cola", "--glue", tmp_path, "--blimp", tmp_path)
+
+    def identities():
+        return [task.identity() for task in tasks_of(settings_of(rows, *words), 16)]
+
+    first = identities()
+    assert identities() == first
+    settings = type(tasks_of(settings_of(rows, *words), 16)[0].settings)
+    with monkeypatch.context() as changed:
+        init = settings.__init__
+
+        def other(self, *values, **names):
+            init(self, *values, **{"batch_size": 7, **names})
+
+        changed.setattr(settings, "__init__", other)
+        assert differences(first[0], identities()[0]) != []
+    with monkeypatch.context() as changed:
+        protocol = dataclasses.replace(PROTOCOLS["tupe"], length=99)
+        changed.setitem(PROTOCOLS, "tupe", protocol)
+        assert "length" in str(differences(first[0], identities()[0]))
+    (tmp_path / "CoLA" / "train.tsv").write_text("c")
+    assert [name.split(":")[0] for name in differences(first[0], identities()[0])] == ["data"]
+    assert differences(first[1], identities()[1]) != []
+
+
+def test_a_method_of_a_file_counts_by_its_content(rows, tmp_path):
+    text = inspect.getsource(absolute)
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    words = ("--size", "tiny", "--batch-size", 8, "--baseline", file)
+    settings = settings_of(rows, *words, positions=(str(file),))
+    (run,) = [run for run in Ablating(settings).plan(None) if run.place["seed"] == 0]
+    assert run.own["position_file"] == hashlib.sha256(text.encode()).hexdigest()
+    assert "position_file" not in run.shared
+    del positions.METHODS["mine"]
