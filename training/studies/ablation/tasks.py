@@ -11,11 +11,9 @@ from training.command.checks import option
 from training.command.settings import read
 from training.command.without_keras import without_keras
 from training.command.words import option_words, words
-from training.evaluate_blimp import settings as blimp
-from training.evaluate_perplexity import settings as perplexity
+from training.evaluate.tasks import blimp, perplexity
 from training.finetune.glue.protocol import GLUE_TASKS, PROTOCOLS
-from training.finetune_glue import settings as glue
-from training.finetune_squad import settings as squad
+from training.finetune.tasks import glue, squad
 
 with without_keras():
     from keras_tupe._json_file import read_json_object
