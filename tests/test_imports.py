@@ -42,6 +42,7 @@ MAY_IMPORT = {
         "models",
         "_finite",
         "_json_file",
+        "_new_folder",
         "_keras_private",
     },
     "analysis": {"_finite", "attention_patterns", "layers", "models", "trunk"},
