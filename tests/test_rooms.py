@@ -27,7 +27,6 @@ MAY_IMPORT = {
     "finetune_glue": {"pretrain"},
     "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
-    "gallery": {"draw", "quickstart"},
     "list": {"study"},
     "prune": {"evaluate", "finetune_glue"},
     "quickstart": {"export", "pretrain"},
