@@ -21,7 +21,6 @@ MAY_IMPORT = {
     "demo": {"draw", "evaluate", "query", "list"},
     "experiment": {"studies", "pretrain", "evaluate"},
     "finetune": {"pretrain"},
-    "gallery": {"draw", "quickstart"},
     "list": {"study"},
     "studies": {"pretrain", "evaluate"},
     "quickstart": {"export", "pretrain"},

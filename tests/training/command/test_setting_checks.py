@@ -11,7 +11,6 @@ from training.evaluate.tasks.blimp import Settings as Blimp
 from training.experiment.settings import folder_problems
 from training.finetune.tasks.glue import Settings as Glue
 from training.finetune.tasks.squad import Settings as Squad
-from training.gallery.settings import Settings as Gallery
 from training.prepare.folder import check_output
 from training.pretrain.settings import Settings as Pretrain
 from training.quickstart.settings import Settings as Quickstart
@@ -37,7 +36,6 @@ def test_a_folder_that_is_there_or_can_be_made_is_right_and_nothing_stays(tmp_pa
         lambda out: Glue(out=out),
         lambda out: Squad(out=out),
         lambda out: Blimp(out=out),
-        lambda out: Gallery(out=out),
         lambda out: Quickstart(out=out),
     ],
 )
