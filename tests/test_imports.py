@@ -43,6 +43,7 @@ MAY_IMPORT = {
         "_finite",
         "_json_file",
         "_keras_private",
+        "_new_folder",
     },
     "analysis": {"attention_patterns", "layers", "models", "trunk"},
     "convert": {

@@ -24,7 +24,7 @@ from training.command.words import words
 from training.machine.cost import TimeLeft, find_device, pretraining
 from training.machine.kind import machine_kind
 from training.presets.of_run import preset_at
-from training.pretrain.facts import data_facts
+from training.pretrain.identity import data_facts
 
 
 def check_folder(settings):
