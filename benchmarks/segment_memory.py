@@ -2,7 +2,7 @@
 
     python -m benchmarks.segment_memory with/memory without/memory --out segment_memory.json
 
-Both are folders of `training.ablate --objective causal_lm --long-rows ROWS`, of the same methods,
+Both are folders of `study ablation --objective causal_lm --long-rows ROWS`, of the same methods,
 seeds, rows and segments, one with `--memory-length`, one without. For each method: the losses on
 held-out rows, in all and by segment, and what the memory changes, in pairs of equal seeds (95 %
 intervals and p of Student's paired t test). `--picture` draws loss against position.
@@ -35,7 +35,7 @@ class Settings:
         if len(self.ablations) == 2:
             return []
         return [
-            "ABLATIONS must be two folders of training.ablate, with a memory and without. "
+            "ABLATIONS must be two folders of ablations, with a memory and without. "
             f"Received: {len(self.ablations)}"
         ]
 
@@ -46,7 +46,7 @@ def main(arguments=None):
     from benchmarks.harness import provenance, report
 
     with sentences("segment_memory", "Nothing was written."):
-        records = [read_json_object(f"{folder}/ablation.json") for folder in settings.ablations]
+        records = [read_json_object(f"{folder}/study.json") for folder in settings.ablations]
         rows = compared(*records)
         record = {
             **provenance.origin("segment_memory", arguments),
@@ -63,7 +63,7 @@ def compared(*records):
     """Returns a dictionary for each method.
 
     Args:
-        *records: contents of two `ablation.json`, with a memory and without.
+        *records: contents of two `study.json`, with a memory and without.
 
     Raises:
         ValueError: if methods, seeds or bins of the two differ, or there are no bins.

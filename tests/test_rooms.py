@@ -17,16 +17,13 @@ TESTS = pathlib.Path(__file__).parent
 LOWER_ROOMS = ("command", "machine", "presets", "finetune", "study")
 # The other rooms of `training` that one uses, beside the lower ones.
 MAY_IMPORT = {
-    "ablate": {
-        *("pretrain", "evaluate"),
-    },
     "compare": {"pretrain"},
     "demo": {"draw", "evaluate", "query", "list"},
-    "experiment": {"ablate", "pretrain"},
+    "experiment": {"studies", "pretrain", "evaluate"},
     "finetune": {"pretrain"},
     "gallery": {"draw", "quickstart"},
     "list": {"study"},
-    "studies": {"evaluate"},
+    "studies": {"pretrain", "evaluate"},
     "quickstart": {"export", "pretrain"},
 }
 # Beginnings of names that files of one folder share: a registry, the class files of KerasHub, the
@@ -41,7 +38,7 @@ BENCHMARKS_MAY_IMPORT = {"gpu": {"training"}}
 
 
 def room_of(name):
-    """Returns the room of a module: `ablate` of `training.studies.ablation.report`."""
+    """Returns the room of a module: `pretrain` of `training.pretrain.report`."""
     return (*name.split("."), "")[1]
 
 

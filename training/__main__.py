@@ -23,6 +23,7 @@ from training.command.without_keras import version
 _FOLDER = pathlib.Path(__file__).parent
 # Names of before -> what to write.
 _MOVED = {
+    "ablate": "study ablation",
     "probe": "study probe",
     "prune": "study prune",
     "check_method": "check",

@@ -6,7 +6,8 @@ import numpy as np
 from keras import ops
 
 from keras_tupe import attention_patterns
-from keras_tupe.analysis._checks import check_whole_rows, real_numbers
+from keras_tupe._finite import real_numbers
+from keras_tupe.analysis._checks import BEFORE_MASKS, check_whole_rows
 from keras_tupe.trunk.inputs import check_inputs
 
 
@@ -28,9 +29,6 @@ def mean_attention_scores(backbone, token_ids, padding_mask, segment_ids=None):
 
     Returns:
         float64 `(num_layers, num_heads, length, length)`, in [0, 1] or NaN.
-
-    Raises:
-        ValueError: if a sequence does not begin with a real token.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(100, 2, 2, 16, 32)
@@ -113,7 +111,7 @@ def cls_attention(scores):
     """
     scores = np.asarray(scores)
     is_nan = np.isnan(scores) if scores.dtype.kind == "f" else np.zeros(scores.shape, bool)
-    real_numbers(scores[~is_nan], "scores")
+    real_numbers(scores[~is_nan], "scores", BEFORE_MASKS)
     shape = scores.shape
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 2 or not scores.size:
         raise ValueError(
@@ -136,15 +134,12 @@ def cls_attention(scores):
 
 
 def seen_keys(backbone, length, layer=0):
-    """Returns which keys each query of a block sees, by the attention pattern of an encoder.
+    """Returns which keys each query of a block sees: booleans `(length, length)`, queries by keys.
 
     Args:
         backbone: a `TupeBackbone`.
         length: number of tokens, [CLS] included.
         layer: number of the block, from 0. Defaults to 0.
-
-    Returns:
-        Booleans `(length, length)`, queries by keys.
 
     Example:
         >>> backbone = keras_tupe.TupeBackbone(100, 1, 2, 16, 32, attention_pattern="causal")

@@ -47,16 +47,10 @@ def name_patterns(matrices, is_seen=None):
     not see all others, as in a causal model, weights are over the keys that they see.
 
     Args:
-        matrices: position logits `(heads, length, length)` with [CLS] first. Constants of rows
-            do not matter, the scale does: it says how far position outweighs content.
+        matrices: position logits `(heads, length, length)` with [CLS] first and four words or more.
+            Constants of rows do not matter, the scale does.
         is_seen: booleans `(length, length)`, which key each query sees, itself at least. Defaults
             to all.
-
-    Returns:
-        List of strings, one per head.
-
-    Raises:
-        ValueError: if there are fewer than 4 words besides [CLS].
 
     Example:
         >>> position = np.arange(33)

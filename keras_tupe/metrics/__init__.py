@@ -4,7 +4,7 @@ NumPy float64, for every Keras backend. Classes: `accuracy`, `f1`, `matthews`; n
 `spearman`; answers to questions: `squad_scores`. Intervals: `wilson_interval` of a share,
 `bootstrap_interval` of any score of rows, `mean_interval` of a few runs, `paired_difference` of two
 methods run with equal seeds. None of this is imported by `import keras_tupe`, and SciPy only when
-it is used.
+it is used. What are no rows of finite real numbers ends in a `TypeError` or `ValueError`.
 
 What someone scores who always says the same thing, to compare with:
 

@@ -64,11 +64,8 @@ def mean_interval(values, level=0.95):
             normally distributed. Defaults to 0.95.
 
     Returns:
-        Tuple `(mean, low, high)` of floats. With one run, which tells nothing of the spread, `low`
-        and `high` are NaN; with equal runs all three are equal.
-
-    Raises:
-        TypeError, ValueError: if the values are not finite real numbers, or there are none.
+        Tuple `(mean, low, high)` of floats. With one run `low` and `high` are NaN; with equal runs
+        all three are equal.
 
     Example:
         >>> mean, low, high = mean_interval([80.1, 79.5, 80.9])
@@ -88,8 +85,6 @@ def bootstrap_interval(score, *columns, resamples=1000, level=0.95, seed=0):
     from them with replacement, whole rows together:
 
         low, high = the quantiles (1 - level) / 2 and (1 + level) / 2 of S*_1 .. S*_B
-
-    It says what other rows of the same kind would change, not what another training would.
 
     Args:
         score: function of as many arrays as there are columns, which returns a number.
@@ -176,8 +171,7 @@ def paired_difference(baseline, other, level=0.95):
             one pair            `low`, `high`, `p_value`, `detectable` NaN; too few
             two pairs           computed, but always too few
             all differences 0   interval 0 to 0, `p_value` 1 (the formula says 0/0)
-            all equal, not 0    interval without width, `p_value` 0, the limit of the formula;
-                                the verdict says that seeds which change nothing prove little
+            all equal, not 0    interval without width, `p_value` 0, the limit of the formula
 
         Differences that vary by rounding alone count as equal, and as 0 if rounding explains them.
 

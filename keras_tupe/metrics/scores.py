@@ -8,17 +8,10 @@ from keras_tupe.metrics._checks import pair
 
 
 def accuracy(labels, predictions):
-    """Returns the share of predictions that equal their label.
+    """Returns the share of predictions that equal their label, a float in [0, 1].
 
     Args:
-        labels, predictions: class ids `(n,)`.
-
-    Returns:
-        Float in [0, 1].
-
-    Raises:
-        TypeError: if the ids are not numbers.
-        ValueError: if there are none, shapes differ, or an id is not a finite whole number.
+        labels, predictions: class ids `(n,)`, whole numbers.
 
     Example:
         >>> accuracy([0, 1, 2, 2], [0, 1, 2, 0])
@@ -71,8 +64,7 @@ def matthews(labels, predictions):
         labels, predictions: class ids `(n,)`.
 
     Returns:
-        Float in [-1, 1]; 1 if all are right, about 0 for guesses. It is 0 where the formula says
-        0/0: predictions all of one class, or labels all of one class.
+        Float in [-1, 1]; 0 where the formula says 0/0: predictions or labels all of one class.
 
     Example:
         >>> matthews([1, 1, 0, 0], [1, 1, 0, 0]), matthews([1, 1, 1, 0], [1, 1, 1, 1])
@@ -103,12 +95,8 @@ def pearson(labels, predictions):
         labels, predictions: numbers `(n,)`, n >= 2.
 
     Returns:
-        Float in [-1, 1]. It is 0 if the predictions are all equal, or the labels are, where the
-        formula says 0/0 and SciPy answers NaN.
-
-    Raises:
-        TypeError: if they are not real numbers.
-        ValueError: if there are fewer than two, shapes differ or a number is not finite.
+        Float in [-1, 1]; 0 if the predictions or the labels are all equal, where the formula says
+        0/0 and SciPy answers NaN.
 
     Example:
         >>> round(pearson([0.0, 1.0, 5.0], [10.0, 11.0, 15.0]), 6)
@@ -122,9 +110,6 @@ def spearman(labels, predictions):
 
     Args:
         labels, predictions: numbers `(n,)`, n >= 2.
-
-    Returns:
-        Float in [-1, 1]; 1 if larger labels always have larger predictions, 0 as by `pearson`.
 
     Example:
         >>> round(spearman([0.0, 1.0, 5.0], [-3.0, 0.0, 900.0]), 6)

@@ -65,11 +65,6 @@ def squad_scores(questions, predictions):
     Returns:
         A `SquadScores`.
 
-    Raises:
-        TypeError: if `predictions` is not a dict, or an answer not a string.
-        ValueError: if there are no questions, two have one id, one has no gold answer, or not a
-            single one has a prediction.
-
     Example:
         >>> import types
         >>> question = types.SimpleNamespace(id="q", answers=(("the black cat", 4), ("cat", 14)))

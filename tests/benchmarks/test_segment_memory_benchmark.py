@@ -30,8 +30,8 @@ def write(folder, memory_length, shift, methods=("rope", "xlnet")):
     settings = {"memory_length": memory_length, "steps": 10 + memory_length}
     record = {"methods": found, "seeds": list(SEEDS), "settings": settings, "machine": {"cores": 2}}
     folder.mkdir(exist_ok=True)
-    (folder / "ablation.json").write_text(json.dumps(record))
-    return json.loads((folder / "ablation.json").read_text())
+    (folder / "study.json").write_text(json.dumps(record))
+    return json.loads((folder / "study.json").read_text())
 
 
 def test_the_numbers_are_those_of_paired_tests(tmp_path, capsys):

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import io
-import json
 import pathlib
 import tempfile
 
@@ -18,9 +17,6 @@ from keras_tupe.data import find_sources
 from keras_tupe.data.rows.json_record import write_json, write_sealed_json
 from keras_tupe.export.folder import write_card
 from training import compare
-from training.ablate import report, tasks
-from training.ablate import results as ablate_results
-from training.ablate import runs as ablate_runs
 from training.command import config_file
 from training.command import grid as command_grid
 from training.command import log as pretrain_log
@@ -42,6 +38,10 @@ from training.prepare.documents import Documents, read_documents
 from training.presets import checks, load
 from training.pretrain.report import load_run
 from training.pretrain.settings import Settings
+from training.studies.ablation import report, tasks
+from training.studies.ablation import results as ablate_results
+from training.study import folder as folder_of_study
+from training.study.folder import StudyFolder
 
 _FINGERPRINT = {"input": ["a.txt"], "length": 8, "valid": 0.1}
 
@@ -60,15 +60,6 @@ def _ablation_files():
         shifts = {"absolute": [0.5, 0.6], "qkr_4:k=3": [0.1, 0.3]}
         glue = {"absolute": [60.0, 61.0], "qkr_4:k=3": [62.0, 64.0]}
         experiment_cases.make_runs(folder, plan, shifts, glue)
-        for path in list(folder.glob("ablation/runs/*/*/glue/results.json")):
-            record = json.loads(path.read_bytes())
-            record["command"] = "python -m training.finetune glue P --tasks rte --out x"
-            path.write_text(json.dumps(record))
-            squad = {"command": "s", "seconds": 3.0, "f1": {"mean": 3.5}, "length": 32}
-            squad |= {"exact_match": {"mean": 3}}
-            experiment_cases.write_json(path.parents[1] / "squad" / "results.json", squad)
-            blimp = {"command": "b", "seconds": 3.0, "overall": {"accuracy": 0.5, "pairs": 7}}
-            experiment_cases.write_json(path.parents[1] / "blimp" / "results.json", blimp)
         files = [path for path in folder.rglob("*") if path.is_file()]
         return plan, {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -81,12 +72,8 @@ def _write_ablation(folder):
 
 def _read_ablation(folder):
     out = folder / "ablation"
-    found = ablate_runs.find_runs(out)
-    if found:
-        ablate_runs.check_belongs(out, found, found[0].facts())
-    tasks.check_equal(out)
-    ablation = ablate_results.collect(out, "absolute")
-    report.as_json(ablation, {})
+    report.as_json(ablate_results.collect(StudyFolder(out, "ablation").results(), "absolute"))
+    folder_of_study.record_of(out)
 
 
 def _read_experiment_results(folder):
@@ -94,16 +81,15 @@ def _read_experiment_results(folder):
 
 
 def _read_reports(folder):
-    report.recorded_machine(folder)
     experiment_settings.folder_problems(folder, {"name": "x"})
-    tasks.Task("glue", glue_settings.Settings()).is_done(folder)
+    tasks.Task("glue", glue_settings.Settings()).read(folder / "glue")
 
 
 def _write_reports(folder):
-    write_json(folder / "ablation.json", {"machine": {"kind": "x"}})
     write_json(folder / "experiment.json", {"identity": {"name": "x"}, "command": "c"})
     (folder / "glue").mkdir()
-    write_json(folder / "glue" / "results.json", {"command": "python -m training.finetune glue"})
+    tasks = {"rte": {"columns": {"rte": {"score": 60.0}}}}
+    write_json(folder / "glue" / "results.json", {"tasks": tasks, "average": 60.0, "seconds": 3})
 
 
 def _write_runs(folder):

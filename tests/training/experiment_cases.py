@@ -4,6 +4,7 @@ import dataclasses
 import json
 import tomllib
 
+from ablation_cases import finish
 from run_cases import make_run
 
 from keras_tupe import positions
@@ -158,7 +159,7 @@ def make_runs(out, plan, shifts, glue=None):
     for position, losses in shifts.items():
         variant = parse(position)
         for seed, shift in enumerate(losses):
-            folder = out / ABLATION / "runs" / variant.folder / f"seed-{seed}"
+            folder = out / ABLATION / variant.folder / f"seed-{seed}" / "pretrain"
             make_run(folder, steps=values.steps, shift=shift)
             settings = PretrainSettings(
                 position=variant.position,
@@ -174,7 +175,9 @@ def make_runs(out, plan, shifts, glue=None):
             write_json(folder / "settings.json", record)
             make_preset(folder / "preset", variant.position, variant.options)
             if glue is not None:
-                write_json(folder / "glue" / "results.json", glue_results(glue[position][seed]))
+                path = folder.parent / "glue" / "results.json"
+                write_json(path, glue_results(glue[position][seed]))
+    finish(out / ABLATION)
 
 
 def glue_results(score):

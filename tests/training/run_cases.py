@@ -8,6 +8,9 @@ from matplotlib.image import imread
 from training.command.log import LOG_COLUMNS, RunLog
 from training.pretrain.settings import Settings
 
+SIZES = {"num_layers": 2, "num_heads": 4, "hidden_dim": 128, "intermediate_dim": 512}
+SIZES |= {"vocabulary_size": 160}
+
 
 def make_run(folder, steps=300, shift=0.0, valid_every=20, speed=1000.0, share=0.25, outputs=()):
     """Writes the logs of a run whose loss falls from 9 + shift; returns the folder."""
@@ -43,7 +46,7 @@ def make_ended_run(folder, position, seed, shift=0.0, finished=True, **changes):
     (folder / "settings.json").write_text(json.dumps(record))
     if finished:
         (folder / "preset").mkdir()
-        (folder / "preset" / "config.json").write_text("{}")
+        (folder / "preset" / "config.json").write_text(json.dumps({"config": SIZES}))
         count = {"parameter_count": 1000 + len(position)}
         (folder / "preset" / "metadata.json").write_text(json.dumps(count))
     return folder

@@ -23,7 +23,7 @@ def command_of(name, arguments, package="training"):
     """Returns the command line, for the record.
 
     Args:
-        name: name of the command, such as `ablate`.
+        name: name of the command, such as `pretrain`.
         arguments: list of words, or `None` for those of this process.
         package: where the command is.
     """

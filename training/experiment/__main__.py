@@ -8,7 +8,7 @@ Scales: `laptop` is an hour or two on two cores, `gpu-hour` and `gpu-day` are th
 GPU, `paper` is what the paper did. The rows of text must have the length of the scale (128 tokens
 for a laptop); `--plan` tells what will run, its FLOPs and the hours on the device that is found.
 
-An experiment runs `training.ablate`, `training.convert` and `training.finetune` in OUT; the
+An experiment runs `training.study`, `training.convert` and `training.finetune` in OUT; the
 same command goes on where it was stopped. At the end: `report.md`, `report.json` and `report.png`,
 with the paper's numbers and ours in tables of their own, and what differs between them.
 """

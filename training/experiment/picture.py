@@ -4,8 +4,8 @@ import math
 
 from matplotlib.figure import Figure
 
-from training.ablate.results import LOSS
 from training.command.pictures import save
+from training.studies.ablation.results import LOSS
 
 _THEIRS, _OURS, _BASE = "#7a7a7a", "#1f77b4", "#d9d9d9"
 _ROW = 0.34  # inches

@@ -25,7 +25,7 @@ class Command:
 
     Attributes:
         what: what it does, in a few words.
-        module: such as `"training.ablate"`.
+        module: such as `"training.study"`.
         words: list of the words behind it.
         parts: dictionary: name of a kind of work -> `Cost`.
         makes: path that is there when it is done, for a command that cannot be repeated, or `""`.
@@ -184,7 +184,7 @@ class _Commands:
         if scale.long_rows is not None:
             values["long_rows"] = given.long_rows or "LONG_ROWS"
         what = f"{len(scale.positions)} methods, {pretrain.seeds} seeds each"
-        return Command(what, "training.ablate", option_words(values), parts)
+        return Command(what, "training.study", ["ablation", *option_words(values)], parts)
 
     def graft(self):
         """Returns the command that puts the other method into a preset."""
@@ -207,7 +207,7 @@ class _Commands:
 
     def _preset(self, cell):
         if cell.run != PRESET:
-            run = os.path.join("runs", parse(cell.position).folder, cell.run)
+            run = os.path.join(parse(cell.position).folder, cell.run, "pretrain")
             return os.path.join(self._out, ABLATION, run, "preset")
         if cell.position == self._scale.baseline:
             return self._settings.preset or "PRESET"

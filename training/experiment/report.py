@@ -3,13 +3,13 @@
 import math
 
 from keras_tupe.data import write_json
-from training.ablate.results import LOSS
 from training.command.durations import duration
 from training.command.report_files import replaced_picture, replaced_text
 from training.command.tables import table
 from training.command.variant import parse
 from training.experiment.results import AVERAGE, claims, verdict
 from training.finetune.glue.protocol import PROTOCOLS
+from training.studies.ablation.results import LOSS
 from training.study.report import machine_words, plain, spread
 
 MARKDOWN, JSON, PICTURE = FILES = "report.md", "report.json", "report.png"
@@ -267,5 +267,5 @@ def _notes(plan, results):
             f"({source}); the average is the plain mean of the columns that are here."
         )
     if plan.scale.pretrain is not None:
-        notes.append("More, with curves: `ablation/ablation.md` and `ablation/ablation.png`.")
+        notes.append("More, with curves: `ablation/study.md` and `ablation/study.png`.")
     return notes

@@ -6,12 +6,13 @@ import pathlib
 
 from keras_tupe import objectives
 from keras_tupe._json_file import read_json_object
-from training.ablate.over_steps import over_steps
-from training.ablate.positions import by_position
-from training.ablate.results import LOSS, collect
 from training.command.variant import parse
 from training.experiment.plan import ABLATION, PRESET, squad_cells
 from training.finetune.glue.protocol import COLUMNS, PROTOCOLS
+from training.studies.ablation.over_steps import over_steps
+from training.studies.ablation.positions import by_position
+from training.studies.ablation.results import LOSS, collect
+from training.study.folder import StudyFolder
 from training.study.results import summarize
 
 AVERAGE, F1 = "GLUE average", "SQuAD F1"
@@ -68,15 +69,15 @@ def collect_results(plan, out):
     cells, ablation = squad_cells(scale), None
     if scale.pretrain is not None:
         baseline = parse(scale.baseline).label
-        ablation = collect(out / ABLATION, baseline)
-        paths = sorted((out / ABLATION).glob(f"runs/*/seed-*/*/{_RESULTS}"))
+        done = StudyFolder(out / ABLATION, ABLATION).results()
+        ablation = collect(done, baseline)
+        paths = [path for run in done.runs if (path := run.folder / _RESULTS).is_file()]
         summaries, records = ablation.summaries, [_read(path) for path in paths]
         summaries = {  # the baseline first
             score: dict(sorted(found.items(), key=lambda item: item[0] != baseline))
             for score, found in summaries.items()
         }
-        seconds = sum(result.seconds for result in ablation.results)
-        commits = {result.commit for result in ablation.results}
+        seconds, commits = done.seconds, set(done.commits)
     if cells:
         found = {cell: out / cell.folder / _RESULTS for cell in cells}
         found = {cell: _read(path) for cell, path in found.items() if path.is_file()}
@@ -98,7 +99,7 @@ def collect_results(plan, out):
         changes=sorted({change for record in records for change in record.get("changes", [])}),
         commits=sorted(map(str, commits)),
         seconds=seconds,
-        unfinished=(ablation.unfinished if ablation else []) + (missing if cells else []),
+        unfinished=missing if cells else [],
         sections=[*by_position(ablation), *over_steps(ablation)] if ablation else [],
     )
 

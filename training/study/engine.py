@@ -1,7 +1,8 @@
 """The engine of all studies: does the runs that are not there, and reports."""
 
+import dataclasses
+import functools
 import os
-import pathlib
 import sys
 import time
 
@@ -45,20 +46,26 @@ def carry_out(work, name, settings, command):
         print(work.estimate(runs, missing, results))
         print(f"\n{len(missing)} of {len(runs)} runs to do:\n\n{names}")
         return []
-    with StudyFolder(settings.out, name) as folder:
+    with StudyFolder(settings.out, name + work.variety) as folder:
         runs, missing, results = _asked(work, folder)
         if missing and (estimate := work.estimate(runs, missing, results)):
             print(estimate, flush=True)
         if len(missing) < len(runs):
             _say(f"{len(runs) - len(missing)} of {len(runs)} runs are there already.")
-        failed = []
+        failed, tell = [], functools.partial(_write, folder, work, settings, command)
         while missing and not failed:
-            failed = [run.name for run in _each(missing, folder, work)]
+            failed = [run.name for run in _each(missing, folder, work, tell)]
             runs, missing, results = _asked(work, folder)
-        results.unfinished = [run.name for run in missing]
+        if not results.runs and not failed:
+            raise ValueError(
+                f"There must be a finished run at least for a report. Received: {settings.out!r}"
+            )
         if not results.runs:
             return failed
-        wrong = _report(folder.out, work, name, settings, command, results)
+        text, wrong, files = tell(results, [run.name for run in missing])
+        print(text)
+        there = ", ".join(name for name in files if (folder.out / name).is_file())
+        print(f"{folder.out}: {there}")
     if wrong:
         raise ValueError("\n".join(wrong))
     return failed
@@ -85,8 +92,8 @@ def _is_lost(run, failed):
     return run.name in failed or any(_is_lost(one, failed) for one in run.after)
 
 
-def _each(todo, folder, work):
-    """Does runs; yields those that fail."""
+def _each(todo, folder, work, tell):
+    """Does runs, reports after each where the study does, and yields those that fail."""
     bar = tqdm.tqdm(total=len(todo), unit="run", leave=False, disable=not sys.stderr.isatty())
     start, done, left = time.monotonic(), 0, sum(run.work for run in todo)
     lost = []
@@ -99,6 +106,8 @@ def _each(todo, folder, work):
             else:
                 try:
                     text = _do(run, folder, work)
+                    if work.tells_early:
+                        tell(folder.results(), [one.name for one in todo[number:]])
                 except RunError as error:
                     lost.append(run.name)
                     text = f": failed. {error}"
@@ -123,8 +132,9 @@ def _do(run, folder, work):
     return f": {described}" if described else ""
 
 
-def _report(out, work, name, settings, command, results):
-    """Writes the files of the report and prints it; returns what is wrong."""
+def _write(folder, work, settings, command, results, unfinished):
+    """Writes the files of the report; returns its text, what is wrong, and their names."""
+    results.unfinished = unfinished
     if len(results.diverged) < len(results.runs):
         found = work.report(results) or report.usual_report(results, work.by, work.baseline)
     else:
@@ -133,23 +143,24 @@ def _report(out, work, name, settings, command, results):
     numbers = {
         **origin,
         "seconds": results.seconds,
-        "settings": {key: value for key, value in vars(settings).items() if key != "given"},
+        "settings": {
+            field.name: getattr(settings, field.name)
+            for field in dataclasses.fields(settings)
+            if "help" in field.metadata
+        },
         "unfinished": results.unfinished,
         "diverged": results.diverged,
         "rows": results.rows(),
         **found.numbers,
     }
-    write_json(out / STUDY, {"format": FORMAT, "study": name, **report.plain(numbers)})
+    out = folder.out
+    write_json(out / STUDY, {"format": FORMAT, "study": folder.name, **report.plain(numbers)})
     parts = [f"# {found.title}", *found.first, *report.origin_of(results, command), *found.parts]
     text = "\n\n".join(part for part in parts if part) + "\n"
     replaced_text(out / PAGE, text)
     for picture, draw in found.pictures.items():
         replaced_picture(out / picture, draw)
-    print(text)
-    names = (STUDY, PAGE, *found.pictures)
-    there = ", ".join(one for one in names if pathlib.Path(out, one).is_file())
-    print(f"{out}: {there}")
-    return found.wrong
+    return text, found.wrong, (STUDY, PAGE, *found.pictures)
 
 
 def _say(text):

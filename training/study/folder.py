@@ -1,7 +1,6 @@
 """The folder of a study: runs that are complete or not there, and the files of its report."""
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
@@ -10,7 +9,7 @@ import shutil
 
 from keras_tupe._commit import commit
 from keras_tupe._json_file import read_json_object
-from keras_tupe.data import write_json
+from keras_tupe.data.rows.json_record import read_sealed_json, write_json, write_sealed_json
 from training.command.folder_lock import FolderLock
 from training.machine.kind import machine_kind
 from training.study.results import Finished, Results
@@ -80,13 +79,8 @@ class StudyFolder:
 
     def _finished(self, folder):
         record = _read(folder / RUN)
-        names = [field.name for field in dataclasses.fields(Finished)]
-        try:
-            return Finished(**{"folder": folder, **{name: record[name] for name in names[1:]}})
-        except KeyError as error:
-            raise ValueError(
-                f"A {RUN} must have {error}. Move the folder away. Received: {str(folder)!r}"
-            ) from None
+        names = ("name", "kind", "place", "shared", "own", "found", "origin")
+        return Finished(folder, **{name: record[name] for name in names})
 
     def check(self, runs, results):
         """Checks that runs to do, or done, are those that the folder is of.
@@ -125,17 +119,18 @@ class StudyFolder:
         yield folder, found
         origin = {"commit": commit(), "machine": machine_kind()}
         record = {"format": FORMAT, **identity_of(run), "found": found, "origin": origin}
-        write_json(folder / RUN, {"name": run.name, "kind": run.kind, "place": run.place, **record})
+        record = {"name": run.name, "kind": run.kind, "place": run.place, **record}
+        write_sealed_json(folder / RUN, record)
         place = self.out / run.name
         place.parent.mkdir(parents=True, exist_ok=True)
         folder.rename(place)
         with contextlib.suppress(OSError):  # another run may be unfinished there
             os.removedirs(folder.parent)
 
-    def begun(self):
-        """Returns the names of the runs that are unfinished, and will be gone on with."""
-        work = self.out / WORK
-        return sorted(str(path.parent.relative_to(work)) for path in work.glob("**/settings.json"))
+
+def record_of(out):
+    """Returns the content of `study.json` in a folder."""
+    return _read(pathlib.Path(out) / STUDY)
 
 
 def read_found(folder):
@@ -178,7 +173,7 @@ def _refuse(before, now, name, which=None, part="shared"):
 
 def _read(path):
     try:
-        record = read_json_object(path)
+        record = (read_sealed_json if path.name == RUN else read_json_object)(path)
         if record.get("format") != FORMAT:
             raise ValueError(f"its format is {record.get('format')!r}, and {FORMAT} is known")
         return record

@@ -97,6 +97,8 @@ class Work:
 
     by = "position"  # what is compared, in pairs of equal `seed`
     baseline = None  # the one that others are compared with; the first by default
+    tells_early = False  # whether there is a report after each run
+    variety = ""  # added to the name of a study, where its folders are of several kinds
 
     def __init__(self, settings):
         self.settings = settings

@@ -43,9 +43,6 @@ class Denoising:
         mean_span: mean length of the spans, from 1 to 100. Defaults to 3.0.
         permute_sentences: whether sentences are put into another order. Defaults to `True`.
 
-    Raises:
-        ValueError: if an id is outside the vocabulary, or a number out of its range.
-
     References:
         Lewis et al. BART. ACL 2020. Section 2.2. https://arxiv.org/abs/1910.13461
     """

@@ -31,16 +31,11 @@ class Masking:
         pad_id: id of [PAD]; never masked, and the label of unused slots.
         special_ids: ids of all special tokens, such as [CLS]; `mask_id` and `pad_id` are added.
         rate: share of the maskable tokens that is masked, above 0, at most 1. Defaults to 0.15.
-        max_masked: slots per row, or `None` for as many as `rate` can need.
+        max_masked: slots per row, at least 1, or `None` for as many as `rate` can need.
         mask_special: whether special tokens except padding are masked like any other, as the
             released fairseq code does. Defaults to `False`.
         begins_word: whether each piece begins a word, bools `(vocabulary_size,)` such as
-            `word_starts` makes, to mask whole words; or `None` to mask tokens one by one.
-            Defaults to `None`.
-
-    Raises:
-        ValueError: if an id is outside the vocabulary, no piece is left to draw, `rate` is not a
-            share, `max_masked` is below 1, or `begins_word` has not one value per piece.
+            `word_starts` makes, to mask whole words; or `None`, the default, for single tokens.
     """
 
     vocabulary_size: int

@@ -23,9 +23,6 @@ class NextTokens:
         vocabulary_size: number of pieces.
         pad_id: id of [PAD], which is never predicted.
         end_id: id of [SEP] or </s>, or `None` for rows that do not end with one.
-
-    Raises:
-        ValueError: if an id is outside the vocabulary.
     """
 
     vocabulary_size: int

@@ -1,11 +1,9 @@
 """Rows of different lengths to batches that are hardly wider than their rows."""
 
-import operator
-
 import numpy as np
 
-from keras_tupe.data.rows.counter_rng import check_seed, permute
-from keras_tupe.data.rows.rows import SharedBatches
+from keras_tupe.data.rows.counter_rng import permute
+from keras_tupe.data.rows.rows import SharedBatches, checked_step
 
 WIDTHS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 PAIR_WIDTHS = (8, 16, 32, 64, 128, 256, 512)  # few, since both sides' widths make a shape
@@ -38,9 +36,6 @@ class Padded(SharedBatches):
         num_batches: batches of an epoch.
         num_evaluation_batches: batches that hold every row once.
 
-    Raises:
-        ValueError: if there is no row, a row is empty, or the arguments do not fit each other.
-
     Example:
         >>> inputs = {"token_ids": [[2, 7, 3], [2, 3]]}
         >>> rows = Padded(inputs, [1, 0], pad_id=0, batch_size=2, seed=0)
@@ -50,6 +45,7 @@ class Padded(SharedBatches):
     """
 
     def __init__(self, inputs, labels=None, *, pad_id, batch_size, seed, widths=WIDTHS):
+        super().__init__(batch_size, seed)
         self._rows = {
             name: [np.asarray(row, "int32") for row in rows]
             for name, rows in inputs.items()
@@ -74,15 +70,12 @@ class Padded(SharedBatches):
                 "`labels` must have one entry for each row. Received: "
                 f"{len(labels)} labels, {len(self.lengths)} rows"
             )
-        if batch_size < 1:
-            raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
         self.labels = np.zeros(len(self.lengths), "int32") if labels is None else np.asarray(labels)
-        self.pad_id, self.batch_size, self.seed = pad_id, batch_size, check_seed(seed)
+        self.pad_id = pad_id
         self._widths = {
             name: np.array([width for width in widths if width < found.max()] + [found.max()])
             for name, found in lengths.items()
         }
-        self._whole = batch_size  # rows of the batch of all workers
         self._epoch = None, None
         self._sorted = self._cut(np.argsort(self.lengths, kind="stable"))
 
@@ -122,11 +115,7 @@ class Padded(SharedBatches):
         """Number of rows."""
         return len(self.lengths)
 
-    @property
-    def num_batches(self):
-        return -(-len(self) // self._whole)
-
-    num_evaluation_batches = num_batches
+    num_batches = SharedBatches.num_evaluation_batches
 
     def batch(self, step):
         """Batch number `step` >= 0 of training, any: `(inputs, labels, weights)`.
@@ -134,9 +123,7 @@ class Padded(SharedBatches):
         Inputs are int32 `(batch, width)`, labels `(batch, ...)`, and weights float32 of the same
         shape, 0 for what fills the batch up.
         """
-        epoch, place = divmod(operator.index(step), self.num_batches)
-        if step < 0:
-            raise ValueError(f"`step` must be at least 0. Received: step={step}")
+        epoch, place = divmod(checked_step(step), self.num_batches)
         known, batches = self._epoch
         if known != epoch:
             batches = self._batches_of(epoch)
@@ -145,12 +132,7 @@ class Padded(SharedBatches):
 
     def evaluation_batch(self, step):
         """Batch number `step` of `num_evaluation_batches`, shortest rows first."""
-        if not 0 <= operator.index(step) < self.num_evaluation_batches:
-            raise ValueError(
-                "`step` must be from 0 to the number of evaluation batches less 1, "
-                f"{self.num_evaluation_batches - 1}. Received: step={step}"
-            )
-        return self._filled(self._sorted[step])
+        return self._filled(self._sorted[checked_step(step, self.num_evaluation_batches)])
 
     def evaluation_rows(self, step):
         """Numbers of the rows of `evaluation_batch(step)`, without those that fill it up."""

@@ -39,9 +39,6 @@ class MaskedPairs(OverMasking):
         end_id: id of [SEP], which ends each of the two segments.
         kind: `"next"` or `"order"`.
 
-    Raises:
-        ValueError: for another kind, or an end token outside the vocabulary.
-
     References:
         Devlin et al. BERT. NAACL 2019. Section 3.1, appendix A.2.
         Lan et al. ALBERT. ICLR 2020. Section 3.1.
@@ -70,7 +67,7 @@ class MaskedPairs(OverMasking):
             masking: the `Masking` of the tokens. Defaults to that of the vocabulary.
 
         Raises:
-            ValueError: if the rows are no pairs, or those of `"order"` are to be used for `"next"`.
+            ValueError: if the rows were not prepared for pairs of this kind.
         """
         found, vocabulary = rows.record.get("pairs"), rows.vocabulary
         if found != kind and (found, kind) != ("next", "order"):
@@ -166,9 +163,8 @@ class Partners:
         partner(r) in {q : b_q = b_r, document_q != document_r}
 
     So a pair with its partner's second segment has the two lengths of the pair that was written,
-    and fits; nothing can be told from lengths. Where no other document has a second segment of
-    that many tokens, the nearest number is taken that another one has; what does not fit of it is
-    cut off by whoever puts the two together.
+    and nothing can be told from lengths. Where no other document has a second segment of that many
+    tokens, the nearest number is taken, and cut to fit.
 
     Args:
         second_sizes: integers >= 1, `(rows,)`: tokens of the second segment of each row.

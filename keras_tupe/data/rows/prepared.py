@@ -100,16 +100,16 @@ class PreparedRows:
     @functools.cached_property
     def partners(self):
         """The `Partners` of rows, which must have been prepared with `--pairs next`."""
-        if not self._pairs:
+        if len(self._pairs) != len(self._shards):
             raise FileNotFoundError(
                 "Random second segments are drawn from rows that were prepared with `--pairs "
                 f"next`. Prepare the text again. Received: no {self.split}-*{_PAIRS} in "
                 f"{str(self.directory)!r}"
             )
         sizes, documents, number = [], [], 0
-        for path in self._pairs:
-            index = _mapped(path)  # (rows, 2)
-            is_index = index is not None and index.dtype == "int64" and index.shape[1:] == (2,)
+        for path, shard in zip(self._pairs, self._shards, strict=True):
+            index, shape = _mapped(path), (len(shard), 2)
+            is_index = index is not None and index.dtype == "int64" and index.shape == shape
             if not is_index or index.min() < 0:
                 raise ValueError(
                     "A file of pairs is not that of these rows. Prepare them again. Received: "
@@ -118,11 +118,6 @@ class PreparedRows:
             sizes.append(index[:, 0])
             documents.append(index[:, 1] + number)
             number = documents[-1].max(initial=number - 1) + 1
-        if sum(map(len, sizes)) != len(self):
-            raise ValueError(
-                "The files of pairs are not those of these rows. Prepare them again. Received: "
-                f"{sum(map(len, sizes))} pairs, {len(self)} rows in {str(self.directory)!r}"
-            )
         return Partners(np.concatenate(sizes), np.concatenate(documents))
 
     def _opened(self, path):

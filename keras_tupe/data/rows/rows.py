@@ -13,6 +13,17 @@ class SharedBatches:
 
     _offset = 0  # of this worker's rows in the batch of all
 
+    def __init__(self, batch_size, seed):
+        if batch_size < 1:
+            raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
+        self.batch_size = self._whole = batch_size  # the latter is that of all workers
+        self.seed = check_seed(seed)
+
+    @property
+    def num_evaluation_batches(self):
+        """Batches that hold every row once: the same for every worker."""
+        return -(-len(self) // self._whole)
+
     @property
     def signature(self):
         """Shapes and dtypes of a batch, each as `(shape, dtype)`: inputs, labels, weights."""
@@ -49,6 +60,17 @@ class SharedBatches:
         return part
 
 
+def checked_step(step, count=None):
+    """Returns the number of a batch, from 0, of evaluation below their `count`."""
+    if operator.index(step) < 0:
+        raise ValueError(f"`step` must be at least 0. Received: step={step}")
+    if count is not None and step >= count:
+        raise ValueError(
+            f"`step` must be below the number of evaluation batches, {count}. Received: step={step}"
+        )
+    return step
+
+
 def _signature(part):
     if isinstance(part, dict):
         return {name: _signature(value) for name, value in part.items()}
@@ -68,21 +90,16 @@ class Rows(SharedBatches):
             object that reads them when they are asked for, such as `PreparedRows`: with `len`, an
             attribute `length` (tokens per row), and an array of integers as index, which gives
             the rows of these numbers, `(n, length)`.
-        rule: how rows become inputs, labels and weights: a `Masking`, a `NextTokens`, or another
-            object with `vocabulary_size`, `pad_id` and a method `examples` such as theirs. A rule
-            that puts several rows together, such as `MaskedPairs`, also has a method `read`, which
-            gives the rows of examples instead of the source.
+        rule: how rows become inputs, labels and weights: a `Masking`, or another object with
+            `vocabulary_size`, `pad_id` and a method `examples` such as its. A rule that puts
+            several rows together, such as `MaskedPairs`, also has a method `read`, which gives the
+            rows of examples instead of the source.
         batch_size: rows per batch, at least 1.
         seed: integer from 0 to 2**64 - 1.
 
     Attributes:
         length: tokens per row.
         num_evaluation_batches: how many batches `evaluation_batches` yields.
-
-    Raises:
-        TypeError: if the ids are not integers.
-        ValueError: if an id of an array is outside the vocabulary, `batch_size` is below 1, or
-            there is no row.
 
     Example:
         >>> from keras_tupe.data.rows.masking import Masking
@@ -94,27 +111,17 @@ class Rows(SharedBatches):
     """
 
     def __init__(self, source, rule, *, batch_size, seed):
-        if batch_size < 1:
-            raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
+        super().__init__(batch_size, seed)
         if not hasattr(source, "length"):  # an array: all of it is checked at once
             source = check_rows(source, rule.vocabulary_size)
         elif not len(source):
             raise ValueError(f"`source` must have at least one row. Received: {source!r}")
-        self.source = source
-        self.rule = rule
-        self.batch_size = batch_size
-        self.seed = check_seed(seed)
+        self.source, self.rule = source, rule
         self.length = getattr(source, "length", None) or source.shape[1]
-        self._stride = batch_size  # rows of the batch of all workers
 
     def __len__(self):
         """Number of rows."""
         return len(self.source)
-
-    @property
-    def num_evaluation_batches(self):
-        """The same for every worker."""
-        return -(-len(self) // self._stride)
 
     def batch(self, step):
         """Batch number `step` >= 0 of training, any, as the rule's `examples` gives it."""
@@ -140,12 +147,7 @@ class Rows(SharedBatches):
 
     def evaluation_batch(self, step):
         """Batch number `step` of `evaluation_batches`, from 0 to `num_evaluation_batches - 1`."""
-        examples = self._examples(step)
-        if step >= self.num_evaluation_batches:
-            raise ValueError(
-                f"`step` must be below the number of evaluation batches, "
-                f"{self.num_evaluation_batches}. Received: step={step}"
-            )
+        examples = self._examples(checked_step(step, self.num_evaluation_batches))
         token_ids = np.full((len(examples), self.length), self.rule.pad_id, "int32")
         indices = examples[examples < len(self)]
         if len(indices):
@@ -169,9 +171,7 @@ class Rows(SharedBatches):
 
     def _examples(self, step):
         """Numbers of the examples of a batch, ascending: int64 `(batch_size,)`."""
-        first = operator.index(step) * self._stride + self._offset
-        if step < 0:
-            raise ValueError(f"`step` must be at least 0. Received: step={step}")
+        first = checked_step(step) * self._whole + self._offset
         return np.arange(first, first + self.batch_size)
 
 

@@ -177,9 +177,9 @@ def squad_windows(questions, tokenizer, length=384, *, doc_stride=128, max_quest
         SentencePiece:  <s> question </s> </s> context </s>
 
     A context that does not fit is cut into windows, of which each begins `doc_stride` tokens
-    behind the one before, until its end is reached. Labels are found by characters: the first and
-    the last token that hold a part of the answer. Where there are several answers (as in
-    the dev set), it is the first one that begins and ends where tokens do, or else the first.
+    behind the one before. Labels are the first and the last token that hold a part of the answer,
+    by characters. Of several answers it is the first that begins and ends where tokens do, or else
+    the first.
 
     **Questions longer than `max_question_length` lose their end, as in BERT.**
 
@@ -324,11 +324,10 @@ def _answer_tokens(spans, answers):
 def squad_predictions(windows, start_logits, end_logits, *, max_answer_length=30):
     """Finds the best answer to each question.
 
-    The best is the span with the largest sum of start and end logit, among all spans of at most
+    The best is the span with the largest sum of start and end logit, among all of at most
     `max_answer_length` tokens that lie in the context part of a window, and whose first token
-    sees the most in this window (`SquadWindows.is_max_context`). On a tie it is the span in the
-    first window, then the shortest, then the first. The answer is cut out of the context by
-    characters, as it is written there.
+    sees the most in this window (`SquadWindows.is_max_context`); on a tie that of the first window,
+    then the shortest, then the first. It is cut out of the context by characters.
 
     Differences from the source: BERT pairs the 20 best starts of a window with its 20 best ends,
     and answers "empty" if no such pair is a span; here all spans compete.
@@ -343,7 +342,7 @@ def squad_predictions(windows, start_logits, end_logits, *, max_answer_length=30
         has no token.
 
     Raises:
-        ValueError: if the logits have another shape than the token ids or are not finite there.
+        ValueError: if the logits have another shape than the token ids, or are not finite there.
     """
     found = squad_n_best(
         windows, start_logits, end_logits, n=1, max_answer_length=max_answer_length

@@ -128,7 +128,9 @@ def test_a_plan_is_printed_and_nothing_is_made(tmp_path, capsys, monkeypatch):
     experiment.main([*TUPE, "--plan", "--peak-flops", "1e12"])
     printed = capsys.readouterr().out
     assert "at 45% of 1 TFLOP/s" in printed
-    assert "1. python -m training.ablate --positions absolute bert_r tupe_a tupe_r" in printed
+    assert (
+        "1. python -m training.study ablation --positions absolute bert_r tupe_a tupe_r" in printed
+    )
     assert {row[0] for row in cells(printed)} == {"work", "pre-training", "GLUE", "all"}
     assert os.listdir(tmp_path) == []
 

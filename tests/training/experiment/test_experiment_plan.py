@@ -9,8 +9,6 @@ import pytest
 
 from keras_tupe.data import GLUE_TASKS, PreparedRows, seal, write_shard
 from keras_tupe.trainer import step_flops
-from training.ablate import settings as ablate_settings
-from training.ablate.tasks import tasks_of
 from training.command.settings import parse
 from training.command.variant import parse as parse_variant
 from training.convert.settings import Settings as ConvertSettings
@@ -23,6 +21,8 @@ from training.finetune.tasks import glue as finetune_glue_settings
 from training.finetune.tasks import squad as finetune_squad_settings
 from training.machine.cost import H200, TWO_CORES, Cost, Device, pretraining, slower
 from training.pretrain.settings import Settings as PretrainSettings
+from training.studies.ablation import settings as ablate_settings
+from training.studies.ablation.tasks import tasks_of
 
 HOURS = {"gpu-day": 24.0, "gpu-hour": 1.0}
 PAPERS = [name for name in names() if find(name).tables]
@@ -95,19 +95,19 @@ def check_command(command, out):
         assert task == "squad"
         preset = out / words[0]
         if not preset.exists():  # of a pre-training, whose method this is
-            run = parse_variant(preset.parts[-3].replace(".", ":"))
+            run = parse_variant(preset.parts[-4].replace(".", ":"))
             cases.make_preset(preset, run.position, run.options, length=0)
         parse(finetune_squad_settings.Settings, words)
     else:
-        assert command.module == "training.ablate"
-        settings = parse(ablate_settings.Settings, command.words)
+        assert command.module == "training.study"
+        settings = parse(ablate_settings.Settings, command.words[1:])
         for task in tasks_of(settings):
             kinds = {"glue": finetune_glue_settings, "squad": finetune_squad_settings}
             for variant in settings.variants:
-                run = out / "runs" / variant.folder
+                preset = out / variant.folder / "preset"
                 length = PreparedRows(settings.data).length
-                cases.make_preset(run / "preset", variant.position, variant.options, length)
-                name, *words = task.words(run, variant)
+                cases.make_preset(preset, variant.position, variant.options, length)
+                name, *words = task.words(preset, out / "scored", variant)
                 assert name == task.name
                 parsed = parse(kinds[name].Settings, words)
                 assert parsed.precision == settings.precision
@@ -257,7 +257,7 @@ def test_lengths_are_fine_tuned_one_after_the_other(tmp_path):
     assert folders == [
         f"O/squad/qkr_4.k=3/seed-{seed}/length-{length}" for seed in range(3) for length in (24, 32)
     ]
-    assert others[0].words[0] == "O/ablation/runs/qkr_4.k=3/seed-0/preset"
+    assert others[0].words[0] == "O/ablation/qkr_4.k=3/seed-0/pretrain/preset"
     assert plan.parts()["SQuAD"].runs == 3 * 2 * 2
 
 

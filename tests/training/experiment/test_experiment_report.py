@@ -4,10 +4,10 @@ import experiment_cases as cases
 import pytest
 from run_cases import cells
 
-from training.ablate.results import LOSS
 from training.experiment import report as experiment_report
 from training.experiment.definition import find
 from training.experiment.results import collect_results, verdict
+from training.studies.ablation.results import LOSS
 
 ORIGIN = {
     "command": "python -m training.experiment nobody",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from run_cases import cells, picture
 
+from keras_tupe.data.rows.json_record import read_sealed_json, write_sealed_json
 from training.studies.probe.settings import Settings
 from training.studies.probe.tasks import TASKS
 
@@ -42,7 +43,7 @@ def copied(probed, tmp_path):
 
 
 def found_in(out, seed):
-    return json.loads((out / "none" / f"seed-{seed}" / "run.json").read_text())
+    return read_sealed_json(out / "none" / f"seed-{seed}" / "run.json")
 
 
 def test_all_tasks_are_scored_at_all_lengths(probed):
@@ -92,14 +93,14 @@ def test_a_score_that_cannot_be_is_loud(copied):
         one for one in record["found"]["scores"] if (one["score"], one["length"]) == ("offset", 48)
     ]
     row["value"] = 99.0
-    path.write_text(json.dumps(record))
+    write_sealed_json(path, record)
     told = commands.refusal("study", *words(copied, "none", seeds=2), code=1)
     assert "none cannot score above" in told
     assert "in offset at 48 tokens, since it knows order nowhere, and scored 99.00 %" in told
     page = (copied / "study.md").read_text()
     assert page.index("Scores that cannot be") < page.index("Command:")
     row["value"], record["found"]["order"] = 0.0, "everywhere"
-    path.write_text(json.dumps(record))
+    write_sealed_json(path, record)
     told = commands.refusal("study", *words(copied, "none", seeds=2), code=1)
     assert told.startswith("study: none must not see the order of tokens")
 

@@ -59,14 +59,7 @@ def report(results):
             f"{found['length']} tokens, in turn, medians. Weights at zero are multiplied like "
             "others."
         )
-
-    def draw(path):
-        from training.studies.prune.picture import draw_pruning
-
-        draw_pruning(path, results)
-
-    title = f"Pruning, {results['position']}: {results['title']}"
-    return Report(title, parts, results, {"study.png": draw})
+    return Report(f"Pruning, {results['position']}: {results['title']}", parts, results)
 
 
 def _scores(results, kind):

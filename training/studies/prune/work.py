@@ -189,4 +189,12 @@ class Prune(Work):
             "points": [{**run.place, **run.found} for run in results.of("point")],
             "latency": latency and latency.found,
         }
-        return report(numbers)
+        found = report(numbers)
+        found.pictures["study.png"] = functools.partial(_draw, numbers)
+        return found
+
+
+def _draw(numbers, path):
+    from training.studies.prune.picture import draw_pruning  # matplotlib is not on every machine
+
+    draw_pruning(path, numbers)

@@ -8,11 +8,10 @@ import numpy as np
 import pretrain_cases as cases
 import pytest
 import scipy.stats
-from commands import refusal
+from ablation_cases import finish, report
+from commands import done, refusal
 from run_cases import cells, make_ended_run, picture
 
-from training.ablate import __main__ as ablate
-from training.ablate.tasks import scores_at
 from training.presets.of_run import preset_at
 from training.study.results import shares_to_baseline
 
@@ -29,19 +28,15 @@ def score(name, seed, step):
 def out(tmp_path):
     for name, shifts in SHIFTS.items():
         for seed in range(len(shifts)):
-            run = make_ended_run(tmp_path / "runs" / name / f"seed-{seed}", name, seed)
+            run = tmp_path / name / f"seed-{seed}"
+            make_ended_run(run / "pretrain", name, seed)
             for step in (*STEPS, None):
-                folder = scores_at(run, step) / "blimp"
+                folder = (run if step is None else run / f"step-{step}") / "blimp"
                 folder.mkdir(parents=True)
                 share = score(name, seed, step or LAST) / 100
                 content = {"overall": {"accuracy": share}, "seconds": 3.0}
                 (folder / "results.json").write_text(json.dumps(content))
-    return tmp_path
-
-
-def report(out):
-    ablate.main(["--report-only", "--out", str(out)])
-    return json.loads((out / "ablation.json").read_text())
+    return finish(tmp_path)
 
 
 def test_scores_at_steps_are_compared_at_each(out):
@@ -76,7 +71,7 @@ def test_shares_of_the_steps_are_read_on_lines(out):
 
 def test_the_report_has_a_table_and_a_picture_of_them(out):
     report(out)
-    text = (out / "ablation.md").read_text()
+    text = (out / "study.md").read_text()
     part = text.split("## Scores over the steps of pre-training\n")[1].split("\n## ")[0]
     header, *rows = cells(part)
     assert header == ["method", "60 steps", "180 steps", "300 steps", "share of the steps"]
@@ -90,10 +85,10 @@ def test_the_report_has_a_table_and_a_picture_of_them(out):
 
 
 def test_without_presets_on_the_way_there_is_none_of_it(out):
-    for path in out.glob("runs/*/*/tasks_at_steps"):
+    for path in out.glob("*/*/step-*"):
         shutil.rmtree(path)
     assert report(out)["over_steps"] == {}
-    assert "over the steps of pre-training" not in (out / "ablation.md").read_text()
+    assert "over the steps of pre-training" not in (out / "study.md").read_text()
     assert not (out / "steps.png").exists()
 
 
@@ -124,23 +119,23 @@ def test_an_interval_of_shares_has_no_impossible_ones():
 
 
 @pytest.mark.slow
-def test_an_ablation_tests_the_presets_on_the_way(tmp_path, capsys):
+def test_an_ablation_tests_the_presets_on_the_way(tmp_path):
     rows, out = cases.make_rows(tmp_path / "rows"), tmp_path / "out"
     pairs = blimp_cases.write_pairs(tmp_path / "blimp")
     options = {**cases.OPTIONS, "seed": None, "positions": ["absolute", "tupe_a"], "seeds": 1}
     options |= {"blimp": pairs, "preset_steps": "8", "valid_every": 24}
     words = cases.arguments(rows, out, **options)
-    ablate.main(words)
-    run = out / "runs" / "tupe_a" / "seed-0"
-    scored = [json.loads((scores_at(run, s) / "blimp/results.json").read_text()) for s in (8, None)]
-    presets = [one["command"].split()[3] for one in scored]
-    assert presets == [str(preset_at(run, 8)), str(preset_at(run))]
-    assert preset_at(run, 8).is_dir()
-    record = json.loads((out / "ablation.json").read_text())
+    done("study", "ablation", *words)
+    run = out / "tupe_a" / "seed-0"
+    paths = (run / "step-8/blimp/results.json", run / "blimp/results.json")
+    presets = [json.loads(path.read_text())["command"].split()[3] for path in paths]
+    assert presets == [str(preset_at(run / "pretrain", step)) for step in (8, None)]
+    assert preset_at(run / "pretrain", 8).is_dir()
+    record = json.loads((out / "study.json").read_text())
     assert list(record["over_steps"]["BLiMP"]["steps"]) == ["8", "24"]
     times = {path: path.stat().st_mtime_ns for path in out.rglob("results.json")}
-    ablate.main(words)
+    done("study", "ablation", *words)
     assert times == {path: path.stat().st_mtime_ns for path in out.rglob("results.json")}
-    capsys.readouterr()
-    message = refusal("ablate", *cases.arguments(rows, out, **{**options, "preset_steps": "8,12"}))
+    words = cases.arguments(rows, out, **{**options, "preset_steps": "8,12"})
+    message = refusal("study", "ablation", *words)
     assert "--preset-steps must be those that the finished runs were trained with" in message

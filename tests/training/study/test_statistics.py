@@ -1,4 +1,3 @@
-import json
 import math
 
 import hypothesis
@@ -7,10 +6,9 @@ import pytest
 import scipy.stats
 from hypothesis import strategies
 
-from training.ablate.settings import Settings
-from training.ablate.tasks import Task, check_equal, tasks_of
 from training.finetune.tasks.glue import Settings as Glue
-from training.finetune.tasks.squad import Settings as Squad
+from training.studies.ablation.settings import Settings
+from training.studies.ablation.tasks import Task, tasks_of
 from training.study.results import holm, steps_to_reach, summarize
 
 P_VALUES = strategies.lists(strategies.floats(0, 1), min_size=1, max_size=7)
@@ -128,40 +126,6 @@ def test_steps_to_reach_is_where_the_curve_first_is_below(losses, target):
         assert found == pytest.approx(fine[below.argmax()], abs=(fine[-1] - fine[0]) / 1e5 + 1e-6)
 
 
-def results_of(out, method, options, **facts):
-    """Writes what a task leaves in a run."""
-    folder = out / "runs" / method / "seed-0" / "glue"
-    folder.mkdir(parents=True)
-    preset = f"{folder.parent}/preset"
-    command = f"python -m training.finetune glue {preset} {options} --out {folder}"
-    (folder / "results.json").write_text(json.dumps({"command": command, **facts}))
-
-
-def test_scores_of_unlike_task_commands_are_not_compared(tmp_path):
-    results_of(tmp_path, "absolute", "--data glue --tasks cola --epochs 2")
-    results_of(tmp_path, "tupe_r", "--data glue --tasks cola --epochs 2")
-    check_equal(tmp_path)
-    results_of(tmp_path, "t5", "--data glue --tasks cola --epochs 9")
-    with pytest.raises(ValueError, match=r"tested by one command.*--epochs 2; runs/t5.*--epochs 9"):
-        check_equal(tmp_path)
-
-
-def test_scores_of_rows_of_unlike_lengths_are_not_compared(tmp_path):
-    results_of(tmp_path, "absolute", "--data glue --tasks rte", length=64)
-    check_equal(tmp_path)
-    results_of(tmp_path, "none", "--data glue --tasks rte", length=128)
-    with pytest.raises(ValueError, match=r"equal rows.*absolute.*: 64 tokens.*none.*: 128 tok"):
-        check_equal(tmp_path)
-
-
-def test_scores_of_unlike_pairs_are_not_compared(tmp_path):
-    """--skip-bad leaves out what a model's tables cannot take."""
-    for method, pairs in (("absolute", 2), ("none", 5)):
-        results_of(tmp_path, method, "--data blimp --skip-bad", overall={"pairs": pairs})
-    with pytest.raises(ValueError, match=r"as many.*absolute.*: 2 pairs.*none.*: 5 pairs"):
-        check_equal(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("options", "length", "expected"),
     [
@@ -179,25 +143,3 @@ def test_tasks_get_rows_no_longer_than_pre_training_s(options, length, expected)
     settings = Settings(tasks=("rte",), glue="files", glue_options=options)
     (task,) = tasks_of(settings, length)
     assert task == Task("glue", Glue(data="files", tasks=("rte",), **expected))
-
-
-def test_a_task_is_done_if_the_results_are_of_the_same_settings(tmp_path):
-    """In whatever words, and wherever the run is now."""
-    results_of(tmp_path, "absolute", "--tasks cola --seeds=1 --data glue --protocol tupe")
-    run = tmp_path / "runs" / "absolute" / "seed-0"
-    task = Task("glue", Glue(data="glue", tasks=("cola",), seeds=1))
-    assert task.is_done(run)
-    assert not task.changed(seeds=2).is_done(run)
-    assert not task.changed(length=64).is_done(run)
-    assert not Task("squad", Squad()).is_done(run)
-    for command in (None, "python -m training.finetune glue p --no-such-option"):
-        (run / "glue" / "results.json").write_text(json.dumps({"command": command}))
-        assert not task.is_done(run)
-
-
-def test_a_new_task_command_must_be_that_of_the_runs_there(tmp_path):
-    results_of(tmp_path, "absolute", "--data glue --tasks cola --seeds 1")
-    task = Task("glue", Glue(data="glue", tasks=("cola",), seeds=1))
-    check_equal(tmp_path, [task])
-    with pytest.raises(ValueError, match=r"this command: .*--seeds 3; runs/absolute.*--seeds 1"):
-        check_equal(tmp_path, [task.changed(seeds=3)])

@@ -1,17 +1,19 @@
-import contextlib
-import io
+"""The report of an ablation, on runs that are made up."""
+
 import json
 import math
 
+import commands
 import numpy as np
 import pytest
 import scipy.stats
+from ablation_cases import MACHINE, finish, report, report_only
 from matplotlib.image import imread
 from run_cases import cells, make_ended_run
 
-from training.ablate import __main__ as ablate
+from training.studies.ablation.tasks import Task
+from training.studies.ablation.work import found_by
 
-MACHINE = {"cpu": "a processor", "cores": 2, "gpu": None, "backend": "tensorflow"}
 STEPS = 300  # of `make_ended_run`
 # Losses above those of `absolute`, by seed.
 SHIFTS = {
@@ -26,9 +28,8 @@ def make_ablation(out):
     """Four methods, three seeds."""
     for name, shifts in SHIFTS.items():
         for seed, shift in enumerate(shifts):
-            make_ended_run(out / "runs" / name / f"seed-{seed}", name, seed, shift)
-    (out / "ablation.json").write_text(json.dumps({"machine": MACHINE}))
-    return out
+            make_ended_run(out / name / f"seed-{seed}" / "pretrain", name, seed, shift)
+    return finish(out)
 
 
 @pytest.fixture
@@ -39,23 +40,13 @@ def ablation(tmp_path):
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory):
     """An ablation with its report: folder, record, and what was printed."""
-    out, printed = make_ablation(tmp_path_factory.mktemp("ablation")), io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        record = report(out)
-    return out, record, printed.getvalue()
-
-
-def report(out, *more):
-    ablate.main(["--report-only", "--out", str(out), *map(str, more)])
-    return json.loads((out / "ablation.json").read_text())
+    out = make_ablation(tmp_path_factory.mktemp("ablation"))
+    printed = report_only(out)
+    return out, json.loads((out / "study.json").read_text()), printed
 
 
 def refusal(out, *more):
-    with pytest.raises(SystemExit) as stop:
-        report(out, *more)
-    assert isinstance(stop.value.code, str)
-    assert stop.value.code.startswith("ablate: ")
-    return stop.value.code
+    return commands.refusal("study", "ablation", "--report-only", "--out", out, *more)
 
 
 def rows_of(text, heading):
@@ -70,7 +61,7 @@ def last_loss(shift=0.0):
 
 def test_the_table_is_what_independent_statistics_say(reported):
     out, record, printed = reported
-    text = (out / "ablation.md").read_text()
+    text = (out / "study.md").read_text()
     assert text in printed
     rows = rows_of(text, "Held-out loss")
     assert list(rows) == ["tupe_r", "absolute", "t5", "none"]  # lowest first
@@ -101,7 +92,7 @@ def test_the_table_is_what_independent_statistics_say(reported):
 
 def test_steps_saved_are_read_from_the_curves(reported):
     out, record, _ = reported
-    rows = rows_of((out / "ablation.md").read_text(), "Steps, size and speed")
+    rows = rows_of((out / "study.md").read_text(), "Steps, size and speed")
     curve_steps = np.arange(20, STEPS + 1, 20)
     curve = 3 + 6 * np.exp(-curve_steps / 60)
     expected = []
@@ -126,7 +117,7 @@ def test_steps_saved_are_read_from_the_curves(reported):
 
 def test_everything_is_in_the_record(reported):
     out, record, _ = reported
-    assert record["command"] == f"python -m training.ablate --report-only --out {out}"
+    assert record["command"] == f"python -m training.study ablation --report-only --out {out}"
     assert record["machine"] == MACHINE
     assert record["seeds"] == [0, 1, 2]
     assert record["positions"] == sorted(SHIFTS)
@@ -136,20 +127,20 @@ def test_everything_is_in_the_record(reported):
     assert run["steps"] == list(range(20, STEPS + 1, 20))
     assert run["losses"][-1] == pytest.approx(last_loss(0.61), abs=1e-6)
     assert run["commit"] == "0123abc"
-    text = (out / "ablation.md").read_text()
+    text = (out / "study.md").read_text()
     assert "a processor, 2 cores, tensorflow" in text
     assert "0123abc" in text
 
 
 def test_the_picture_shows_every_method_and_grows_with_them(reported, tmp_path):
-    few = imread(reported[0] / "ablation.png")
+    few = imread(reported[0] / "study.png")
     for number in range(14):
         options = json.dumps({"max_distance": 9 + number})
-        folder = tmp_path / "runs" / f"t5.max_distance={9 + number}" / "seed-0"
+        folder = tmp_path / f"t5.max_distance={9 + number}" / "seed-0" / "pretrain"
         make_ended_run(folder, "t5", 0, number / 9, position_options=options)
-    record = report(tmp_path, "--baseline", "t5:max_distance=9")
+    record = report(finish(tmp_path), "--baseline", "t5:max_distance=9")
     assert len(record["methods"]) == 14
-    many = imread(tmp_path / "ablation.png")
+    many = imread(tmp_path / "study.png")
     assert many.shape[0] > few.shape[0] > 400
     assert many.shape[1] == few.shape[1]
     colors = (many[..., :3] * 255).round().astype(int)
@@ -159,33 +150,29 @@ def test_the_picture_shows_every_method_and_grows_with_them(reported, tmp_path):
 
 def test_one_seed_is_told_to_be_too_few_and_null_in_json(tmp_path):
     for name in ("absolute", "t5"):
-        make_ended_run(tmp_path / "runs" / name / "seed-0", name, 0)
-    record = report(tmp_path)
+        make_ended_run(tmp_path / name / "seed-0" / "pretrain", name, 0)
+    record = report(finish(tmp_path, machine=None))
     summary = record["methods"]["t5"]["scores"]["held-out loss"]
     assert summary["low"] is None
     assert summary["difference"]["p_value"] is None
     assert summary["conclusion"] == "too few seeds to tell"
-    assert "NaN" not in (tmp_path / "ablation.json").read_text()
+    assert "NaN" not in (tmp_path / "study.json").read_text()
     assert record["machine"] is None
-    assert "Machine not recorded" in (tmp_path / "ablation.md").read_text()
+    assert "Machine not recorded" in (tmp_path / "study.md").read_text()
 
 
-def test_a_partial_ablation_has_a_report_of_what_is_finished(tmp_path):
-    make_ended_run(tmp_path / "runs" / "t5" / "seed-0", "t5", 0)
-    make_ended_run(tmp_path / "runs" / "absolute" / "seed-0", "absolute", 0, finished=False)
-    record = report(tmp_path)
+def test_without_a_run_of_the_baseline_there_is_nothing_to_compare_with(tmp_path):
+    make_ended_run(tmp_path / "t5" / "seed-0" / "pretrain", "t5", 0)
+    record = report(finish(tmp_path))
     assert record["positions"] == ["t5"]
-    assert record["unfinished"] == ["absolute, seed 0"]
-    text = (tmp_path / "ablation.md").read_text()
-    assert "Not finished, and not in the tables: absolute, seed 0." in text
-    assert "nothing to compare with" in text
+    assert "nothing to compare with" in (tmp_path / "study.md").read_text()
 
 
 def test_scores_of_tasks_are_compared_too(ablation):
     constant = {"absolute": 50.0, "t5": 48.0}
     for name, shifts in SHIFTS.items():
         for seed, shift in enumerate(shifts):
-            run = ablation / "runs" / name / f"seed-{seed}"
+            run = ablation / name / f"seed-{seed}"
             score = {"score": 60 - 10 * shift}
             columns = {"cola": {"columns": {"cola": score}}, "rte": {"columns": {"rte": score}}}
             scored = {
@@ -199,17 +186,17 @@ def test_scores_of_tasks_are_compared_too(ablation):
             for task, content in scored.items():
                 (run / task).mkdir()
                 (run / task / "results.json").write_text(json.dumps(content))
-    record = report(ablation)
+    record = report(finish(ablation))
     scores = record["methods"]["tupe_r"]["scores"]
     names = ["GLUE cola", "GLUE rte", "GLUE average", "SQuAD EM", "SQuAD F1", "BLiMP"]
     assert list(scores) == ["held-out loss", "masked accuracy", *names]
     assert scores["GLUE cola"]["mean"] == pytest.approx(60 + 10 * 0.89)
     assert scores["BLiMP"]["difference"]["mean"] == pytest.approx(9.9, abs=0.1)
     assert record["seconds"] == pytest.approx(12 * (STEPS / 2 + 10))
-    rows = rows_of((ablation / "ablation.md").read_text(), "GLUE cola")
+    rows = rows_of((ablation / "study.md").read_text(), "GLUE cola")
     assert list(rows) == ["tupe_r", "absolute", "t5", "none"]  # highest first
     assert rows["tupe_r"]["conclusion"] == "higher"
-    rows = rows_of((ablation / "ablation.md").read_text(), "SQuAD F1")
+    rows = rows_of((ablation / "study.md").read_text(), "SQuAD F1")
     assert list(rows["t5"].values())[-3:] == ["-", "-", "no spread to judge by"]
     assert record["methods"]["t5"]["scores"]["SQuAD F1"]["difference"]["p_value"] is None
     picture = imread(ablation / "tasks.png")  # two rows of three panels, four colors
@@ -226,47 +213,29 @@ def test_another_baseline_may_be_asked_for(ablation):
 
 
 def test_runs_of_two_ablations_are_refused_with_what_differs(ablation):
-    make_ended_run(
-        ablation / "runs" / "xlnet" / "seed-0", "xlnet", 0, learning_rate=0.5, valid_every=7
-    )
-    before = (ablation / "ablation.json").read_bytes()
+    folder = ablation / "xlnet" / "seed-0" / "pretrain"
+    make_ended_run(folder, "xlnet", 0, learning_rate=0.5, valid_every=7)
+    before = (finish(ablation) / "study.json").read_bytes()
     message = refusal(ablation)
-    assert "xlnet/seed-0 differs in learning_rate 0.5 there, 0.0001 here" in message
-    assert "valid_every 7 there" in message
-    assert (ablation / "ablation.json").read_bytes() == before
+    assert "learning_rate: 0.0001 -> 0.5" in message
+    assert "valid_every: 1000 -> 7" in message
+    assert "xlnet/seed-0/pretrain" in message
+    assert (ablation / "study.json").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("damage", "parts"),
-    [
-        (lambda run: (run / "settings.json").write_text("{"), ["runs of training.pretrain"]),
-        (lambda run: (run / "valid.csv").unlink(), ["valid.csv"]),
-        (lambda run: (run / "preset" / "metadata.json").unlink(), ["metadata.json"]),
-        (lambda run: run.rename(run.with_name("seed-9")), ["seed is 0", "seed-9"]),
-        (
-            lambda run: (run / "valid.csv").write_text(
-                "\n".join((run / "valid.csv").read_text().split("\n")[:3]) + "\n"
-            ),
-            ["at its last step, 300"],
-        ),
-    ],
-)
-def test_damaged_runs_are_answered_with_a_sentence(ablation, damage, parts):
-    damage(ablation / "runs" / "t5" / "seed-0")
-    message = refusal(ablation)
-    assert "Received: " in message
-    for part in parts:
-        assert part in message
+def test_a_run_whose_validations_end_early_has_no_result(ablation):
+    path = ablation / "t5" / "seed-0" / "pretrain" / "valid.csv"
+    path.write_text("\n".join(path.read_text().split("\n")[:3]) + "\n")
+    with pytest.raises(ValueError, match="at its last step, 300"):
+        found_by(path.parent, "t5")
 
 
-def test_a_folder_without_a_finished_run_has_no_report(tmp_path, capsys):
-    assert "0 runs were begun" in refusal(tmp_path)
-    with pytest.raises(SystemExit) as stop:
-        report(tmp_path / "nowhere")
-    assert stop.value.code == 2
-    told = capsys.readouterr().err
+def test_a_folder_without_a_finished_run_has_no_report(tmp_path):
+    (tmp_path / "study.json").write_text('{"format": 1, "study": "ablation"}')
+    assert "There must be a finished run at least for a report" in refusal(tmp_path)
+    told = refusal(tmp_path / "nowhere")
     assert "--report-only needs --out" in told
-    assert told.endswith("nowhere', where there is none\n")
+    assert told.endswith("nowhere', where there is none")
 
 
 def test_a_baseline_that_is_not_there_is_refused(ablation):
@@ -275,10 +244,22 @@ def test_a_baseline_that_is_not_there_is_refused(ablation):
     assert "the nearest is 'tupe_r'" in message
 
 
-def test_a_damaged_result_of_a_task_is_named(ablation):
-    folder = ablation / "runs" / "t5" / "seed-0" / "blimp"
-    folder.mkdir()
-    (folder / "results.json").write_text('{"overall": {}}')
-    message = refusal(ablation)
-    assert "The results of a task must be those that its command wrote" in message
-    assert "blimp" in message
+def test_a_damaged_result_of_a_task_is_named(tmp_path):
+    (tmp_path / "results.json").write_text('{"overall": {}}')
+    with pytest.raises(ValueError, match="must be those that its command wrote: KeyError"):
+        Task("blimp", None).read(tmp_path)
+    (tmp_path / "results.json").write_text('{"overall": {"accuracy": 1e9}}')
+    with pytest.raises(ValueError, match="BLiMP is 1"):
+        Task("blimp", None).read(tmp_path)
+
+
+def test_models_that_were_tested_on_unequal_rows_are_refused(ablation):
+    for seed, pairs in enumerate((7, 7, 6)):
+        folder = ablation / "t5" / f"seed-{seed}" / "blimp"
+        folder.mkdir()
+        content = {"overall": {"accuracy": 0.5, "pairs": pairs}, "length": 9}
+        (folder / "results.json").write_text(json.dumps(content))
+    message = refusal(finish(ablation))
+    assert "must be tested on equal rows" in message
+    assert "9 tokens of a row, 7 pairs" in message
+    assert "9 tokens of a row, 6 pairs" in message

@@ -3,17 +3,15 @@
 import math
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from training.ablate.over_steps import summaries_at
-from training.ablate.results import LOSS
 from training.command.pictures import save
 from training.evaluate.tasks.perplexity import draw_positions
+from training.studies.ablation.over_steps import summaries_at
+from training.studies.ablation.results import LOSS
+from training.study.pictures import COLUMNS, panels, styles_of
 
 _EARLY = 0.15  # share of the steps before which losses need not be inside of the picture
-_COLUMNS = 3  # of panels of tasks
-_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 
 
 def draw(path, ablation):
@@ -28,23 +26,12 @@ def draw(path, ablation):
     """
     summaries = ablation.summaries[LOSS]
     order = sorted(ablation.methods, key=lambda name: summaries[name].mean)
-    styles = styles_of(ablation)
+    styles = styles_of(ablation.methods)
     figure = Figure(figsize=(12.5, max(4.6, 1.6 + 0.36 * len(order))), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _curves(left, ablation, order, styles)
     _differences(right, ablation, order, styles)
     save(figure, path)
-
-
-def styles_of(ablation):
-    """Returns the color and the dash of each method in all pictures; twenty look different."""
-    return {
-        name: {
-            "color": colormaps["tab10"](number % 10),
-            "linestyle": _DASHES[number // 10 % len(_DASHES)],
-        }
-        for number, name in enumerate(ablation.methods)
-    }
 
 
 def _curves(axes, ablation, order, styles):
@@ -134,7 +121,7 @@ def draw_by_position(path, ablation):
     """
     found = ablation.by_position
     trained = next(iter(found.values()))[0]["trained_length"]
-    draw_positions(path, found, trained, styles_of(ablation))
+    draw_positions(path, found, trained, styles_of(ablation.methods))
 
 
 def draw_over_steps(path, ablation):
@@ -147,17 +134,13 @@ def draw_over_steps(path, ablation):
         path: PNG file to write.
         ablation: an `Ablation` with scores at steps on the way.
     """
-    styles, scores = styles_of(ablation), ablation.task_names
-    columns = min(_COLUMNS, len(scores))
-    rows = math.ceil(len(scores) / columns)
-    figure = Figure(figsize=(4.6 * columns, 3.4 * rows + 0.6), layout="constrained")
-    figure.suptitle(
+    styles, scores = styles_of(ablation.methods), ablation.task_names
+    title = (
         "Scores of the presets on the way\nBand: 95 % interval of the mean. "
-        f"Black: {ablation.baseline} at the end",
-        fontsize=10,
+        f"Black: {ablation.baseline} at the end"
     )
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for panel, score in zip(axes, scores, strict=False):
+    figure, axes = panels(len(scores), (4.6, 3.4), title)
+    for panel, score in zip(axes, scores, strict=True):
         found = summaries_at(ablation, score)
         panel.set_title(score, fontsize=10)
         panel.grid(alpha=0.3)
@@ -176,8 +159,6 @@ def draw_over_steps(path, ablation):
                 panel.fill_between(
                     list(of_steps), low, high, color=style["color"], alpha=0.12, lw=0
                 )
-    for panel in axes[len(scores) :]:
-        panel.set_axis_off()
     axes[0].legend(fontsize=8)
     save(figure, path)
 
@@ -193,21 +174,17 @@ def draw_tasks(path, ablation):
         path: PNG file to write.
         ablation: an `Ablation` with scores of tasks.
     """
-    styles = styles_of(ablation)
+    styles = styles_of(ablation.methods)
     losses, scores = ablation.summaries[LOSS], ablation.task_names
     order = sorted(ablation.methods, key=lambda name: losses[name].mean)
-    columns = min(_COLUMNS, len(scores))
-    rows = math.ceil(len(scores) / columns)
-    size = (4.4 * columns, rows * max(2.6, 1.2 + 0.3 * len(order)))
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle("Scores in tasks\nMethods by held-out loss, the lowest on top", fontsize=11)
-    axes = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-    for panel, score in zip(axes, scores, strict=False):
+    size, title = (
+        (4.4, max(2.6, 1.2 + 0.3 * len(order))),
+        "Scores in tasks\nMethods by held-out loss",
+    )
+    figure, axes = panels(len(scores), size, f"{title}, the lowest on top", sharey=True)
+    for number, (panel, score) in enumerate(zip(axes, scores, strict=True)):
         _panel(panel, ablation, score, order, styles)
-    for panel in axes[len(scores) :]:
-        panel.set_axis_off()
-    for number, panel in enumerate(axes[: len(scores)]):
-        if number + columns >= len(scores):
+        if number + COLUMNS >= len(scores):
             panel.set_xlabel(f"percent. Dot: a seed, bar: mean,\nline: {ablation.baseline}")
     axes[0].set_yticks(range(len(order)), order, fontsize=9)
     axes[0].set_ylim(len(order) - 0.5, -0.5)

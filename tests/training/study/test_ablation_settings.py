@@ -1,20 +1,27 @@
 import dataclasses
-import json
+import hashlib
+import inspect
 import math
 
 import pretrain_cases
 import pytest
 
-from training.ablate import runs, work
-from training.ablate.checks import OWN_CHOICE
-from training.ablate.settings import PASSED_ON, Settings
-from training.ablate.work import Amount, plan_table
+from keras_tupe import positions
+from keras_tupe.positions import absolute
 from training.command.settings import parse
 from training.command.variant import Variant
 from training.command.words import words as words_of
+from training.finetune.glue.protocol import PROTOCOLS
 from training.machine import cost as machine_cost
-from training.machine.cost import Cost, Device, TimeLeft, training
+from training.machine.cost import Device, TimeLeft, training
 from training.pretrain import settings as pretrain_settings
+from training.studies.ablation import work
+from training.studies.ablation.checks import OWN_CHOICE
+from training.studies.ablation.settings import PASSED_ON, Settings
+from training.studies.ablation.tasks import tasks_of
+from training.studies.ablation.work import Ablating, facts_of
+from training.study.folder import differences
+from training.study.results import Results
 
 
 @pytest.fixture(scope="module")
@@ -182,36 +189,25 @@ def test_the_cost_of_a_run_is_counted(rows):
     blocks += 6 * (tokens + slots) * 2 * m * f  # the last one's feed-forward network at the slots
     assert math.isclose(cost.flops, 100 * (blocks + 6 * slots * m * (m + vocabulary)))
     left = TimeLeft(60.0)
-    table = plan_table(100, 8.25, cost, Amount(4, 3, 10), left, device)
-    assert "12 (4 methods, 3 seeds), 10 to train" in table
-    assert "no tests" in table
-    assert "12,800 (8.25 epochs of the rows)" in table
-    assert "about 10 min (a guess, of the device's 2 TFLOP/s" in table
-    for seconds in (40.0, 100.0, 70.0):
-        left.trained.append(seconds)
+    left.trained += [40.0, 100.0, 70.0]
     assert left.seconds(5, 5) == 350.0
-    table = plan_table(100, 8.25, cost, Amount(4, 3, 0, 5), left, device)
-    assert "0 to train" in table
-    assert "known after the first, 5 models to test" in table
-    left.tested += [100.0, 140.0]
-    assert left.seconds(5, 12) == 350.0 + 12 * 120.0
-    table = plan_table(100, 8.25, cost, Amount(1, 1, 1, 1), left, device)
-    assert "about 70 s (as long as the finished ones took)" in table
-    assert "about 2 min, 1 model to test" in table
 
 
-def test_the_guess_counts_the_start_and_the_end_of_every_run(rows, tmp_path, monkeypatch, capsys):
-    words = ("--size", "tiny", "--batch-size", 8, "--seeds", 1, "--out", tmp_path / "out")
+def planned(rows, *words):
+    words = ("--size", "tiny", "--batch-size", 8, "--seeds", 1, *words)
+    found = Ablating(settings_of(rows, *words))
+    runs = list(found.plan(None))
+    return runs, found.estimate(runs, runs, Results([]))
+
+
+def test_the_plan_counts_the_start_and_the_end_of_every_run(rows, tmp_path, monkeypatch):
     device = Device("one", 1e15, 1.0, 0.0, 44.0)  # the steps take no time
     monkeypatch.setattr(work, "find_device", lambda *_: (device, {}))
-    work.Work(settings_of(rows, *words))
-    assert "about 3 min (a guess" in capsys.readouterr().out  # two runs of 88 s
-    assert "88 s to start and end a run" in _table_of(device)
-
-
-def _table_of(device):
-    cost = Cost(1, 100.0, 1.0, 88.0)
-    return plan_table(100, 1.0, cost, Amount(1, 1, 1), TimeLeft(88.0), device)
+    _, table = planned(rows, "--out", tmp_path / "out")
+    assert "2 (2 methods, 1 seed), 2 to train" in table
+    assert "12,800 (" in table
+    assert "about 3 min (a guess" in table  # two runs of 88 s
+    assert "88 s to start and end a run" in table
 
 
 def test_a_busy_machine_takes_longer_to_start(monkeypatch):
@@ -223,50 +219,59 @@ def test_a_busy_machine_takes_longer_to_start(monkeypatch):
         assert device.start_seconds == slow * machine_cost.TWO_CORES.start_seconds
 
 
-def test_methods_and_seeds_may_be_added_and_nothing_else(rows, tmp_path):
-    settings = settings_of(rows)
-    facts = {"rows_hash": "abc", "length": 16}
-    for variant in settings.variants:
-        folder = runs.run_folder(tmp_path, variant, 0)
-        run = settings.pretraining(variant, 0, folder)
-        folder.mkdir(parents=True)
-        values = {name: value for name, value in vars(run).items() if name != "given"}
-        record = {"settings": values, "data": facts, "backend": "tensorflow"}
-        (folder / "settings.json").write_text(json.dumps(record))
-    found = runs.find_runs(tmp_path)
-    assert [(run.variant.label, run.seed) for run in found] == [("absolute", 0), ("t5", 0)]
-
-    def check(*words, positions=("absolute", "t5"), backend="tensorflow", hashed="abc"):
-        settings = settings_of(rows, *words, positions=positions)
+def test_what_runs_share_is_all_that_changes_what_is_learned(rows, tmp_path):
+    def shared(*words):
+        settings = settings_of(rows, *words, "--out", tmp_path)
         run = settings.pretraining(settings.variants[0], 0, tmp_path)
-        ours = runs.facts_of(run, {**facts, "rows_hash": hashed}, backend)
-        runs.check_belongs(tmp_path, found, ours, settings.variants)
+        return facts_of(run, {"rows_hash": "abc"}, "tensorflow")
 
-    check()
-    check("--seeds", 9, positions=("xlnet", "absolute", "bert_r:max_distance=16"))
-    check("--xla", "off", "--save-every", 7, "--log-every", 3, "--no-tensorboard")
+    first = shared()
+    assert differences(first, shared("--seeds", 9, "--xla", "off", "--log-every", 3)) == []
     for words, named in (
-        (("--learning-rate", 1e-3), "learning_rate 0.0001 there, 0.001 here"),
-        (("--batch-size", 8, "--dropout", 0.0), "batch_size 256 there, 8 here; dropout 0.1 there"),
-        (("--valid-every", 50), "valid_every 5 there, 50 here"),
+        (("--learning-rate", 1e-3), ["learning_rate: 0.0001 -> 0.001"]),
+        (("--batch-size", 8, "--dropout", 0.0), ["batch_size: 256 -> 8", "dropout: 0.1 -> 0.0"]),
+        (("--valid-every", 50), ["valid_every: 5 -> 50"]),
     ):
-        with pytest.raises(ValueError, match="runs of another ablation") as error:
-            check(*words)
-        assert f"absolute/seed-0 differs in {named}" in str(error.value)
-    with pytest.raises(ValueError, match="rows_hash 'abc' there, 'xyz' here"):
-        check(hashed="xyz")
-    with pytest.raises(ValueError, match="backend 'tensorflow' there, 'jax' here"):
-        check(backend="jax")
+        assert differences(first, shared(*words)) == named
 
 
-def test_a_method_from_a_file_is_kept_and_must_not_change(tmp_path):
+def test_a_task_is_another_after_a_changed_default_protocol_or_file(rows, tmp_path, monkeypatch):
+    """Words of a command leave out defaults: an old score would stand in the new table."""
+    (tmp_path / "CoLA").mkdir()
+    (tmp_path / "CoLA" / "train.tsv").write_text("a")
+    (tmp_path / "blimp.jsonl").write_text("b")
+    words = ("--tasks", "cola", "--glue", tmp_path, "--blimp", tmp_path)
+
+    def identities():
+        return [task.identity() for task in tasks_of(settings_of(rows, *words), 16)]
+
+    first = identities()
+    assert identities() == first
+    settings = type(tasks_of(settings_of(rows, *words), 16)[0].settings)
+    with monkeypatch.context() as changed:
+        init = settings.__init__
+
+        def other(self, *values, **names):
+            init(self, *values, **{"batch_size": 7, **names})
+
+        changed.setattr(settings, "__init__", other)
+        assert differences(first[0], identities()[0]) != []
+    with monkeypatch.context() as changed:
+        protocol = dataclasses.replace(PROTOCOLS["tupe"], length=99)
+        changed.setitem(PROTOCOLS, "tupe", protocol)
+        assert "length" in str(differences(first[0], identities()[0]))
+    (tmp_path / "CoLA" / "train.tsv").write_text("c")
+    assert [name.split(":")[0] for name in differences(first[0], identities()[0])] == ["data"]
+    assert differences(first[1], identities()[1]) != []
+
+
+def test_a_method_of_a_file_counts_by_its_content(rows, tmp_path):
+    text = inspect.getsource(absolute)
     file = tmp_path / "mine.py"
-    file.write_text("one = 1\n")
-    variant = Variant("mine", {}, str(file))
-    runs.keep_method_file(tmp_path, variant)
-    runs.keep_method_file(tmp_path, variant)
-    assert (tmp_path / "runs" / "mine" / "method.py").read_text() == "one = 1\n"
-    file.write_text("one = 2\n")
-    with pytest.raises(ValueError, match="must not change between the runs"):
-        runs.keep_method_file(tmp_path, variant)
-    assert [path.name for path in (tmp_path / "runs" / "mine").iterdir()] == ["method.py"]
+    file.write_text(text)
+    words = ("--size", "tiny", "--batch-size", 8, "--baseline", file)
+    settings = settings_of(rows, *words, positions=(str(file),))
+    (run,) = [run for run in Ablating(settings).plan(None) if run.place["seed"] == 0]
+    assert run.own["position_file"] == hashlib.sha256(text.encode()).hexdigest()
+    assert "position_file" not in run.shared
+    del positions.METHODS["mine"]

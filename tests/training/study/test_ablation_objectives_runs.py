@@ -35,12 +35,12 @@ def words(folder, out, **more):
 def test_a_killed_comparison_goes_on_by_the_same_command(folder, tmp_path):
     out = tmp_path / "out"
     process = subprocess.Popen(
-        [sys.executable, "-m", "training.ablate", *words(folder, out)],
+        [sys.executable, "-m", "training.study", "ablation", *words(folder, out)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=pathlib.Path(__file__).parents[3],
     )
-    log = out / "replaced_token" / "runs" / "absolute" / "seed-0" / "log.csv"
+    log = out / ".work/replaced_token/absolute/seed-0/pretrain/log.csv"
     try:  # in the middle of the second objective
         while process.poll() is None and not (log.exists() and "\n8," in log.read_text()):
             time.sleep(0.05)
@@ -48,12 +48,12 @@ def test_a_killed_comparison_goes_on_by_the_same_command(folder, tmp_path):
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    told = commands.run_anew("ablate", *words(folder, out))
+    told = commands.run_anew("study", "ablation", *words(folder, out))
     assert told.code == 0, told.err
     assert "# Objectives compared at equal FLOPs" in told.out
     assert "All runs have the same model FLOPs" in told.out
-    assert told.err.count("run 1 of 1: absolute, seed 0") == 1  # of the second objective alone
-    record = json.loads((out / "objectives.json").read_text())
+    assert "2 of 4 runs are there already" in told.err
+    record = json.loads((out / "study.json").read_text())
     assert record["objectives"] == list(NAMES)
     assert record["equal_flops"]
     assert record["unfinished"] == []
@@ -64,13 +64,13 @@ def test_a_killed_comparison_goes_on_by_the_same_command(folder, tmp_path):
 
 def test_encoder_and_decoder_are_compared_at_equal_cost(folder, tmp_path):
     out, names = tmp_path / "out", ("masked_lm", "seq2seq")
-    told = commands.run_anew("ablate", *words(folder, out, objectives=names))
+    told = commands.run_anew("study", "ablation", *words(folder, out, objectives=names))
     assert told.code == 0, told.err
-    record = json.loads((out / "objectives.json").read_text())
+    record = json.loads((out / "study.json").read_text())
     assert record["equal_flops"]
     assert record["unfinished"] == []
     assert record["scores"] == {}
     steps = [record["costs"][name]["steps"] for name in names]
     assert steps[0] == pretrain_cases.OPTIONS["steps"] > steps[1]
-    text = (out / "seq2seq" / "ablation.md").read_text()
+    text = (out / "study.md").read_text()
     assert "next-token accuracy" in text

@@ -1,123 +1,83 @@
 """The report of an ablation: tables, numbers and pictures."""
 
 import math
-import pathlib
 
 import numpy as np
 
-from keras_tupe._json_file import read_json_object
-from keras_tupe.data import write_json
-from training.ablate import over_steps
-from training.ablate.positions import by_position
-from training.ablate.results import LOSS
-from training.command.durations import duration
-from training.command.report_files import replaced_picture, replaced_text
+from training.command.kinds import nearest
+from training.command.settings import COMMAND_LINE
 from training.command.tables import table
+from training.studies.ablation import over_steps
+from training.studies.ablation.positions import by_position
+from training.studies.ablation.results import LOSS
 from training.study.report import (
     comparison,
     comparison_header,
-    machine_words,
     note_on_comparisons,
-    plain,
     spread,
 )
-
-MARKDOWN, JSON, PICTURE, TASKS_PICTURE, POSITIONS_PICTURE, STEPS_PICTURE = FILES = (
-    "ablation.md",
-    "ablation.json",
-    "ablation.png",
-    "tasks.png",
-    "positions.png",
-    "steps.png",
-)
+from training.study.study import Report
 
 
-def write(out, ablation, origin):
-    """Writes the files; each is the new one or the old one, never a part.
+def report(ablation, settings):
+    """Returns the `Report` of an ablation.
 
     Args:
-        out: folder.
         ablation: an `Ablation`.
-        origin: dictionary with `command`, `commit` and `machine` of the report.
+        settings: of the study.
 
-    Returns:
-        The text of `ablation.md`.
+    Raises:
+        ValueError: if a baseline that is asked for is not there.
     """
-    out = pathlib.Path(out)
-    write_json(out / JSON, as_json(ablation, origin))
-    text = markdown(ablation, origin)
-    replaced_text(out / MARKDOWN, text)
-    replaced_picture(out / PICTURE, lambda path: _pictures().draw(path, ablation))
-    if ablation.task_names:
-        replaced_picture(out / TASKS_PICTURE, lambda path: _pictures().draw_tasks(path, ablation))
-    if ablation.by_position:
-        replaced_picture(
-            out / POSITIONS_PICTURE, lambda path: _pictures().draw_by_position(path, ablation)
+    is_wish = settings.report_only and settings.given.get("baseline") == COMMAND_LINE
+    if is_wish and ablation.baseline not in ablation.methods:
+        raise ValueError(
+            f"--baseline must be one of the methods that are there, {list(ablation.methods)}; the "
+            f"nearest is {nearest(ablation.baseline, ablation.methods)!r}. "
+            f"Received: {ablation.baseline!r}"
         )
+    drawn = {"study.png": "draw"}
+    drawn |= {"tasks.png": "draw_tasks"} if ablation.task_names else {}
+    drawn |= {"positions.png": "draw_by_position"} if ablation.by_position else {}
     if ablation.tested_steps and ablation.task_names:
-        replaced_picture(
-            out / STEPS_PICTURE, lambda path: _pictures().draw_over_steps(path, ablation)
-        )
-    return text
+        drawn["steps.png"] = "draw_over_steps"
+    pictures = {name: _drawing(how, ablation) for name, how in drawn.items()}
+    parts = [_facts(ablation), *parts_of(ablation), *how_to_read(notes(ablation))]
+    return Report("Positional methods compared", parts, as_json(ablation), pictures)
 
 
-def origin_of(found, origin, more=""):
-    """Returns paragraphs on where the runs come from, and which are not finished.
+def _drawing(how, ablation):
+    def draw(path):
+        from training.studies.ablation import pictures  # matplotlib is not on every machine
 
-    Args:
-        found: has `results` and `unfinished`, as an `Ablation` has.
-        origin: dictionary with `command` and `machine` of the report.
-        more: what is said of the time.
-    """
-    commits = sorted({str(result.commit) for result in found.results})
-    seconds = sum(result.seconds for result in found.results)
-    parts = [
-        f"Command: `{origin['command']}`",
-        f"Commit of the runs: {', '.join(commits)}. {machine_words(origin['machine'])} "
-        f"{duration(seconds)} in all{more}.",
-    ]
-    if found.unfinished:
-        parts.append(f"Not finished, and not in the tables: {'; '.join(found.unfinished)}.")
-    return parts
+        getattr(pictures, how)(path, ablation)
+
+    return draw
 
 
-def _pictures():
-    from training.ablate import pictures  # matplotlib is not on every machine that trains
-
-    return pictures
-
-
-def recorded_machine(out):
-    """Returns the kind of machine that an earlier report in the folder names, or `None`."""
-    try:
-        return read_json_object(pathlib.Path(out) / JSON)["machine"]
-    except (OSError, ValueError, KeyError):
-        return None
+def how_to_read(notes):
+    """Returns a heading and a list of notes."""
+    return ["## How to read this", "\n".join(f"- {note}" for note in notes)]
 
 
-def as_json(ablation, origin):
-    """Returns everything that is known, as values that JSON can hold; what is not known is null."""
-    return plain(
-        {
-            **origin,
-            "baseline": ablation.baseline,
-            "positions": list(ablation.methods),
-            "seeds": ablation.seeds,
-            "seconds": sum(result.seconds for result in ablation.results),
-            "settings": ablation.facts,
-            "unfinished": ablation.unfinished,
-            "units": {
-                LOSS: "nats",
-                ablation.accuracy_name: "percent",
-                **dict.fromkeys(ablation.number_names, "perplexity"),
-                **ablation.parts,
-                "tasks": "percent",
-            },
-            "sign": "difference = method less baseline",
-            "methods": {name: _method(ablation, name) for name in ablation.methods},
-            "over_steps": over_steps.as_json(ablation),
-        }
-    )
+def as_json(ablation):
+    """Returns everything that is known, a dictionary; what is not known is null."""
+    return {
+        "baseline": ablation.baseline,
+        "positions": list(ablation.methods),
+        "seeds": ablation.seeds,
+        "settings": ablation.facts,
+        "units": {
+            LOSS: "nats",
+            ablation.accuracy_name: "percent",
+            **dict.fromkeys(ablation.number_names, "perplexity"),
+            **ablation.parts,
+            "tasks": "percent",
+        },
+        "sign": "difference = method less baseline",
+        "methods": {name: _method(ablation, name) for name in ablation.methods},
+        "over_steps": over_steps.as_json(ablation),
+    }
 
 
 def _method(ablation, name):
@@ -138,16 +98,9 @@ def _method(ablation, name):
     }
 
 
-def markdown(ablation, origin):
-    """Returns `ablation.md`.
-
-    Args:
-        ablation: an `Ablation`.
-        origin: dictionary with `command`, `commit` and `machine` of the report.
-    """
-    parts = [
-        "# Positional methods compared",
-        _facts(ablation, origin),
+def parts_of(ablation):
+    """Returns the tables of an ablation and what is said of them, a list of texts."""
+    return [
         "## Held-out loss",
         _loss_table(ablation),
         _verdicts(ablation, LOSS),
@@ -156,22 +109,17 @@ def markdown(ablation, origin):
         _cost_table(ablation),
         *_tasks(ablation),
         *over_steps.over_steps(ablation),
-        "## How to read this",
-        "\n".join(f"- {note}" for note in _notes(ablation)),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _facts(ablation, origin):
+def _facts(ablation):
     facts, results = ablation.facts, ablation.results
-    tokens = results[0].tokens[-1]
-    first = (
+    return (
         f"Methods: {len(ablation.methods)}. Seeds: {', '.join(map(str, ablation.seeds))}. "
-        f"{len(results)} runs of {facts['steps']:,} steps, {tokens:,} tokens each (size "
-        f"`{facts['size']}`, {facts['length']} tokens per row, {facts['batch_size']} rows per "
-        f"step). The baseline is `{ablation.baseline}`."
+        f"{len(results)} runs of {facts['steps']:,} steps, {results[0].tokens[-1]:,} tokens each "
+        f"(size `{facts['size']}`, {facts['length']} tokens per row, {facts['batch_size']} rows "
+        f"per step). The baseline is `{ablation.baseline}`."
     )
-    return "\n\n".join([first, *origin_of(ablation, origin)])
 
 
 def _ordered(ablation):
@@ -268,7 +216,8 @@ def _tasks(ablation):
     return parts
 
 
-def _notes(ablation):
+def notes(ablation):
+    """Returns how to read the tables, a list of sentences."""
     count = sum(one.difference is not None for one in ablation.summaries[LOSS].values())
     baseline = ablation.baseline
     return [

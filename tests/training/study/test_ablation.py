@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import commands
 import h5py
 import keras
 import numpy as np
@@ -22,10 +23,7 @@ import pytest
 
 from keras_tupe import SIZES, data, positions
 from keras_tupe.models.sizes import Size
-from training.ablate import __main__ as ablate
-from training.ablate import runs
 from training.command.folder_lock import FolderLock
-from training.command.variant import Variant
 from training.pretrain import model as pretrain_model
 from training.pretrain import settings as pretrain_settings
 
@@ -89,7 +87,7 @@ def words(rows, out, *more, seeds=2):
 def start(*arguments):
     """Starts an ablation in another process."""
     return subprocess.Popen(
-        [sys.executable, "-m", "training.ablate", *arguments],
+        [sys.executable, "-m", "training.study", "ablation", *arguments],
         cwd=pathlib.Path(__file__).parents[3],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -118,7 +116,7 @@ def wait_until(condition, process, seconds=300):
 
 
 def has_row(out, folder, seed, step):
-    log = out / "runs" / folder / f"seed-{seed}" / "log.csv"
+    log = out / ".work" / folder / f"seed-{seed}" / "pretrain" / "log.csv"
     return log.exists() and f"\n{step}," in log.read_text()
 
 
@@ -143,25 +141,24 @@ def whole(rows, tmp_path_factory):
     told = whole_run(*words(rows, out))
     assert re.search(r"4 \(2 methods, 2 seeds\), 4 to train", told)
     assert "epochs of the rows" in told
-    assert "run 4 of 4: bert_r:max_distance=16, seed 1" in told
+    assert "run 4 of 4, bert_r.max_distance=16/seed-1/pretrain" in told
     return out
 
 
 def results(out):
     """All numbers of a report but the times."""
-    record = json.loads((out / "ablation.json").read_text())
+    record = json.loads((out / "study.json").read_text())
     for method in record["methods"].values():
         for run in method["runs"].values():
             assert run.pop("seconds") > 0
             assert run.pop("tokens_per_second") > 0
-            run.pop("command")
             run.pop("commit")  # of a working tree that may change meanwhile
     return [record["seeds"], record["settings"], record["methods"]]
 
 
 def tables(out):
     """The tables of a report but for the speed."""
-    text = (out / "ablation.md").read_text()
+    text = (out / "study.md").read_text()
     return [line.rsplit("|", 2)[0] for line in text.splitlines() if line.startswith("| ")]
 
 
@@ -184,7 +181,7 @@ def assert_same_ablation(ours, theirs):
     assert tables(ours) == tables(theirs)
     for folder in FOLDERS:
         for seed in range(2):
-            run = f"runs/{folder}/seed-{seed}"
+            run = f"{folder}/seed-{seed}/pretrain"
             for name, columns in (
                 ("log.csv", ("step", "loss", "learning_rate", "gradient_norm")),
                 ("valid.csv", ("step", "tokens", "valid_loss", "valid_accuracy")),
@@ -218,10 +215,12 @@ def test_a_killed_ablation_leaves_no_process_and_ends_with_the_same_table(rows, 
     process.send_signal(signal.SIGTERM)
     told = finish(process)
     assert process.returncode == 143
-    assert told.rstrip().endswith("ablate: stopped. The same command goes on from here.")
+    assert told.rstrip().endswith(
+        "study: stopped. The same command goes on from the last complete run."
+    )
 
     process = start(*arguments)  # just before a checkpoint has its name
-    path = out / "runs" / FOLDERS[1] / "seed-1" / "checkpoints"
+    path = out / ".work" / FOLDERS[1] / "seed-1" / "pretrain" / "checkpoints"
     assert wait_until(lambda: any(path.glob(".partial_*")), process), finish(process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
@@ -235,36 +234,31 @@ def test_a_killed_ablation_leaves_no_process_and_ends_with_the_same_table(rows, 
 
 
 @pytest.mark.slow
-def test_methods_and_seeds_are_added_and_finished_runs_of_pretrain_count(rows, whole, tmp_path):
+def test_methods_and_seeds_are_added(rows, whole, tmp_path):
     out = tmp_path / "ablation"
-    folder = out / "runs" / "absolute" / "seed-0"
-    cases.run(rows, folder, position="absolute", seed=0)
     told = whole_run(*words(rows, out, seeds=1))
-    assert "2 (2 methods, 1 seed), 1 to train" in told
-    assert not (folder / "checkpoints").exists()
+    assert "2 (2 methods, 1 seed), 2 to train" in told
     told = whole_run(*words(rows, out))
     assert "4 (2 methods, 2 seeds), 2 to train" in told
     assert_same_ablation(out, whole)
 
 
 @pytest.mark.slow
-def test_two_ablations_in_one_folder_are_refused(rows, whole, capsys):
+def test_two_ablations_in_one_folder_are_refused(rows, whole):
     before = cases.files(whole)
-    with pytest.raises(SystemExit) as stop:
-        ablate.main([*words(rows, whole), "--learning-rate", "0.5"])
-    assert "runs of another ablation" in stop.value.code
-    assert "learning_rate 0.001 there, 0.5 here" in stop.value.code
-    with FolderLock(whole), pytest.raises(SystemExit) as stop:
-        ablate.main(words(rows, whole))
-    assert stop.value.code.startswith("ablate: Another process works in --out")
+    told = commands.refusal("study", "ablation", *words(rows, whole), "--learning-rate", "0.5")
+    assert "made with other settings" in told
+    assert "learning_rate: 0.001 -> 0.5" in told
+    with FolderLock(whole):
+        told = commands.refusal("study", "ablation", *words(rows, whole))
+    assert told.startswith("study: Another process works in --out")
     assert cases.files(whole).keys() == before.keys()
-    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.slow
 def test_a_run_that_fails_is_named_and_the_others_are_done(rows, tmp_path):
     out = tmp_path / "ablation"
-    log = runs.run_folder(out, Variant("absolute"), 0) / "log.csv"
+    log = out / ".work" / "absolute" / "seed-0" / "pretrain" / "log.csv"
     log.parent.mkdir(parents=True)
     log.write_text("of another program\n")
     process = start(*words(rows, out, seeds=1))
@@ -272,6 +266,6 @@ def test_a_run_that_fails_is_named_and_the_others_are_done(rows, tmp_path):
     assert process.returncode == 1
     assert "pretrain: --out must be a new folder, or one that training.pretrain made" in told
     assert "Some runs failed" in told
-    assert "Received: absolute, seed 0" in told
-    record = json.loads((out / "ablation.json").read_text())
+    assert "Received: absolute/seed-0/pretrain" in told
+    record = json.loads((out / "study.json").read_text())
     assert record["positions"] == ["bert_r:max_distance=16"]

@@ -3,13 +3,13 @@
 import os
 import shlex
 
-from training.ablate.objectives import settings as objectives_settings
-from training.ablate.tasks import tasks_of
 from training.command.checks import not_there, option, wrong_fields
 from training.command.kinds import nearest
 from training.command.settings import COMMAND_LINE
 from training.command.variant import Variant, label_of, parse
 from training.command.without_keras import without_keras
+from training.studies.ablation import objectives as objectives_settings
+from training.studies.ablation.tasks import tasks_of
 
 with without_keras():
     from keras_tupe.models.sizes import SIZES
@@ -22,7 +22,7 @@ def find_problems(settings):
     """Returns a sentence for each mistake.
 
     Args:
-        settings: a `Settings` of `training.ablate`.
+        settings: its `Settings`.
     """
     if settings.report_only and (settings.out is None or not os.path.isdir(settings.out)):
         received = "none" if settings.out is None else not_there(settings.out)
@@ -46,21 +46,14 @@ def find_problems(settings):
     if settings.strategy == "multiworker":
         found.append(
             "--strategy multiworker is not for an ablation, which starts its runs on one machine. "
-            "Start training.pretrain on each host for every run, with --out as this command names "
-            "them; --report-only compares them. Received: strategy='multiworker'"
+            "Received: strategy='multiworker'"
         )
     variants, sentences = _variants(settings)
     found += sentences
     found += _baseline(settings, variants) if not sentences else []
     some = variants[0] if variants else Variant("none")
-    if settings.out is None:
+    if settings.out is None and not settings.plan:
         found.append("--out must name the folder of the ablation. Received: none")
-    there = objectives_settings.objectives_in(settings.out)
-    if there:
-        found.append(
-            f"--out holds a comparison of objectives, which --objectives {' '.join(there)} goes on "
-            f"with; or give another --out. Received: {settings.out!r}"
-        )
     found += settings.pretraining(some, 0, settings.out or "none").problems()
     found += _rows_and_options(settings, variants)
     return found + _tasks(settings)

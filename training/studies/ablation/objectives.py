@@ -1,44 +1,48 @@
 """The settings of the ablation of each objective, so that all runs cost as many FLOPs."""
 
 import dataclasses
-import os
 
 from training.command.checks import option
 from training.command.kinds import nearest, values_of
 from training.command.settings import COMMAND_LINE
-from training.command.without_keras import objective_names, without_keras
+from training.command.without_keras import objective_names
 from training.machine.cost import step_flops
 from training.pretrain.identity import OBJECTIVE_OPTIONS
 from training.pretrain.schedule import scaled_warmup
 
-with without_keras():
-    from keras_tupe._json_file import read_json_object
-
-JSON = "objectives.json"
-RUNS = "runs"  # which an ablation of one objective has in --out itself
 _CAUSAL_OPTIONS = ("long_rows", "perplexity_options")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunCost:
+    """What a run of pre-training of one objective costs.
+
+    Attributes:
+        steps: of its optimizer.
+        tokens: that it is trained on.
+        step_flops: operations of a step, see the `Objective`.
+        seconds: of training, the mean of the finished runs; `None` if none is.
+    """
+
+    steps: int
+    tokens: int
+    step_flops: float
+    seconds: float | None = None
+
+    @property
+    def flops(self):
+        """Operations of the run."""
+        return self.steps * self.step_flops
+
+    def is_like(self, other):
+        """Whether no number of steps makes the run cost more nearly what another one does."""
+        steps = max(other.flops / self.step_flops, 1)
+        return abs(self.steps - steps) <= 0.5 + 1e-6
 
 
 def names_of(settings):
     """Returns the names of `--objectives`, without commas."""
     return [word for word in values_of(settings.objectives) if word.strip(",")]
-
-
-def objectives_in(out):
-    """Returns the names of the objectives that a folder has ablations of, the first one first.
-
-    Args:
-        out: folder, or `None`.
-
-    Returns:
-        List, which is empty if it is no folder of a comparison of objectives.
-    """
-    try:
-        known = read_json_object(os.path.join(out or "", JSON))["objectives"]
-        there = [name for name in known if name in objective_names()]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return [name for name in there if os.path.isdir(os.path.join(out, name, RUNS))]
 
 
 def ablations(settings):
@@ -52,7 +56,7 @@ def ablations(settings):
     the steps between validations keep their share of the steps.
 
     Args:
-        settings: a `Settings` of `training.ablate` with `objectives`.
+        settings: a `Settings` of `training.studies.ablation` with `objectives`.
 
     Returns:
         Dictionary: name of the objective -> `Settings` without `objectives`.
@@ -69,6 +73,30 @@ def flops_of_step(settings):
 
     rows = PreparedRows(settings.data, "train")
     return step_flops(_a_run(settings), rows.length, rows.vocabulary.size)
+
+
+def planned(settings):
+    """Returns the `RunCost` of the runs of an ablation of one objective."""
+    from keras_tupe.data import PreparedRows
+
+    length = PreparedRows(settings.data, "train").length
+    tokens = settings.steps * settings.batch_size * length
+    return RunCost(settings.steps, tokens, flops_of_step(settings))
+
+
+def flops_of(record, sizes, length):
+    """Returns the operations of a step of a run that is finished.
+
+    Args:
+        record: its settings, a dictionary.
+        sizes: of its encoder, a dictionary.
+        length: tokens of a row.
+    """
+    from training.pretrain.settings import Settings
+
+    settings = Settings(**record)
+    options = settings.objective_options()
+    return settings.objective_record().step_flops(sizes, settings.batch_size, length, options)
 
 
 def _a_run(settings):
@@ -105,7 +133,6 @@ def of_objective(settings, name):
         settings,
         objective=name,
         objectives=(),
-        out=settings.out and os.path.join(settings.out, name),
         given=given,
         **{one: usual[one] for one in others},
     )

@@ -1,17 +1,10 @@
-"""Results of the finished runs of an ablation."""
+"""Results of the finished runs of an ablation, by method and seed."""
 
 import dataclasses
 import functools
-import pathlib
-
-import numpy as np
 
 from keras_tupe import objectives
-from keras_tupe._json_file import read_json_object
-from training.ablate.runs import check_belongs, find_runs, recorded_seconds
-from training.ablate.scores import read_positions, read_scores, read_scores_at_steps
-from training.ablate.tasks import check_equal
-from training.pretrain.report import load_run
+from training.studies.ablation.tasks import TASKS
 from training.study.results import shares_to_baseline, summarize
 
 LOSS = "held-out loss"
@@ -29,9 +22,10 @@ class Result:
         scores: name -> number: `LOSS` and the objective's accuracy of the last validation, what
             else it reports of them, and the score of each task.
         tokens_per_second: median of its log; `None` if unknown.
-        seconds: of training and of the tasks.
-        command, commit: of the run.
-        by_position: what `keras-tupe evaluate perplexity` found, a dictionary, or `None`.
+        seconds: of training.
+        commit: of the run.
+        by_position: what `keras-tupe evaluate perplexity` found, a dictionary; empty if not asked.
+        test_seconds: of the tasks.
         at_steps: dictionary: step of a preset on the way -> name -> score of a task.
     """
 
@@ -43,9 +37,9 @@ class Result:
     scores: dict
     tokens_per_second: float | None
     seconds: float
-    command: str
     commit: str | None
-    by_position: dict | None = None
+    by_position: dict = dataclasses.field(default_factory=dict)
+    test_seconds: list = dataclasses.field(default_factory=list)
     at_steps: dict = dataclasses.field(default_factory=dict)
 
 
@@ -55,14 +49,12 @@ class Method:
 
     Attributes:
         name: as it is called in tables.
-        folder: name of its folder.
         position, options: of the method.
         encoder_parameters: weights of the encoder, without the head.
         results: dictionary seed -> `Result`.
     """
 
     name: str
-    folder: str
     position: str
     options: dict
     encoder_parameters: int
@@ -82,13 +74,11 @@ class Ablation:
         baseline: name of the method that the others are compared with.
         methods: dictionary name -> `Method`.
         facts: what all runs have in common.
-        unfinished: names of the runs that were begun and are not finished.
     """
 
     baseline: str
     methods: dict
     facts: dict
-    unfinished: list
 
     @property
     def steps(self):
@@ -206,84 +196,71 @@ def loss_name(output):
     return f"{output.predictions} loss"
 
 
-def collect(out, baseline):
-    """Returns the `Ablation` in a folder.
+def collect(results, baseline, **place):
+    """Returns the `Ablation` of finished runs.
 
     Args:
-        out: the folder.
+        results: `Results` of the study.
         baseline: name of a method, as in tables.
+        **place: what the runs have in common, such as the objective.
 
     Raises:
-        ValueError: if there is no finished run, or the runs do not belong together.
+        ValueError: if there is no finished run, or models were tested on unequal rows.
     """
-    found = find_runs(out)
-    finished = [run for run in found if run.is_finished]
-    if not finished:
-        raise ValueError(
-            "There must be a finished run at least, with its preset, for a report. "
-            f"Received: {str(out)!r}, where {len(found)} runs were begun"
-        )
-    facts = finished[0].facts()
-    check_belongs(out, finished, facts)
-    check_equal(out)
+    runs = results.of(**place)
+    trained = [run for run in runs if run.kind.startswith("pretrain")]
+    if not trained:
+        raise ValueError("There must be a finished run at least, with its preset, for a report.")
+    _check_sizes(runs)
     methods = {}
-    for run in finished:
-        name, folder = run.variant.label, run.folder.parent.name
+    for run in trained:
+        name, own, found = run.place["position"], run.own, run.found
         method = methods.setdefault(
-            name, Method(name, folder, run.variant.position, run.variant.options, _size(run), {})
+            name,
+            Method(
+                *(name, own["position"], own["position_options"]),
+                *(found["encoder_parameters"], {}),
+            ),
         )
-        if method.folder != folder:
+        names = ("steps", "tokens", "losses", "accuracies", "tokens_per_second", "seconds")
+        result = Result(
+            run.place["seed"],
+            scores=_scores(run),
+            commit=run.origin["commit"],
+            **{name: found[name] for name in names},
+        )
+        method.results[result.seed] = result
+    for kind in (f"task {name}" for name in TASKS):
+        for run in (run for run in runs if run.kind == kind):
+            _add(run, methods[run.place["position"]].results[run.place["seed"]])
+    return Ablation(baseline, methods, trained[0].shared)
+
+
+def _scores(run):
+    return {row["score"]: row["value"] for row in run.found.get("scores", ())}
+
+
+def _add(run, result):
+    """Adds what a test found to the result of its model."""
+    result.test_seconds.append(run.found["seconds"])
+    if "by_position" in run.found:
+        if run.place["step"] is None:
+            result.by_position.update(run.found["by_position"])
+    elif run.place["step"] is None:
+        result.scores.update(_scores(run))
+    else:
+        result.at_steps.setdefault(run.place["step"], {}).update(_scores(run))
+
+
+def _check_sizes(runs):
+    """Refuses models that brought rows of other lengths, or could take more pairs than others."""
+    first = {}
+    for run in runs:
+        size = run.found.get("size")
+        other, before = first.setdefault(run.kind, (run.name, size))
+        if size != before:
             raise ValueError(
-                "A method must have one folder. Move one of them away. "
-                f"Received: {method.folder!r} and {folder!r}, both of {name}"
+                "The models of an ablation must be tested on equal rows: as long, and as many. "
+                "Move these folders away and give options that all models can follow (--length "
+                f"for GLUE, --paradigms for BLiMP). Received: {other}: {before}; {run.name}: {size}"
             )
-        method.results[run.seed] = _result(run)
-    unfinished = [f"{run.variant.label}, seed {run.seed}" for run in found if not run.is_finished]
-    return Ablation(baseline, methods, facts, unfinished)
-
-
-def _size(run):
-    """Returns the number of weights of a run's encoder, which its preset tells."""
-    path = run.folder / "preset" / "metadata.json"
-    try:
-        count = read_json_object(path)["parameter_count"]
-        if type(count) is not int:
-            raise ValueError("it must be an integer")
-        return count
-    except (OSError, ValueError, KeyError):
-        raise ValueError(
-            f"A preset tells its number of weights in metadata.json. Received: {str(path)!r}"
-        ) from None
-
-
-def _result(run):
-    logs = load_run(run.folder, run.variant.label)
-    valid, steps = logs.valid, run.record["settings"]["steps"]
-    if (
-        not valid["step"]
-        or valid["step"][-1] != steps
-        or not np.isfinite(valid["valid_loss"]).all()
-    ):
-        raise ValueError(
-            f"A finished run has a finite held-out loss at its last step, {steps}, in valid.csv. "
-            f"Received: {str(pathlib.Path(run.folder))!r}"
-        )
-    accuracies = [100 * value for value in valid["valid_accuracy"]]
-    scores = {LOSS: valid["valid_loss"][-1], **logs.numbers()}
-    scores |= {words: 100 * valid[name][-1] for name, words in logs.accuracies.items()}
-    for name, output in logs.words.outputs.items():
-        scores[loss_name(output)] = valid[f"{name}_loss"][-1]
-    return Result(
-        run.seed,
-        [int(step) for step in valid["step"]],
-        [int(count) for count in valid["tokens"]],
-        valid["valid_loss"],
-        accuracies,
-        {**scores, **read_scores(run.folder)},
-        logs.typical("tokens_per_second"),
-        sum(recorded_seconds(run.folder)),
-        run.record.get("command"),
-        run.record.get("commit"),
-        read_positions(run.folder),
-        read_scores_at_steps(run.folder),
-    )

@@ -5,16 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from run_cases import cells, make_run, picture
+from ablation_cases import finish, report
+from run_cases import SIZES, cells, make_run, picture
 
-from training.ablate import report
-from training.ablate.results import collect
-from training.ablate.settings import Settings
 from training.pretrain import settings as pretrain_settings
+from training.studies.ablation.settings import Settings
 
 STEPS = 300
-MACHINE = {"cpu": "a processor", "cores": 2, "gpu": None, "backend": "tensorflow"}
-ORIGIN = {"command": "python -m training.ablate", "commit": "0123abc", "machine": MACHINE}
 CHARACTERS = 4.5
 # Losses above those of `absolute` by seed, positions, and loss at the end of the rows.
 METHODS = {"absolute": ((0.0, 0.2), 16, 3.0), "alibi": ((-0.5, -0.2), 64, 2.9)}
@@ -34,7 +31,7 @@ def bins(positions, last, shift):
 def out(tmp_path):
     for name, (shifts, positions, last) in METHODS.items():
         for seed, shift in enumerate(shifts):
-            folder = tmp_path / "runs" / name / f"seed-{seed}"
+            folder = tmp_path / name / f"seed-{seed}" / "pretrain"
             make_run(folder, STEPS, shift)
             chosen = {"position": name, "seed": seed, "steps": STEPS, "objective": "causal_lm"}
             settings = vars(pretrain_settings.Settings(**chosen, warmup_steps=9, out=str(folder)))
@@ -48,9 +45,10 @@ def out(tmp_path):
             }
             (folder / "settings.json").write_text(json.dumps(record))
             (folder / "preset").mkdir()
-            (folder / "preset" / "config.json").write_text("{}")
+            (folder / "preset" / "config.json").write_text(json.dumps({"config": SIZES}))
             (folder / "preset" / "metadata.json").write_text('{"parameter_count": 7}')
-            (folder / "perplexity").mkdir()
+            task = folder.parent / "perplexity"
+            task.mkdir()
             found = {
                 "command": "python -m training.evaluate perplexity PRESET --data long",
                 "positions": positions,
@@ -58,8 +56,8 @@ def out(tmp_path):
                 "numbers": {},
                 "bins": bins(positions, last, shift),
             }
-            (folder / "perplexity" / "results.json").write_text(json.dumps(found))
-    return tmp_path
+            (task / "results.json").write_text(json.dumps(found))
+    return finish(tmp_path)
 
 
 def losses(name):
@@ -67,7 +65,8 @@ def losses(name):
 
 
 def test_the_table_has_perplexities_of_tokens_and_of_characters(out):
-    text = report.write(out, collect(out, "absolute"), ORIGIN)
+    content = report(out)
+    text = (out / "study.md").read_text()
     table = text.split("## Held-out loss")[1].split("##")[0]
     header, *rows = cells(table)
     assert header[2:6] == [
@@ -81,7 +80,6 @@ def test_the_table_has_perplexities_of_tokens_and_of_characters(out):
             mean = np.mean(np.exp(np.divide(found, size)))
             assert cell.split(" +- ")[0] == f"{mean:.4g}"
             assert " +- " in cell
-    content = json.loads((out / report.JSON).read_text())
     assert content["units"]["perplexity per token"] == "perplexity"
     scores = content["methods"]["alibi"]["scores"]
     mean = scores["perplexity per token"]["mean"]
@@ -89,7 +87,9 @@ def test_the_table_has_perplexities_of_tokens_and_of_characters(out):
 
 
 def test_a_method_without_positions_has_none_in_the_table_and_the_picture_is_drawn(out):
-    text = report.write(out, collect(out, "absolute"), ORIGIN)
+    content = report(out)
+    text = (out / "study.md").read_text()
+    assert content["seeds"] == [0, 1]
     header, *rows = cells(text.split("## Perplexity by position")[1].split("##")[0])
     assert header[2:] == [f"{n * 8 + 1} to {n * 8 + 8}" for n in range(8)]
     by_name = {row[0]: row[2:] for row in rows}
@@ -100,18 +100,7 @@ def test_a_method_without_positions_has_none_in_the_table_and_the_picture_is_dra
     expected = np.mean([math.exp((a["loss"] + b["loss"]) / 2) for a, b in one])
     assert by_name["alibi"][-1].split(" +- ")[0] == f"{expected:.4g}"
     assert "The rows of training had 16 tokens." in text
-    picture(out / report.POSITIONS_PICTURE)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"bins": []}, {"bins": [{"first": 1, "last": 2, "tokens": 3, "loss": "much"}]}, {"bins": 3}],
-)
-def test_results_that_are_not_those_of_the_command_are_refused(out, change):
-    path = out / "runs" / "alibi" / "seed-0" / "perplexity" / "results.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(ValueError, match="must be those that its command wrote"):
-        collect(out, "absolute")
+    picture(out / "positions.png")
 
 
 def test_long_rows_are_for_causal_models(tmp_path):

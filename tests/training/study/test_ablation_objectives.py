@@ -7,26 +7,21 @@ import numpy as np
 import pretrain_cases
 import pytest
 import scipy.stats
-from commands import done, refusal
-from run_cases import cells, make_run, num_colors, picture
+from ablation_cases import finish, report, report_only
+from commands import refusal
+from run_cases import SIZES, cells, make_run, num_colors, picture
 
 from keras_tupe import objectives
-from training.ablate.objectives import report
-from training.ablate.objectives.results import RunCost, collect_all
-from training.ablate.objectives.settings import (
-    ablations,
-    flops_of_step,
-    objectives_in,
-    of_objective,
-)
-from training.ablate.settings import Settings
 from training.command.settings import parse
 from training.pretrain import settings as pretrain_settings
+from training.studies.ablation import objectives_report
+from training.studies.ablation.objectives import RunCost, ablations, flops_of_step, of_objective
+from training.studies.ablation.settings import Settings
+from training.study.folder import StudyFolder
 
 VOCABULARY, LENGTH, BATCH, STEPS = 160, 16, 8, 100
 T, S = BATCH * LENGTH, BATCH * 3  # tokens of a step, and masked slots
 NAMES = ("masked_lm", "replaced_token")
-ORIGIN = {"command": "python -m training.ablate", "commit": "0123abc", "machine": None}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +62,6 @@ def test_all_objectives_cost_what_the_first_one_does(rows):
     assert list(found) == list(NAMES)
     assert [flops_of_step(one) for one in found.values()] == pytest.approx(flops, rel=1e-12)
     assert [one.objective for one in found.values()] == list(NAMES)
-    assert [one.out for one in found.values()] == ["out/masked_lm", "out/replaced_token"]
     assert [one.steps for one in found.values()] == [100, round(100 * flops[0] / flops[1])]
     assert all(one.objectives == () for one in found.values())
     turned = ablations(settings_of(rows, objectives=NAMES[::-1]))
@@ -130,7 +124,7 @@ def test_a_file_may_name_an_objective_and_its_options(rows):
     ],
 )
 def test_mistakes_are_told_before_anything_begins(names, more, parts, rows, tmp_path):
-    told = refusal("ablate", *words(rows, tmp_path / "out", *more, objectives=names))
+    told = refusal("study", "ablation", *words(rows, tmp_path / "out", *more, objectives=names))
     assert "Received: " in told
     for part in parts:
         assert part in told
@@ -147,7 +141,6 @@ SCORES = {
     "replaced_token": {"absolute": (63.0, 64.5, 63.4), "tupe_r": (61.0, 64.5, 63.0)},
 }
 STEPS_OF = {"masked_lm": 300, "replaced_token": 240}
-SIZES = {"num_layers": 2, "num_heads": 4, "hidden_dim": 128, "intermediate_dim": 512}
 
 
 def make(folder, objective, position, seed, score=None):
@@ -164,7 +157,7 @@ def make(folder, objective, position, seed, score=None):
     record |= {"data": {"rows_hash": "abc", "length": LENGTH}, "backend": "tensorflow"}
     (folder / "settings.json").write_text(json.dumps(record))
     (folder / "preset").mkdir()
-    config = {"config": {**SIZES, "vocabulary_size": VOCABULARY}}
+    config = {"config": SIZES}
     (folder / "preset" / "config.json").write_text(json.dumps(config))
     (folder / "preset" / "metadata.json").write_text('{"parameter_count": 7}')
     if score is not None:
@@ -172,10 +165,10 @@ def make(folder, objective, position, seed, score=None):
             ("glue", {"tasks": {"sst2": {"columns": {"sst2": {"score": score}}}}, "average": 1}),
             ("blimp", {"overall": {"accuracy": score / 100}}),
         ):
-            (folder / task).mkdir()
+            (folder.parent / task).mkdir()
             command = f"python -m training.{task} PRESET --data {task}"
             content = {"command": command, "seconds": 3.0, **found}
-            (folder / task / "results.json").write_text(json.dumps(content))
+            (folder.parent / task / "results.json").write_text(json.dumps(content))
     return folder
 
 
@@ -184,10 +177,9 @@ def make_all(folder):
     for objective, methods in SCORES.items():
         for position, scores in methods.items():
             for seed, score in enumerate(scores):
-                run = folder / objective / "runs" / position / f"seed-{seed}"
+                run = folder / objective / position / f"seed-{seed}" / "pretrain"
                 make(run, objective, position, seed, score)
-    (folder / "objectives.json").write_text(json.dumps({"objectives": NAMES}))
-    return folder
+    return finish(folder, objectives=True)
 
 
 @pytest.fixture
@@ -199,23 +191,17 @@ def out(tmp_path):
 def reported(tmp_path_factory):
     """A folder with its report, the record, and what was printed."""
     out = make_all(tmp_path_factory.mktemp("objectives"))
-    printed = done("ablate", "--report-only", "--out", out)
-    return out, json.loads((out / "objectives.json").read_text()), printed
-
-
-def write(out, *names):
-    """Writes the report of one folder; returns its record."""
-    report.write(out, collect_all(out, names or NAMES, "absolute"), ORIGIN)
-    return json.loads((out / "objectives.json").read_text())
+    printed = report_only(out)
+    return out, json.loads((out / "study.json").read_text()), printed
 
 
 def test_scores_are_compared_by_seed_and_losses_are_not(reported):
     out, record, printed = reported
-    text = (out / "objectives.md").read_text()
+    text = (out / "study.md").read_text()
     assert text in printed
     assert record["objectives"] == list(NAMES)
     assert list(record["scores"]) == ["GLUE sst2", "BLiMP"]
-    tables = text.split("\n## ")
+    tables = text.partition("## Methods within")[0].split("\n## ")
     (sst2,) = [part for part in tables if part.startswith("GLUE sst2")]
     header, *lines = cells(sst2)
     assert header[:4] == ["method", "objective", "seeds", "GLUE sst2 (percent)"]
@@ -248,7 +234,7 @@ def test_scores_are_compared_by_seed_and_losses_are_not(reported):
 
 def test_what_a_run_costs_is_in_the_table_and_the_record(reported):
     out, record, _ = reported
-    text = (out / "objectives.md").read_text()
+    text = (out / "study.md").read_text()
     costs = record["costs"]
     by_hand = (step_by_hand(128, 512, VOCABULARY, S), replaced_by_hand(VOCABULARY))
     for name, flops in zip(NAMES, by_hand, strict=True):
@@ -263,7 +249,9 @@ def test_what_a_run_costs_is_in_the_table_and_the_record(reported):
     share = costs["replaced_token"]["flops"] / costs["masked_lm"]["flops"]
     assert lines[1][5] == f"{share:.2%}"
     assert header[6] == "time of training"
-    planned = report.cost_table({"masked_lm": RunCost(3, 6, 7.0)})  # before anything begins
+    planned = objectives_report.cost_table(
+        {"masked_lm": RunCost(3, 6, 7.0)}
+    )  # before anything begins
     assert cells(planned)[1] == ["masked_lm", "3", "6", "7", "21", "100.00%"]
 
 
@@ -273,79 +261,59 @@ def test_equal_flops_are_promised_only_where_they_are(more, is_equal, reported, 
     first, other = (cost["step_flops"] for cost in record["costs"].values())
     steps = round(300 * first / other) + more
     assert record["equal_flops"] is (steps == STEPS_OF["replaced_token"])
-    found = collect_all(out, NAMES, "absolute")
-    costs = dict(found.costs)
-    costs["replaced_token"] = dataclasses.replace(costs["replaced_token"], steps=steps)
-    text = report.markdown(dataclasses.replace(found, costs=costs), ORIGIN)
-    assert text.startswith(f"# Objectives compared at {'equal' if is_equal else 'unequal'} FLOPs")
+    results = StudyFolder(out, "").results()
+    for run in results.of("pretrain replaced_token"):
+        run.shared["steps"] = steps
+    text = _text(results)
+    assert text.startswith(f"Objectives compared at {'equal' if is_equal else 'unequal'} FLOPs")
     assert ("All runs have the same model FLOPs" in text) is is_equal
     assert ("**The runs do not cost the same**" in text) is not is_equal
 
 
+def _text(results):
+    found = objectives_report.report(results, list(NAMES), "absolute")
+    return "\n\n".join([found.title, *found.parts])
+
+
 def test_the_picture_has_a_color_for_each_objective(reported):
-    image = picture(reported[0] / "objectives.png")
+    image = picture(reported[0] / "study.png")
     assert num_colors(image) > 100
     for color in ([0x1F, 0x77, 0xB4], [0xFF, 0x7F, 0x0E]):
         assert (np.abs(image - color).max(axis=-1) < 40).sum() > 200
 
 
 def test_losses_and_accuracies_of_outputs_are_no_tasks(reported):
-    folder = reported[0] / "replaced_token"
-    assert json.loads((folder / "ablation.json").read_text())["units"]["token loss"] == "nats"
-    text = (folder / "ablation.md").read_text()
-    header, line, *_ = cells(text.split("## Held-out loss")[1])
+    out, record, _ = reported
+    assert record["within"]["replaced_token"]["units"]["token loss"] == "nats"
+    text = (out / "study.md").read_text().partition("## Methods within replaced_token")[2]
+    header, line, *_ = cells(text.split("### Held-out loss")[1])
     parts = dict(zip(header, line, strict=True))
     assert parts["replaced-token accuracy"].startswith("50.00")
     loss = float(parts["held-out loss"].split()[0])
     assert float(parts["token loss"].split()[0]) == pytest.approx(loss / 2, abs=1e-4)
-    assert "## token loss" not in text
-    assert "## GLUE sst2" in text
+    assert "### token loss" not in text
+    assert "### GLUE sst2" in text
 
 
-def test_what_is_not_finished_is_left_out_and_named(out):
-    folder = out / "replaced_token" / "runs"
-    for path in folder.glob("*/seed-2/preset/config.json"):
+def test_the_first_objective_is_the_baseline_and_what_is_missing_is_left_out(out):
+    for path in out.glob("replaced_token/*/seed-2/blimp/run.json"):
         path.unlink()
-    found = collect_all(out, NAMES, "absolute")
-    assert found.summaries["BLiMP"]["absolute"]["replaced_token"].values.keys() == {0, 1}
-    names = [f"replaced_token, {method}, seed 2" for method in ("absolute", "tupe_r")]
-    assert found.unfinished == names
-    for path in folder.glob("*/*/preset/config.json"):
-        path.unlink()
-    found = collect_all(out, NAMES, "absolute")
-    assert found.unfinished == ["all of replaced_token"]
-    assert list(found.costs) == ["masked_lm"]
-
-
-def test_the_first_objective_stays_the_first(out, monkeypatch):
-    monkeypatch.setattr(report, "replaced_picture", lambda *_: None)
-    assert objectives_in(out) == list(NAMES)
-    assert write(out, *NAMES[::-1])["baseline"] == "replaced_token"
-    assert objectives_in(out) == list(NAMES[::-1])  # as recorded
+    found = report(out, "--objectives", *NAMES[::-1])
+    assert found["baseline"] == "replaced_token"
+    assert report(out)["baseline"] == "replaced_token"  # as recorded
+    values = found["scores"]["BLiMP"]["absolute"]["replaced_token"]["values"]
+    assert list(values) == ["0", "1"]
 
 
 def test_folders_of_one_objective_and_of_several_are_not_mixed(out, rows):
-    told = refusal("ablate", *words(rows, out, objectives=()))
-    assert "--out holds a comparison of objectives" in told
-    single = out / "masked_lm"
-    told = refusal("ablate", *words(rows, single))
-    assert "which holds the runs of one ablation" in told
-    told = refusal("ablate", *words(rows, out))  # of other settings
-    assert "runs of another ablation" in told
-
-
-def test_scores_of_different_commands_are_refused(out):
-    for path in out.glob("replaced_token/runs/*/*/blimp/results.json"):
-        content = json.loads(path.read_text())
-        content["command"] += " --limit 3"
-        path.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match="must be tested by one command"):
-        collect_all(out, NAMES, "absolute")
+    told = refusal("study", "ablation", *words(rows, out, objectives=()))
+    assert told.endswith("of the study 'ablation of objectives'")
+    assert "made with other settings" in refusal("study", "ablation", *words(rows, out))
 
 
 def test_without_common_scores_there_is_a_sentence_and_no_picture(out):
-    for path in out.glob("masked_lm/runs/*/*/*/results.json"):
-        path.unlink()
-    assert write(out)["scores"] == {}
-    assert "There is no score that all objectives have" in (out / "objectives.md").read_text()
-    assert not (out / "objectives.png").exists()
+    for path in out.glob("masked_lm/*/*/*/results.json"):
+        (path.parent / "run.json").unlink()
+    assert report(out)["scores"] == {}
+    assert "There is no score that all objectives have" in (out / "study.md").read_text()
+    assert not (out / "study.png").exists()

@@ -1,11 +1,10 @@
-"""The settings of `training.ablate`, and what each run has of them."""
+"""The settings of an ablation, and what each run has of them."""
 
 import argparse
 import dataclasses
 import functools
 import json
 
-from training.ablate.checks import OWN_CHOICE, find_problems
 from training.command.checks import COUNT
 from training.command.kinds import values_of
 from training.command.settings import setting
@@ -14,6 +13,8 @@ from training.command.without_keras import method_names
 from training.machine.cost import CURVE_POINTS
 from training.pretrain import settings as pretrain_settings
 from training.pretrain.schedule import scaled_warmup
+from training.studies.ablation.checks import OWN_CHOICE, find_problems
+from training.study.study import StudyOptions
 
 _PRETRAIN = {
     field.name: field
@@ -43,8 +44,8 @@ _Shared = dataclasses.make_dataclass(
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(_Shared):
-    """Settings of `training.ablate`, besides those of each run."""
+class Settings(_Shared, StudyOptions):
+    """Settings of an ablation, besides those of each run."""
 
     positions: tuple = setting(
         (),
@@ -58,9 +59,6 @@ class Settings(_Shared):
     )
     seeds: int = setting(3, "Runs of each method; their seeds are 0, 1, 2, ...", rule=COUNT)
     baseline: str = setting("absolute", "The method that the others are compared with.")
-    out: str | None = setting(
-        None, "Folder of all runs and of the report; the same command continues what is there."
-    )
     config: str | None = setting(None, _PRETRAIN["config"].metadata["help"])
     report_only: bool = setting(
         False, "Whether only the report is written, of the runs in --out that are finished."

@@ -1,0 +1,270 @@
+"""The runs of an ablation: models that are pre-trained, and tested in tasks, by commands."""
+
+import dataclasses
+import functools
+import json
+import math
+import pathlib
+import shutil
+
+import keras
+import numpy as np
+
+from keras_tupe import data
+from keras_tupe._json_file import read_json_object
+from training.command.child import Stop
+from training.command.durations import duration
+from training.command.tables import table
+from training.command.variant import label_of
+from training.command.words import words
+from training.machine.cost import TimeLeft, find_device, pretraining
+from training.presets.of_run import preset_at
+from training.pretrain.facts import data_facts
+from training.pretrain.report import load_run
+from training.studies.ablation import objectives, objectives_report, report
+from training.studies.ablation.results import LOSS, collect, loss_name
+from training.studies.ablation.tasks import tasks_of
+from training.study.folder import record_of
+from training.study.methods import method_identity
+from training.study.study import Run, RunError, Work
+
+_OBJECTIVES = " of objectives"
+_OWN = ("position", "position_options", "position_file", "seed")  # each run's own facts
+
+
+def facts_of(settings, facts, backend):
+    """Returns what must be equal in all runs of one ablation.
+
+    These are the settings that change what is learned, how often it is validated, the rows
+    and the backend.
+
+    Args:
+        settings: a `Settings` of `training.pretrain`.
+        facts: dictionary that tells the rows apart, as in the record of a run.
+        backend: name of Keras's backend.
+    """
+    # whatever the method, as its own settings are compared apart
+    settings = dataclasses.replace(
+        settings, position="none", position_options="{}", position_file=None
+    )
+    identity = {k: v for k, v in settings.identity().items() if k not in _OWN}
+    found = {**identity, "valid_every": settings.valid_every, "backend": backend, **facts}
+    return json.loads(json.dumps(found))
+
+
+class Ablating(Work):
+    """An ablation, or several of as many objectives at equal FLOPs; see `Work`."""
+
+    tells_early = True
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self._objectives = objectives.names_of(settings)
+        if settings.report_only and _OBJECTIVES in str(record_of(settings.out).get("study")):
+            self._objectives = self._objectives or record_of(settings.out).get("objectives", [])
+            self.variety = _OBJECTIVES
+        elif settings.objectives:
+            self.variety = _OBJECTIVES
+
+    @functools.cached_property
+    def _ablations(self):
+        """Dictionary: name of an objective -> settings of its ablation; `""` where there is one."""
+        settings = self.settings
+        return objectives.ablations(settings) if settings.objectives else {"": settings}
+
+    @functools.cached_property
+    def _rows(self):
+        return data.PreparedRows(self.settings.data, "train")
+
+    @functools.cached_property
+    def _tests(self):
+        """List of the tasks, each with what tells it from others."""
+        found = []
+        for name, settings in self._ablations.items():
+            found += [
+                (name, task, task.identity()) for task in tasks_of(settings, self._rows.length)
+            ]
+        return found
+
+    def plan(self, results):
+        """Yields for each objective and seed the pre-training of all methods, and their tests."""
+        if self.settings.report_only:
+            return
+        valid = data.PreparedRows(self.settings.data, "valid")
+        facts, backend = data_facts(self._rows, valid), keras.backend.backend()
+        for name, settings in self._ablations.items():
+            some = settings.pretraining(settings.variants[0], 0, settings.out)
+            shared = facts_of(some, facts, backend)
+            for seed in range(settings.seeds):
+                for variant in settings.variants:
+                    yield from self._runs(name, settings, variant, seed, shared)
+
+    def _runs(self, name, settings, variant, seed, shared):
+        """Yields a pre-training and the tests of its models."""
+        folder = pathlib.Path(name, variant.folder, f"seed-{seed}")
+        place = {"position": variant.label, "seed": seed}
+        place |= {"objective": name} if name else {}
+        model = Run(
+            str(folder / "pretrain"),
+            functools.partial(self._pretrain, settings, variant, seed),
+            place,
+            shared,
+            {**method_identity(variant), "seed": seed},
+            kind=f"pretrain {name}".strip(),
+            work=10,
+            resumes=True,
+        )
+        yield model
+        run = settings.pretraining(variant, seed, settings.out)
+        steps = [step for step in run.preset_step_numbers() if step < run.steps]
+        there = pathlib.Path(self.settings.out or "", model.name)
+        gone = [step for step in steps if not preset_at(there, step).exists()]
+        if gone and there.exists():
+            raise ValueError(
+                "--preset-steps must be those that the finished runs were trained with. "
+                f"Received: {', '.join(map(str, gone))}, of which {str(there)!r} has no preset"
+            )
+        for step in (None, *steps):
+            for of, task, identity in self._tests:
+                if of == name:
+                    at = folder if step is None else folder / f"step-{step}"
+                    yield Run(
+                        str(at / task.name),
+                        functools.partial(self._test, task, variant, there, step),
+                        {**place, "step": step},
+                        identity,
+                        kind=f"task {task.name}",
+                        after=(model,),
+                        resumes=True,
+                    )
+
+    def _pretrain(self, settings, variant, seed, folder):
+        run = settings.pretraining(variant, seed, folder)
+        # a warm-up that is not given would follow the steps
+        _command("training.pretrain", words(run, always=("warmup_steps",)))
+        if not (folder / "preset" / "config.json").is_file():
+            raise RunError("Its command ended without a preset.")
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+        if variant.file is not None:
+            shutil.copyfile(variant.file, folder / "method.py")
+        return found_by(folder, variant.label)
+
+    def _test(self, task, variant, model, step, folder):
+        _command(task.module, task.words(preset_at(model, step), folder, variant))
+        if not (folder / "results.json").is_file():
+            raise RunError("Its command ended without results.")
+        return task.read(folder)
+
+    def described(self, found):
+        """Returns the scores of a run, for a line."""
+        rows = [row for row in found.get("scores", ()) if row["value"] is not None]
+        return ", ".join(f"{row['score']} {row['value']:.4g}" for row in rows[:2])
+
+    def estimate(self, runs, todo, results):
+        """Returns what is about to be done, as a table, and for objectives what a run costs."""
+        if not runs:
+            return ""
+        parts = []
+        for name, settings in self._ablations.items():
+            kind = f"pretrain {name}".strip()
+            asked, missing = ([r for r in one if r.kind == kind] for one in (runs, todo))
+            tests = sum(r.kind.startswith("task") for r in todo) if self._tests else None
+            parts += [f"Objective {name}:"] if name else []
+            parts.append(self._plan(settings, asked, missing, tests, results.of(kind)))
+        if self.settings.objectives:
+            costs = {name: objectives.planned(one) for name, one in self._ablations.items()}
+            parts.append(objectives_report.cost_table(costs))
+        return "\n\n".join(parts)
+
+    def _plan(self, settings, asked, missing, tests, finished):
+        run, rows = settings.pretraining(settings.variants[0], 0, settings.out), self._rows
+        device, _ = find_device(settings.precision, settings.peak_flops)
+        valid = data.PreparedRows(settings.data, "valid")
+        batches = math.ceil(len(valid) / run.batch_size)
+        known = dataclasses.replace(run, valid_batches=min(run.valid_batches or batches, batches))
+        costs = [
+            pretraining(known, rows.length, rows.vocabulary.size, variant.label, device)
+            for variant in settings.variants
+        ]
+        left = TimeLeft(sum(cost.seconds for cost in costs) / len(costs))
+        left.trained += [one.found["seconds"] + device.start_seconds for one in finished]
+        basis = (
+            "as long as the finished ones took"
+            if left.trained
+            else f"a guess, of the device's {device.peak_flops / 1e12:.3g} TFLOP/s in matrix "
+            f"products and {2 * device.start_seconds:.0f} s to start and end a run"
+        )
+        counts = {"method": len(settings.variants), "seed": settings.seeds}
+        counts = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counts.items())
+        epochs = run.steps * run.batch_size / len(rows)
+        time = f"about {duration(left.seconds(len(missing), 0))} ({basis})"
+        rows = [
+            ["runs", f"{len(asked)} ({counts}), {len(missing)} to train"],
+            ["steps of a run", f"{run.steps:,}"],
+            ["tokens of a run", f"{costs[0].tokens:,} ({epochs:.3g} epochs of the rows)"],
+            ["FLOPs of a run", f"{costs[0].flops:.3g}"],
+            ["FLOPs to do", f"{costs[0].flops * len(missing):.3g}"],
+            ["time of training", time if missing else "none"],
+            ["tests", "none" if tests is None else f"{tests} to do, known after the first"],
+        ]
+        return table(["what", "how much"], rows)
+
+    def report(self, results):
+        """Returns the report on methods, or on objectives and the methods within each."""
+        baseline = label_of(self.settings.baseline)
+        names = list(dict.fromkeys(run.place.get("objective") for run in results.runs))
+        if names == [None]:
+            return report.report(collect(results, baseline), self.settings)
+        names = [name for name in dict.fromkeys([*self._objectives, *names]) if name in names]
+        return objectives_report.report(results, names, baseline)
+
+
+def _command(module, arguments):
+    with Stop() as stop:
+        stop.run(module, arguments)
+        if stop.received:
+            raise KeyboardInterrupt
+
+
+def found_by(folder, label):
+    """Returns what a run of pre-training found, of the files that it wrote.
+
+    Args:
+        folder: of the run.
+        label: of its method.
+    """
+    logs = load_run(folder, label)
+    valid = logs.valid
+    settings = read_json_object(folder / "settings.json")["settings"]
+    if (
+        not valid["step"]
+        or valid["step"][-1] != settings["steps"]
+        or not np.isfinite(valid["valid_loss"]).all()
+    ):
+        raise ValueError(
+            "A finished run has a finite held-out loss at its last step, "
+            f"{settings['steps']}, in valid.csv. Received: {str(folder)!r}"
+        )
+    scores = {LOSS: valid["valid_loss"][-1], **logs.numbers()}
+    scores |= {words: 100 * valid[name][-1] for name, words in logs.accuracies.items()}
+    for name, output in logs.words.outputs.items():
+        scores[loss_name(output)] = valid[f"{name}_loss"][-1]
+    sizes = read_json_object(folder / "preset" / "config.json")["config"]
+    return {
+        "scores": [{"score": name, "value": value} for name, value in scores.items()],
+        "steps": [int(step) for step in valid["step"]],
+        "tokens": [int(count) for count in valid["tokens"]],
+        "losses": valid["valid_loss"],
+        "accuracies": [100 * value for value in valid["valid_accuracy"]],
+        "tokens_per_second": logs.typical("tokens_per_second"),
+        "encoder_parameters": read_json_object(folder / "preset" / "metadata.json")[
+            "parameter_count"
+        ],
+        "seconds": logs.seconds,
+        "step_flops": objectives.flops_of(settings, sizes, data_length(folder)),
+    }
+
+
+def data_length(folder):
+    """Returns the tokens of a row that a run was trained on."""
+    return read_json_object(folder / "settings.json")["data"]["length"]
