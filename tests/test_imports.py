@@ -44,6 +44,7 @@ MAY_IMPORT = {
         "_json_file",
         "_new_folder",
         "_keras_private",
+        "_new_folder",
     },
     "analysis": {"_finite", "attention_patterns", "layers", "models", "trunk"},
     "convert": {
