@@ -8,7 +8,8 @@ from training.command.durations import duration
 _WIDTH = 88
 # What commands were called when they were recorded -> what is typed today.
 _TODAY = {
-    r"^python -m training\.finetune_": "keras-tupe finetune ",
+    r"^python -m training\.(finetune|evaluate)_": r"keras-tupe \1 ",
+    r"^python -m training\.(probe|prune)\b": r"keras-tupe study \1",
     r"^python -m training\.": "keras-tupe ",
     "--max-train-(rows|questions) ": "--limit ",
     "--max-dev-questions ": "--dev-limit ",

@@ -257,7 +257,7 @@ def test_lengths_are_fine_tuned_one_after_the_other(tmp_path):
     assert folders == [
         f"O/squad/qkr_4.k=3/seed-{seed}/length-{length}" for seed in range(3) for length in (24, 32)
     ]
-    assert others[0].words[0] == "O/ablation/qkr_4.k=3/seed-0/pretrain/preset"
+    assert others[0].words[1] == "O/ablation/qkr_4.k=3/seed-0/pretrain/preset"
     assert plan.parts()["SQuAD"].runs == 3 * 2 * 2
 
 
@@ -277,7 +277,7 @@ def test_a_graft_compares_the_given_preset_at_its_own_length_only(tmp_path):
     unclipped = cases.graft_text().replace("qkr_4:k=3", "qkr_4")
     put_in_all = cases.plan_of(cases.write(tmp_path, unclipped, "unclipped"), out="O").commands[0]
     assert put_in_all.words[-2:] == ["--graft-length", "32"]  # else far distances were one
-    pairs = [(one.words[0], one.words[one.words.index("--length") + 1]) for one in others]
+    pairs = [(one.words[1], one.words[one.words.index("--length") + 1]) for one in others]
     assert pairs == [("PRESET", "24"), ("O/grafted", "24"), ("O/grafted", "32")]
 
 

@@ -12,7 +12,6 @@ from keras_tupe.models import (
     TupeSeq2SeqLM,
     TupeSeq2SeqLMPreprocessor,
 )
-from training.finetune.tasks.seq2seq import TRUNK
 from training.presets.folder import preset_digest
 
 
@@ -72,7 +71,7 @@ def _new(settings, pairs):
     return tokenizer, {
         "vocabulary_size": tokenizer.vocabulary_size(),
         **dataclasses.asdict(SIZES[settings.size]),
-        **{name: getattr(settings, name) for name in TRUNK},
+        **settings.trunk(),
         "position": settings.method_name(),
         "position_options": settings.method_options(),
         "max_sequence_length": max(settings.length, settings.target_length),

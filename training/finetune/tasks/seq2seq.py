@@ -184,6 +184,10 @@ class Settings(MethodChoice, FinetuneSettings):
             kept["position_file"] = file_hash(self.position_file)
         return kept
 
+    def trunk(self):
+        """Returns the arguments of a new model that are asked for as they are."""
+        return {name: getattr(self, name) for name in TRUNK}
+
     def training_identity(self):
         """Returns those of `identity` that change what is trained."""
         return {name: x for name, x in self.identity().items() if name not in _AFTERWARDS}
