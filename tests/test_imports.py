@@ -204,7 +204,7 @@ def test_importing_the_package_does_not_import_tensorflow_or_what_needs_it():
 @pytest.mark.parametrize(
     "name",
     [
-        *("evaluate_blimp", "evaluate_sts", "experiment"),
+        *("evaluate_blimp", "evaluate_sts"),
         *("finetune_glue", "finetune_seq2seq", "finetune_squad", "pretrain"),
     ],
 )

@@ -20,14 +20,13 @@ MAY_IMPORT = {
     "check_task": {"check_method"},
     "compare": {"pretrain"},
     "demo": {"draw", "evaluate_blimp", "query", "saved_models"},
-    "experiment": {"studies", "pretrain", "finetune_glue", "finetune_squad", "evaluate_blimp"},
     "finetune_glue": {"pretrain"},
     "finetune_seq2seq": {"pretrain"},
     "finetune_squad": {"pretrain"},
     "gallery": {"draw", "quickstart"},
     "studies": {
         *("pretrain", "finetune_glue", "finetune_squad"),
-        *("evaluate_blimp", "evaluate_perplexity"),
+        *("evaluate_blimp", "evaluate_perplexity", "convert"),
     },
     "quickstart": {"export", "pretrain"},
 }

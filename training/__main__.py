@@ -18,8 +18,8 @@ from training.command.kinds import nearest
 from training.command.without_keras import version
 
 _FOLDER = pathlib.Path(__file__).parent
-_MOVED = {name: f"study {name}" for name in ("probe", "prune")}
-_MOVED["ablate"] = "study ablation"  # names of before -> what to write
+MOVED = {name: f"study {name}" for name in ("probe", "prune")}
+MOVED |= {"ablate": "study ablation", "experiment": "study"}  # names of before -> what to write
 
 
 def commands():
@@ -66,9 +66,9 @@ def main(arguments=None):
         print(f"keras-tupe {version()}")
         return
     name, known = words[0].replace("-", "_"), commands()
-    if name in _MOVED:
+    if name in MOVED:
         print(
-            f"keras-tupe: `{name}` is `keras-tupe {_MOVED[name]}` now, with the same options. "
+            f"keras-tupe: `{name}` is `keras-tupe {MOVED[name]}` now, with the same options. "
             f"Received: {' '.join(words)}",
             file=sys.stderr,
         )

@@ -3,6 +3,7 @@
 import re
 
 from docs.results.fields import lookup
+from training.__main__ import MOVED
 from training.command.durations import duration
 
 _WIDTH = 88
@@ -54,9 +55,13 @@ def result_origin(files, name):
     return f"```bash\n{wrapped(command)}\n```\n\n{'; '.join(facts)}."
 
 
+def _as_called_today(found):
+    return f"keras-tupe {MOVED.get(found[1], found[1])}"
+
+
 def wrapped(command):
     """Returns a command as it is typed today, in lines of a page's width."""
-    command = re.sub(r"^python -m training\.", "keras-tupe ", command)
+    command = re.sub(r"^python -m training\.(\w+)", _as_called_today, command)
     words = re.findall(r"'[^']*'|\S+", command)
     groups = []  # an option stays beside its values
     for word in words:

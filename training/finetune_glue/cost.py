@@ -13,7 +13,7 @@ def glue_cost(settings, size, position, device):
     """Returns the cost of fine-tuning one preset on GLUE.
 
     Args:
-        settings: a `Glue` of `training.experiment`.
+        settings: a `Glue` of `training.studies.papers`.
         size: name of the encoder's size, or a dictionary of its sizes.
         position: positional method, as on a command line.
         device: a `Device`.

@@ -10,7 +10,7 @@ def squad_cost(settings, length, size, position, device):
     """Returns the cost of fine-tuning one preset on SQuAD at one length.
 
     Args:
-        settings: a `Squad` of `training.experiment`.
+        settings: a `Squad` of `training.studies.papers`.
         length: tokens per window.
         size, position, device: as in `glue_cost` of `training.finetune_glue`.
     """

@@ -12,10 +12,6 @@ from keras_tupe.trainer import step_flops
 from training.command.settings import parse
 from training.command.variant import parse as parse_variant
 from training.convert.settings import Settings as ConvertSettings
-from training.experiment.definition import SCALES, Glue, Squad, find, names
-from training.experiment.plan import GRAFTED, make_plan, nominal_device, plan_text
-from training.experiment.settings import Settings
-from training.experiment.work import list_text
 from training.finetune_glue import settings as finetune_glue_settings
 from training.finetune_glue.cost import glue_cost
 from training.finetune_squad import settings as finetune_squad_settings
@@ -24,6 +20,10 @@ from training.machine.cost import H200, TWO_CORES, Cost, Device, pretraining, sl
 from training.pretrain.settings import Settings as PretrainSettings
 from training.studies.ablation import settings as ablate_settings
 from training.studies.ablation.tasks import tasks_of
+from training.studies.papers import questions
+from training.studies.papers.definition import SCALES, Glue, Squad, find, names
+from training.studies.papers.plan import GRAFTED, make_plan, nominal_device, plan_text
+from training.studies.papers.settings import Settings
 
 HOURS = {"gpu-day": 24.0, "gpu-hour": 1.0}
 PAPERS = [name for name in names() if find(name).tables]
@@ -90,7 +90,7 @@ def check_command(command, out):
     if command.module == "training.convert":
         options = parse(ConvertSettings, command.words)
         position = parse_variant(options.graft)
-        cases.make_preset(out / GRAFTED, position.position, options.method_options())
+        cases.make_preset(out / GRAFTED / "preset", position.position, options.method_options())
     elif command.module == "training.finetune_squad":
         preset = out / command.words[0]
         if not preset.exists():  # of a pre-training, whose method this is
@@ -178,10 +178,7 @@ def test_the_assumptions_are_those_that_are_told():
     assert (H200.utilisation, H200.peak_flops) == (0.35, 989e12)
     text = plan_text(make_plan(find("tupe-table1"), Settings(name="tupe-table1"), H200), H200)
     assert "at 35% of 989 TFLOP/s" in text
-    listed = list_text()
-    for name in names():
-        assert f"{name}: {find(name).question}" in listed
-    assert H200.name in listed
+    assert questions() == {name: find(name).question for name in names()}
 
 
 def test_pretraining_costs_its_steps_and_a_third_of_its_validations():

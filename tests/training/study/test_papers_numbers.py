@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from training.command import config_file
-from training.experiment.definition import SCALES, find, names
 from training.finetune_glue.protocol import PROTOCOLS
 from training.finetune_glue.settings import Settings as GlueSettings
 from training.finetune_squad.settings import Settings as SquadSettings
 from training.pretrain.settings import Settings as PretrainSettings
+from training.studies.papers.definition import SCALES, find, names
 
 # Source of a table -> columns, and a line for each row: name | method that answers to it | values.
 TABLES = {
